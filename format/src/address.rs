@@ -1,0 +1,108 @@
+//! Content addresses: SHA-256 of a whole blob, 64 lowercase hex digits in text (OMS section 5).
+
+use std::fmt;
+use std::str::FromStr;
+
+use data_encoding::HEXLOWER;
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The identity of a grain: SHA-256 over its complete blob.
+///
+/// Equality is constant-time (OMS 20.4). Ordering is by bytes and serves sorting, not checking.
+#[derive(Clone, Copy, Eq, PartialOrd, Ord)]
+pub struct ContentAddress([u8; 32]);
+
+impl ContentAddress {
+    /// Bytes of an address.
+    pub const LEN: usize = 32;
+
+    /// The address of these blob bytes.
+    #[must_use]
+    pub fn of(blob: &[u8]) -> Self {
+        Self(Sha256::digest(blob).into())
+    }
+
+    /// An address from its raw bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The raw bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Checks that `blob` hashes to this address.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` when it does not.
+    pub fn verify(&self, blob: &[u8]) -> Result<()> {
+        if Self::of(blob) == *self {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Integrity,
+            format!("the stored bytes do not hash to {self}"),
+        ))
+    }
+}
+
+impl PartialEq for ContentAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl std::hash::Hash for ContentAddress {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl FromStr for ContentAddress {
+    type Err = Error;
+
+    /// # Errors
+    /// `ERR_HASH_LENGTH` unless 64 bytes long, `ERR_HASH_FORMAT` unless lowercase hex.
+    fn from_str(text: &str) -> Result<Self> {
+        if text.len() != 2 * Self::LEN {
+            let message = format!(
+                "an address has 64 hex digits, this has {} bytes",
+                text.len()
+            );
+            return Err(Error::new(ErrorKind::HashLength, message));
+        }
+        let mut bytes = [0; 32];
+        match HEXLOWER.decode_mut(text.as_bytes(), &mut bytes) {
+            Ok(_) => Ok(Self(bytes)),
+            Err(_) => Err(Error::new(
+                ErrorKind::HashFormat,
+                "an address is lowercase hex (0-9, a-f)",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for ContentAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for ContentAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ContentAddress({self})")
+    }
+}
+
+impl Serialize for ContentAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

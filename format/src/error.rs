@@ -1,0 +1,195 @@
+//! The one error type of the crate: a kind with its stable code, where it happened, and what to do.
+//!
+//! Codes are the strings of OMS section 19 verbatim, plus the project's own where the standard has
+//! none. This module knows nothing of what raises them.
+
+use std::fmt;
+
+/// What went wrong, one variant a stable code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// `ERR_TOO_SHORT`: fewer than 10 bytes (OMS 19.1).
+    TooShort,
+    /// `ERR_VERSION`: a version byte this reader does not know (OMS 19.1).
+    Version,
+    /// `ERR_CORRUPT`: malformed or non-canonical bytes (OMS 4, 19.1).
+    Corrupt,
+    /// `ERR_NOT_MAP`: the payload is not a map (OMS 19.1).
+    NotMap,
+    /// `ERR_NO_TYPE`: the payload names no type (OMS 19.1).
+    NoType,
+    /// `ERR_UNKNOWN_TYPE`: a type name or byte outside the table (OMS 19.1).
+    UnknownType,
+    /// `ERR_SCHEMA`: a missing, forbidden or wrongly typed field (OMS 19.1).
+    Schema,
+    /// `ERR_INTEGRITY`: bytes that do not hash to their address (OMS 19.2).
+    Integrity,
+    /// `ERR_HASH_FORMAT`: an address that is not lowercase hex (OMS 19.2).
+    HashFormat,
+    /// `ERR_HASH_LENGTH`: an address that is not 64 characters (OMS 19.2).
+    HashLength,
+    /// `ERR_RANGE`: a number outside its range (OMS 19.3).
+    Range,
+    /// `ERR_EMPTY`: an empty required string or list (OMS 19.3).
+    Empty,
+    /// `ERR_FLOAT_INVALID`: NaN or an infinity (OMS 4.3, 19.3).
+    FloatInvalid,
+    /// `ERR_SIGNED_MISMATCH`: the signed flag and the wrapper disagree (OMS 9.2).
+    SignedMismatch,
+    /// `ERR_SENSITIVITY_MISMATCH`: header bits lower than the tags require (OMS 13.4).
+    SensitivityMismatch,
+    /// `ERR_TOO_LARGE`: more bytes than the device profile allows.
+    TooLarge,
+    /// `ERR_KEY`: an encrypted payload without its key, or a key that does not open it.
+    Key,
+}
+
+impl ErrorKind {
+    /// Every kind, for tables and checks of the documentation.
+    pub const ALL: [Self; 17] = [
+        Self::TooShort,
+        Self::Version,
+        Self::Corrupt,
+        Self::NotMap,
+        Self::NoType,
+        Self::UnknownType,
+        Self::Schema,
+        Self::Integrity,
+        Self::HashFormat,
+        Self::HashLength,
+        Self::Range,
+        Self::Empty,
+        Self::FloatInvalid,
+        Self::SignedMismatch,
+        Self::SensitivityMismatch,
+        Self::TooLarge,
+        Self::Key,
+    ];
+
+    /// The stable code, e.g. `ERR_CORRUPT`.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::TooShort => "ERR_TOO_SHORT",
+            Self::Version => "ERR_VERSION",
+            Self::Corrupt => "ERR_CORRUPT",
+            Self::NotMap => "ERR_NOT_MAP",
+            Self::NoType => "ERR_NO_TYPE",
+            Self::UnknownType => "ERR_UNKNOWN_TYPE",
+            Self::Schema => "ERR_SCHEMA",
+            Self::Integrity => "ERR_INTEGRITY",
+            Self::HashFormat => "ERR_HASH_FORMAT",
+            Self::HashLength => "ERR_HASH_LENGTH",
+            Self::Range => "ERR_RANGE",
+            Self::Empty => "ERR_EMPTY",
+            Self::FloatInvalid => "ERR_FLOAT_INVALID",
+            Self::SignedMismatch => "ERR_SIGNED_MISMATCH",
+            Self::SensitivityMismatch => "ERR_SENSITIVITY_MISMATCH",
+            Self::TooLarge => "ERR_TOO_LARGE",
+            Self::Key => "ERR_KEY",
+        }
+    }
+
+    /// What a person can do about it, in one sentence.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::TooShort => "a blob is a 9-byte header and a payload; check that it was not cut",
+            Self::Version => "only .mg version 1 is known; a newer reader may understand it",
+            Self::Corrupt => "encode the grain again with a canonical encoder (OMS section 4)",
+            Self::NotMap => "the payload must be one MessagePack or CBOR map",
+            Self::NoType => "add a type, such as \"belief\"",
+            Self::UnknownType => {
+                "use belief, event, state, workflow, action, observation, goal, reasoning, \
+                 consensus or consent"
+            }
+            Self::Schema => "compare the fields with the schema of the type (OMS section 8)",
+            Self::Integrity => "the bytes changed after they were addressed; fetch them again",
+            Self::HashFormat => "write the address as 64 lowercase hex digits",
+            Self::HashLength => "an address has exactly 64 hex digits and no prefix",
+            Self::Range => "bring the number into its range",
+            Self::Empty => "give the field a value",
+            Self::FloatInvalid => "NaN and infinities have no canonical form; leave the field out",
+            Self::SignedMismatch => "deliver a signed grain in its COSE_Sign1 wrapper, others bare",
+            Self::SensitivityMismatch => "let the encoder set the sensitivity bits from the tags",
+            Self::TooLarge => "split the grain, or use a larger device profile",
+            Self::Key => "give the key the payload was encrypted with",
+        }
+    }
+}
+
+/// An error of the format: its kind, the place in the grain, and a message for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    place: String,
+    message: String,
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error without a place.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            place: String::new(),
+            message: message.into(),
+        }
+    }
+
+    /// The same error with the field or byte it concerns.
+    #[must_use]
+    pub fn at(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The stable code, e.g. `ERR_SCHEMA`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    /// The field name or byte position it concerns; empty where it is the whole grain.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.kind.hint()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        if !self.place.is_empty() {
+            write!(f, " (at {})", self.place)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Shorthand for the most frequent kind.
+pub(crate) fn corrupt(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, message)
+}
+
+/// A schema error about one field.
+pub(crate) fn schema(field: &str, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Schema, message).at(field)
+}

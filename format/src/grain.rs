@@ -1,0 +1,425 @@
+//! Grains: validated fields, and the way to and from blobs (OMS 4.9).
+
+use serde::{Serialize, Serializer};
+
+use crate::address::ContentAddress;
+use crate::decode;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fields::{self, NestedFields};
+use crate::grain_type::GrainType;
+use crate::header::{Flags, Header, Sensitivity, namespace_hash};
+use crate::json::parse_json;
+use crate::normalise;
+use crate::payload::{self, PayloadKey};
+use crate::profile::Profile;
+use crate::time::EpochMs;
+use crate::validate;
+use crate::value::{Map, Value};
+use crate::wire::{Encoding, Writer};
+
+/// A grain: an immutable, valid set of fields of one type.
+///
+/// Fields stand under their full names, `type` included. Every grain there is has passed
+/// validation, so encoding it cannot find a schema error any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grain {
+    grain_type: GrainType,
+    fields: Map,
+    /// The header it was decoded from, whose flags re-encoding repeats.
+    origin: Option<Header>,
+}
+
+/// The canonical bytes of a grain with their address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    bytes: Vec<u8>,
+    address: ContentAddress,
+}
+
+impl Blob {
+    /// Addresses bytes that are a blob already; does not check them.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> Self {
+        let address = ContentAddress::of(&bytes);
+        Self { bytes, address }
+    }
+
+    /// Header and payload.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Header and payload, owned.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// SHA-256 of the bytes.
+    #[must_use]
+    pub fn address(&self) -> ContentAddress {
+        self.address
+    }
+}
+
+/// What encoding may be asked for beyond the default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EncodeOptions<'a> {
+    /// MessagePack or CBOR.
+    pub encoding: Encoding,
+    /// The limits to hold.
+    pub profile: Profile,
+    /// Compress the payload inside the blob (flag bit 2).
+    pub compress: bool,
+    /// Encrypt the payload inside the blob (flag bit 1) with this key and fresh 12-byte nonce.
+    pub encrypt: Option<(&'a PayloadKey, [u8; 12])>,
+}
+
+/// What decoding may be given beyond the bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DecodeOptions<'a> {
+    /// The limits to hold.
+    pub profile: Profile,
+    /// The key of payloads encrypted inside the blob.
+    pub key: Option<&'a PayloadKey>,
+}
+
+impl Grain {
+    /// A grain from JSON text with full field names.
+    ///
+    /// # Errors
+    /// Every code of OMS section 19 a grain can earn; see [`Grain::from_fields`] and
+    /// [`crate::parse_json`].
+    pub fn from_json(text: &str) -> Result<Self> {
+        match parse_json(text, &Profile::EXTENDED)? {
+            Value::Map(fields) => Self::from_fields(fields),
+            other => {
+                let message = format!("a grain is a JSON object, not {}", other.type_name());
+                Err(Error::new(ErrorKind::NotMap, message))
+            }
+        }
+    }
+
+    /// A grain from fields under full names, brought into canonical form: NFC text, no null
+    /// entries, numbers by the field table, RFC 3339 dates as milliseconds.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`, `ERR_NO_TYPE`, `ERR_UNKNOWN_TYPE`, `ERR_SCHEMA`,
+    /// `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT` (OMS section 19).
+    pub fn from_fields(fields: Map) -> Result<Self> {
+        Self::from_fields_for(fields, &Profile::EXTENDED)
+    }
+
+    /// As [`Grain::from_fields`] within the limits of a device profile.
+    ///
+    /// # Errors
+    /// As [`Grain::from_fields`].
+    pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
+        let (grain_type, fields) = normalise::fields(fields, profile.max_depth)?;
+        validate::check(grain_type, &fields, profile)?;
+        Ok(Self {
+            grain_type,
+            fields,
+            origin: None,
+        })
+    }
+
+    /// Decodes and validates a bare blob of the extended profile.
+    ///
+    /// # Errors
+    /// Every code of OMS section 19; the order of checks is that of the standard's rulings.
+    pub fn decode(blob: &[u8]) -> Result<Self> {
+        Self::decode_with(blob, &DecodeOptions::default())
+    }
+
+    /// As [`Grain::decode`] with another profile, or the key of an encrypted payload.
+    ///
+    /// # Errors
+    /// As [`Grain::decode`]; `ERR_KEY` for a missing or wrong key.
+    pub fn decode_with(blob: &[u8], options: &DecodeOptions<'_>) -> Result<Self> {
+        options.profile.check_size(blob.len())?;
+        let (header, stored) = Header::split(blob)?;
+        let payload = payload::open(&header, stored, options.key, &options.profile)?;
+        let grain_type = header.grain_type;
+        let encoding = header.encoding();
+        let fields = decode::payload(&payload, encoding, grain_type, options.profile.max_depth)?;
+        check_against_header(&header, &fields)?;
+        validate::check(grain_type, &fields, &options.profile)?;
+        Ok(Self {
+            grain_type,
+            fields,
+            origin: Some(header),
+        })
+    }
+
+    /// The blob of this grain. A decoded grain repeats the flag byte it came with, but for the bit
+    /// of the encoding asked for.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE`; `ERR_KEY` for a grain decoded from an encrypted payload.
+    pub fn encode(&self, encoding: Encoding) -> Result<Blob> {
+        self.encode_with(&EncodeOptions {
+            encoding,
+            ..EncodeOptions::default()
+        })
+    }
+
+    /// As [`Grain::encode`] with a profile, payload compression or payload encryption.
+    ///
+    /// # Errors
+    /// As [`Grain::encode`].
+    pub fn encode_with(&self, options: &EncodeOptions<'_>) -> Result<Blob> {
+        let header = self.header(options);
+        let mut writer = Writer::new(Vec::with_capacity(256), options.encoding);
+        self.write_payload(&mut writer);
+        let payload = payload::seal(&header, writer.into_bytes(), options.encrypt)?;
+        let mut bytes = Vec::with_capacity(Header::LEN + payload.len());
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(&payload);
+        options.profile.check_size(bytes.len())?;
+        Ok(Blob::from_bytes(bytes))
+    }
+
+    /// The type its header byte says.
+    #[must_use]
+    pub fn grain_type(&self) -> GrainType {
+        self.grain_type
+    }
+
+    /// The header this grain was decoded from, if it was.
+    #[must_use]
+    pub fn decoded_header(&self) -> Option<&Header> {
+        self.origin.as_ref()
+    }
+
+    /// All fields under their full names.
+    #[must_use]
+    pub fn fields(&self) -> &Map {
+        &self.fields
+    }
+
+    /// All fields, to build another grain from.
+    #[must_use]
+    pub fn into_fields(self) -> Map {
+        self.fields
+    }
+
+    /// One field by its full name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name)
+    }
+
+    /// A text field.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Value::as_str)
+    }
+
+    /// A numeric field, integer or float.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name).and_then(Value::as_f64)
+    }
+
+    /// An integer field.
+    #[must_use]
+    pub fn int(&self, name: &str) -> Option<i64> {
+        self.get(name).and_then(Value::as_i64)
+    }
+
+    /// A boolean field.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.get(name).and_then(Value::as_bool)
+    }
+
+    /// A list field.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Option<&[Value]> {
+        self.get(name).and_then(Value::as_array)
+    }
+
+    /// A map field.
+    #[must_use]
+    pub fn map(&self, name: &str) -> Option<&Map> {
+        self.get(name).and_then(Value::as_map)
+    }
+
+    /// The texts of a list field; other items are left out.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.list(name)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_str)
+    }
+
+    /// When it was created; the epoch for opaque grains that do not say.
+    #[must_use]
+    pub fn created_at(&self) -> EpochMs {
+        EpochMs::new(self.int("created_at").unwrap_or_default())
+    }
+
+    /// The grain's time: `timestamp_ms`, else `created_at` (OMS 3.1.1).
+    #[must_use]
+    pub fn time(&self) -> EpochMs {
+        self.int("timestamp_ms")
+            .map_or_else(|| self.created_at(), EpochMs::new)
+    }
+
+    /// The partition it belongs to: its namespace, or `shared` without one (OMS 28.2).
+    #[must_use]
+    pub fn partition(&self) -> &str {
+        match self.text("namespace") {
+            None | Some("") => SHARED,
+            Some(namespace) => namespace,
+        }
+    }
+
+    fn header(&self, options: &EncodeOptions<'_>) -> Header {
+        let mut flags = self
+            .origin
+            .map_or_else(|| self.fresh_flags(), |header| header.flags);
+        flags = flags.without(Flags::CBOR);
+        if options.encoding == Encoding::Cbor {
+            flags = flags.with(Flags::CBOR);
+        }
+        if options.compress {
+            flags = flags.with(Flags::COMPRESSED);
+        }
+        if options.encrypt.is_some() {
+            flags = flags.with(Flags::ENCRYPTED);
+        }
+        let second = self
+            .int("created_at")
+            .and_then(|ms| EpochMs::new(ms).header_second());
+        let kept = self.origin.map_or(0, |header| header.created_at_sec);
+        Header {
+            flags,
+            grain_type: self.grain_type,
+            ns_hash: namespace_hash(self.text("namespace")),
+            created_at_sec: second.unwrap_or(kept),
+        }
+    }
+
+    /// Flags a writer sets: references (OMS 3.1.1) and sensitivity (13.4).
+    fn fresh_flags(&self) -> Flags {
+        let mut flags = Flags::default().with_sensitivity(sensitivity(&self.fields));
+        for (name, flag) in [
+            ("content_refs", Flags::CONTENT_REFS),
+            ("embedding_refs", Flags::EMBEDDING_REFS),
+        ] {
+            if self.list(name).is_some_and(|entries| !entries.is_empty()) {
+                flags = flags.with(flag);
+            }
+        }
+        flags
+    }
+
+    fn write_payload(&self, writer: &mut Writer) {
+        let encoding = writer.encoding();
+        let mut entries: Vec<(&str, &str, &Value)> = self
+            .fields
+            .iter()
+            .map(|(name, value)| {
+                let def = fields::by_name(name, self.grain_type);
+                (
+                    def.map_or(name.as_str(), |def| def.key),
+                    name.as_str(),
+                    value,
+                )
+            })
+            .collect();
+        entries.sort_unstable_by(|(a, ..), (b, ..)| encoding.compare_keys(a, b));
+        writer.map(entries.len());
+        for (key, name, value) in entries {
+            writer.text(key);
+            match (NestedFields::under(name), value) {
+                (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
+                _ => writer.value(value),
+            }
+        }
+    }
+}
+
+/// The partition of grains without a namespace (OMS 28.2).
+pub const SHARED: &str = "shared";
+
+impl Serialize for Grain {
+    /// A JSON object under full names; bytes are base64.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(&self.fields)
+    }
+}
+
+fn write_nested(writer: &mut Writer, nested: &'static NestedFields, items: &[Value]) {
+    writer.array(items.len());
+    for item in items {
+        let Value::Map(map) = item else {
+            writer.value(item);
+            continue;
+        };
+        let mut entries: Vec<(&str, &Value)> = map
+            .iter()
+            .map(|(name, value)| (nested.by_name(name).map_or(name.as_str(), |f| f.key), value))
+            .collect();
+        writer.entries(&mut entries);
+    }
+}
+
+/// The highest classification any tag asks for (OMS 13.4).
+fn sensitivity(fields: &Map) -> Sensitivity {
+    let tags = fields
+        .get("structural_tags")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
+    let tags = tags.iter().filter_map(Value::as_str);
+    tags.map(Sensitivity::of_tag)
+        .max()
+        .unwrap_or(Sensitivity::Public)
+}
+
+/// What header and payload both say must agree (OMS 3.1.1, 13.4).
+fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
+    check_type(header.grain_type, fields)?;
+    let namespace = fields.get("namespace");
+    if namespace.is_none_or(|ns| ns.as_str().is_some())
+        && namespace_hash(namespace.and_then(Value::as_str)) != header.ns_hash
+    {
+        return Err(disagree("namespace hash", "namespace"));
+    }
+    if let Some(Value::Int(ms)) = fields.get("created_at")
+        && ms.get().div_euclid(1000) != i128::from(header.created_at_sec)
+    {
+        return Err(disagree("second", "created_at"));
+    }
+    let needed = sensitivity(fields);
+    if header.flags.sensitivity() < needed {
+        let message = format!(
+            "the header says {:?}, the tags ask for {needed:?}",
+            header.flags.sensitivity()
+        );
+        return Err(Error::new(ErrorKind::SensitivityMismatch, message).at("structural_tags"));
+    }
+    Ok(())
+}
+
+/// The payload's type must be a name of the header's byte; opaque bytes keep any other name.
+fn check_type(header: GrainType, fields: &Map) -> Result<()> {
+    let named = fields
+        .get("type")
+        .and_then(Value::as_str)
+        .and_then(GrainType::from_name);
+    match (header, named) {
+        (GrainType::Opaque(_), None) if fields.contains_key("type") => Ok(()),
+        (GrainType::Opaque(_), Some(_)) => Err(disagree("type byte", "type")),
+        (_, Some(named)) if named != header => Err(disagree("type byte", "type")),
+        _ => normalise::grain_type(fields).map(|_| ()),
+    }
+}
+
+fn disagree(header_part: &str, field: &str) -> Error {
+    let message = format!("the header's {header_part} and the payload disagree");
+    Error::new(ErrorKind::Corrupt, message).at(field)
+}

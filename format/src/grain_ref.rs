@@ -1,0 +1,386 @@
+//! Reading single fields straight from blob bytes, without allocation and without a tree.
+//!
+//! A [`GrainRef`] checks the header and looks at payload bytes only as far as a field needs, so it
+//! serves scans over blobs that were validated when they were stored. Damaged bytes read as absent
+//! fields; they never panic.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, ErrorKind, Result, corrupt};
+use crate::fields::{self, NestedFields};
+use crate::grain::{DecodeOptions, Grain, SHARED};
+use crate::grain_type::GrainType;
+use crate::header::{Flags, Header};
+use crate::payload;
+use crate::time::EpochMs;
+use crate::value::{Int, Map, Value};
+use crate::wire::{Reader, Token};
+
+/// A blob whose payload lies open: inflated and decrypted where it was not.
+#[derive(Debug, Clone)]
+pub struct OpenBlob<'a> {
+    blob: &'a [u8],
+    header: Header,
+    payload: Cow<'a, [u8]>,
+}
+
+impl<'a> OpenBlob<'a> {
+    /// Opens the payload of a bare blob.
+    ///
+    /// # Errors
+    /// As [`Header::split`]; `ERR_KEY`, `ERR_CORRUPT` and `ERR_TOO_LARGE` for payloads that are
+    /// encrypted or compressed.
+    pub fn new(blob: &'a [u8], options: &DecodeOptions<'_>) -> Result<Self> {
+        options.profile.check_size(blob.len())?;
+        let (header, stored) = Header::split(blob)?;
+        let payload = payload::open(&header, stored, options.key, &options.profile)?;
+        Ok(Self {
+            blob,
+            header,
+            payload,
+        })
+    }
+
+    /// A view of its fields.
+    #[must_use]
+    pub fn view(&self) -> GrainRef<'_> {
+        GrainRef {
+            blob: self.blob,
+            header: self.header,
+            payload: &self.payload,
+        }
+    }
+}
+
+/// A view of a blob's header and fields.
+#[derive(Debug, Clone, Copy)]
+pub struct GrainRef<'a> {
+    blob: &'a [u8],
+    header: Header,
+    payload: &'a [u8],
+}
+
+impl<'a> GrainRef<'a> {
+    /// A view over a bare blob with a plain payload.
+    ///
+    /// # Errors
+    /// As [`Header::split`]; `ERR_NOT_MAP`; `ERR_KEY` for an encrypted payload and `ERR_CORRUPT` for
+    /// a compressed one, which [`OpenBlob`] reads.
+    pub fn new(blob: &'a [u8]) -> Result<Self> {
+        let (header, payload) = Header::split(blob)?;
+        if header.flags.contains(Flags::ENCRYPTED) {
+            return Err(Error::new(ErrorKind::Key, "the payload is encrypted"));
+        }
+        if header.flags.contains(Flags::COMPRESSED) {
+            return Err(corrupt("the payload is compressed; open it first"));
+        }
+        if !Reader::new(payload, header.encoding()).at_map() {
+            return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
+        }
+        Ok(Self {
+            blob,
+            header,
+            payload,
+        })
+    }
+
+    /// The fixed header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The type of the header byte.
+    #[must_use]
+    pub fn grain_type(&self) -> GrainType {
+        self.header.grain_type
+    }
+
+    /// One field by its full name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
+        let def = fields::by_name(name, self.header.grain_type);
+        let fields = self.fields()?;
+        fields.find(def.map_or(name, |def| def.key), NestedFields::under(name))
+    }
+
+    /// A text field.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        self.get(name)?.as_str()
+    }
+
+    /// A numeric field, integer or float.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.get(name)?.as_f64()
+    }
+
+    /// An integer field.
+    #[must_use]
+    pub fn int(&self, name: &str) -> Option<i64> {
+        self.get(name)?.as_i64()
+    }
+
+    /// The grain's time: `timestamp_ms`, else `created_at`, else the header's second.
+    #[must_use]
+    pub fn time(&self) -> EpochMs {
+        let ms = self.int("timestamp_ms").or_else(|| self.int("created_at"));
+        EpochMs::new(ms.unwrap_or_else(|| i64::from(self.header.created_at_sec) * 1000))
+    }
+
+    /// The partition it belongs to: its namespace, or `shared` without one (OMS 28.2).
+    #[must_use]
+    pub fn partition(&self) -> &'a str {
+        match self.text("namespace") {
+            None | Some("") => SHARED,
+            Some(namespace) => namespace,
+        }
+    }
+
+    /// The whole grain, decoded and validated.
+    ///
+    /// # Errors
+    /// As [`Grain::decode`].
+    pub fn to_grain(&self) -> Result<Grain> {
+        Grain::decode(self.blob)
+    }
+
+    fn fields(&self) -> Option<MapRef<'a>> {
+        let mut reader = Reader::new(self.payload, self.header.encoding());
+        match reader.token() {
+            Ok(Token::Map(len)) => Some(MapRef {
+                reader,
+                len,
+                names: None,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// One value inside a blob.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueRef<'a> {
+    /// Null, inside a list.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// An integer.
+    Int(Int),
+    /// A float64.
+    Float(f64),
+    /// Text.
+    Str(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A list.
+    Array(ArrayRef<'a>),
+    /// A map.
+    Map(MapRef<'a>),
+}
+
+impl<'a> ValueRef<'a> {
+    /// The text, if it is text.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&'a str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number, integer or float.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(n) => Some(n.to_f64()),
+            Self::Float(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Int(n) => n.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The boolean, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The list, if it is one.
+    #[must_use]
+    pub fn as_array(&self) -> Option<ArrayRef<'a>> {
+        match self {
+            Self::Array(items) => Some(*items),
+            _ => None,
+        }
+    }
+
+    /// The map, if it is one.
+    #[must_use]
+    pub fn as_map(&self) -> Option<MapRef<'a>> {
+        match self {
+            Self::Map(map) => Some(*map),
+            _ => None,
+        }
+    }
+
+    /// An owned copy.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(b) => Value::Bool(*b),
+            Self::Int(n) => Value::Int(*n),
+            Self::Float(x) => Value::Float(*x),
+            Self::Str(text) => Value::Str((*text).to_owned()),
+            Self::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            Self::Array(items) => Value::Array(items.iter().map(|item| item.to_value()).collect()),
+            Self::Map(map) => Value::Map(
+                map.iter()
+                    .map(|(key, value)| (key.to_owned(), value.to_value()))
+                    .collect::<Map>(),
+            ),
+        }
+    }
+
+    /// The value at the reader, which is left behind it.
+    fn read(reader: &mut Reader<'a>, names: Option<&'static NestedFields>) -> Result<Self> {
+        let start = *reader;
+        let token = reader.token()?;
+        Ok(match token {
+            Token::Null => Self::Null,
+            Token::Bool(b) => Self::Bool(b),
+            Token::Int(n) => Self::Int(n),
+            Token::Float(x) => Self::Float(x),
+            Token::Str(text) => Self::Str(text),
+            Token::Bytes(bytes) => Self::Bytes(bytes),
+            Token::Array(len) => {
+                let inside = std::mem::replace(reader, start);
+                reader.skip()?;
+                Self::Array(ArrayRef {
+                    reader: inside,
+                    len,
+                    names,
+                })
+            }
+            Token::Map(len) => {
+                let inside = std::mem::replace(reader, start);
+                reader.skip()?;
+                Self::Map(MapRef {
+                    reader: inside,
+                    len,
+                    names,
+                })
+            }
+        })
+    }
+}
+
+/// A list inside a blob.
+#[derive(Debug, Clone, Copy)]
+pub struct ArrayRef<'a> {
+    reader: Reader<'a>,
+    len: usize,
+    /// The names of the maps listed here, where they are compacted.
+    names: Option<&'static NestedFields>,
+}
+
+impl<'a> ArrayRef<'a> {
+    /// Number of items.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The items in order.
+    pub fn iter(&self) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
+        let Self {
+            mut reader,
+            len,
+            names,
+        } = *self;
+        (0..len).map_while(move |_| ValueRef::read(&mut reader, names).ok())
+    }
+}
+
+/// A map inside a blob.
+#[derive(Debug, Clone, Copy)]
+pub struct MapRef<'a> {
+    reader: Reader<'a>,
+    len: usize,
+    names: Option<&'static NestedFields>,
+}
+
+impl<'a> MapRef<'a> {
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// One entry by its full name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
+        let key = self
+            .names
+            .and_then(|names| names.by_name(name))
+            .map_or(name, |def| def.key);
+        self.find(key, None)
+    }
+
+    /// The entries under their full names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
+        let Self {
+            mut reader,
+            len,
+            names,
+        } = *self;
+        (0..len).map_while(move |_| {
+            let key = reader.key().ok()?;
+            let name = names
+                .and_then(|names| names.by_key(key))
+                .map_or(key, |def| def.name);
+            Some((name, ValueRef::read(&mut reader, None).ok()?))
+        })
+    }
+
+    /// The value under a key as it is spelled in the bytes. Keys are sorted, so the search stops
+    /// early.
+    fn find(&self, wanted: &str, names: Option<&'static NestedFields>) -> Option<ValueRef<'a>> {
+        let mut reader = self.reader;
+        let encoding = reader.encoding();
+        for _ in 0..self.len {
+            let key = reader.key().ok()?;
+            match encoding.compare_keys(key, wanted) {
+                std::cmp::Ordering::Less => reader.skip().ok()?,
+                std::cmp::Ordering::Equal => return ValueRef::read(&mut reader, names).ok(),
+                std::cmp::Ordering::Greater => return None,
+            }
+        }
+        None
+    }
+}

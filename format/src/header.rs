@@ -1,0 +1,218 @@
+//! The 9-byte fixed header of a blob (OMS 3.1): version, flags, type, namespace hash, second.
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::grain_type::GrainType;
+use crate::wire::Encoding;
+
+/// The only format version.
+pub(crate) const VERSION: u8 = 0x01;
+
+/// The flag byte (OMS 3.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Bit 0: a COSE_Sign1 envelope wraps the grain.
+    pub const SIGNED: Self = Self(1);
+    /// Bit 1: the payload is AES-256-GCM ciphertext.
+    pub const ENCRYPTED: Self = Self(1 << 1);
+    /// Bit 2: the payload is zstd-compressed (before encryption).
+    pub const COMPRESSED: Self = Self(1 << 2);
+    /// Bit 3: the grain has content references.
+    pub const CONTENT_REFS: Self = Self(1 << 3);
+    /// Bit 4: the grain has embedding references.
+    pub const EMBEDDING_REFS: Self = Self(1 << 4);
+    /// Bit 5: the payload is CBOR.
+    pub const CBOR: Self = Self(1 << 5);
+
+    /// Flags from their byte.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+
+    /// The byte.
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These bits and those of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These bits without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The sensitivity in bits 6-7.
+    #[must_use]
+    pub const fn sensitivity(self) -> Sensitivity {
+        match self.0 >> 6 {
+            0 => Sensitivity::Public,
+            1 => Sensitivity::Internal,
+            2 => Sensitivity::Pii,
+            _ => Sensitivity::Phi,
+        }
+    }
+
+    /// These bits with another sensitivity.
+    #[must_use]
+    pub const fn with_sensitivity(self, sensitivity: Sensitivity) -> Self {
+        Self((self.0 & 0x3f) | ((sensitivity as u8) << 6))
+    }
+}
+
+/// The classification in the header, a routing hint (OMS 13.1, 13.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sensitivity {
+    /// 00
+    Public = 0,
+    /// 01
+    Internal = 1,
+    /// 10
+    Pii = 2,
+    /// 11
+    Phi = 3,
+}
+
+impl Sensitivity {
+    /// The least sensitivity a tag asks for, by its prefix as written (OMS 13.4).
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Self {
+        const PREFIXES: [(&str, Sensitivity); 5] = [
+            ("phi:", Sensitivity::Phi),
+            ("pii:", Sensitivity::Pii),
+            ("sec:", Sensitivity::Pii),
+            ("legal:", Sensitivity::Pii),
+            ("reg:", Sensitivity::Internal),
+        ];
+        let found = PREFIXES.iter().find(|(prefix, _)| tag.starts_with(prefix));
+        found.map_or(Self::Public, |(_, sensitivity)| *sensitivity)
+    }
+}
+
+/// The decoded fixed header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The flag byte.
+    pub flags: Flags,
+    /// The type byte, never 0.
+    pub grain_type: GrainType,
+    /// First two bytes of SHA-256(namespace), 0 without one: a routing hint.
+    pub ns_hash: u16,
+    /// Seconds since the epoch: a routing hint.
+    pub created_at_sec: u32,
+}
+
+impl Header {
+    /// Bytes of the header.
+    pub const LEN: usize = 9;
+    /// The shortest blob: a header and an empty map.
+    pub const MIN_BLOB: usize = Self::LEN + 1;
+
+    /// Splits a bare blob into its header and its payload as stored.
+    ///
+    /// # Errors
+    /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_SIGNED_MISMATCH` (bit 0 without a wrapper),
+    /// `ERR_UNKNOWN_TYPE` (byte 0), in that order (OMS 19.1).
+    pub fn split(blob: &[u8]) -> Result<(Self, &[u8])> {
+        let [
+            version,
+            flags,
+            type_byte,
+            n0,
+            n1,
+            s0,
+            s1,
+            s2,
+            s3,
+            payload @ ..,
+        ] = blob
+        else {
+            return Err(too_short(blob.len()));
+        };
+        if payload.is_empty() {
+            return Err(too_short(blob.len()));
+        }
+        if *version != VERSION {
+            let message = format!("unsupported format version: {version}");
+            return Err(Error::new(ErrorKind::Version, message).at("byte 0"));
+        }
+        let flags = Flags::from_byte(*flags);
+        if flags.contains(Flags::SIGNED) {
+            let message = "the signed flag is set, but no COSE_Sign1 wraps the blob";
+            return Err(Error::new(ErrorKind::SignedMismatch, message).at("flags"));
+        }
+        let Some(grain_type) = GrainType::from_byte(*type_byte) else {
+            return Err(Error::new(ErrorKind::UnknownType, "type byte 0 is no type").at("byte 2"));
+        };
+        let header = Self {
+            flags,
+            grain_type,
+            ns_hash: u16::from_be_bytes([*n0, *n1]),
+            created_at_sec: u32::from_be_bytes([*s0, *s1, *s2, *s3]),
+        };
+        Ok((header, payload))
+    }
+
+    /// The encoding flag bit 5 says.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        if self.flags.contains(Flags::CBOR) {
+            Encoding::Cbor
+        } else {
+            Encoding::MessagePack
+        }
+    }
+
+    /// The nine bytes.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let [n0, n1] = self.ns_hash.to_be_bytes();
+        let [s0, s1, s2, s3] = self.created_at_sec.to_be_bytes();
+        [
+            VERSION,
+            self.flags.byte(),
+            self.grain_type.byte(),
+            n0,
+            n1,
+            s0,
+            s1,
+            s2,
+            s3,
+        ]
+    }
+}
+
+/// The namespace hash of the header; an absent or empty namespace has 0.
+#[must_use]
+pub fn namespace_hash(namespace: Option<&str>) -> u16 {
+    match namespace {
+        None | Some("") => 0,
+        Some(namespace) => {
+            let [hi, lo, ..]: [u8; 32] = Sha256::digest(namespace).into();
+            u16::from_be_bytes([hi, lo])
+        }
+    }
+}
+
+fn too_short(len: usize) -> Error {
+    let message = format!(
+        "a blob has at least {} bytes, this has {len}",
+        Header::MIN_BLOB
+    );
+    Error::new(ErrorKind::TooShort, message)
+}

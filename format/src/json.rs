@@ -1,0 +1,143 @@
+//! JSON text into values: strict where OMS is (duplicate keys, number ranges), bounded in depth.
+//!
+//! It knows no field names; [`crate::normalise`] gives values their canonical form afterwards.
+
+use std::collections::btree_map::Entry;
+
+use jiter::{Jiter, JiterError, Peek};
+
+use crate::error::{Error, ErrorKind, Result, corrupt};
+use crate::profile::Profile;
+use crate::text::excerpt;
+use crate::value::{Int, Map, Value};
+
+/// JSON may spell one byte of a blob as `\u00XX`, and spends more on names.
+const TEXT_PER_BLOB_BYTE: usize = 8;
+
+/// Parses one JSON document.
+///
+/// Nulls are kept, text is taken as it is. An integer literal stays an integer, one with a point or
+/// exponent becomes a float.
+///
+/// # Errors
+/// `ERR_TOO_LARGE` beyond eight times the profile's blob size, `ERR_CORRUPT` for malformed JSON,
+/// duplicate keys and nesting beyond the profile, `ERR_RANGE` for integers past 64 bits,
+/// `ERR_FLOAT_INVALID` for floats past float64.
+pub fn parse_json(text: &str, profile: &Profile) -> Result<Value> {
+    let limit = profile.max_blob_bytes.saturating_mul(TEXT_PER_BLOB_BYTE);
+    if text.len() > limit {
+        let message = format!("JSON of {} bytes is over the limit of {limit}", text.len());
+        return Err(Error::new(ErrorKind::TooLarge, message));
+    }
+    let mut parser = Parser {
+        jiter: Jiter::new(text.as_bytes()),
+        max_depth: profile.max_depth,
+    };
+    let first = parser.jiter.peek().map_err(|e| parser.malformed(&e))?;
+    let value = parser.value(first, 1)?;
+    parser.jiter.finish().map_err(|e| parser.malformed(&e))?;
+    Ok(value)
+}
+
+struct Parser<'t> {
+    jiter: Jiter<'t>,
+    max_depth: usize,
+}
+
+impl Parser<'_> {
+    fn value(&mut self, peek: Peek, depth: usize) -> Result<Value> {
+        match peek {
+            Peek::Null => self
+                .jiter
+                .known_null()
+                .map(|()| Value::Null)
+                .map_err(|e| self.malformed(&e)),
+            Peek::True | Peek::False => self
+                .jiter
+                .known_bool(peek)
+                .map(Value::Bool)
+                .map_err(|e| self.malformed(&e)),
+            Peek::String => match self.jiter.known_str() {
+                Ok(text) => Ok(Value::Str(text.to_owned())),
+                Err(e) => Err(self.malformed(&e)),
+            },
+            Peek::Array => self.array(depth),
+            Peek::Object => self.object(depth),
+            number => self.number(number),
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value> {
+        self.check_depth(depth)?;
+        let mut items = Vec::new();
+        let mut next = self.jiter.known_array().map_err(|e| self.malformed(&e))?;
+        while let Some(peek) = next {
+            items.push(self.value(peek, depth + 1)?);
+            next = self.jiter.array_step().map_err(|e| self.malformed(&e))?;
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value> {
+        self.check_depth(depth)?;
+        let mut map = Map::new();
+        let mut next = match self.jiter.known_object() {
+            Ok(key) => key.map(str::to_owned),
+            Err(e) => return Err(self.malformed(&e)),
+        };
+        while let Some(key) = next {
+            let peek = self.jiter.peek().map_err(|e| self.malformed(&e))?;
+            let value = self.value(peek, depth + 1)?;
+            match map.entry(key) {
+                Entry::Vacant(slot) => slot.insert(value),
+                Entry::Occupied(slot) => {
+                    return Err(corrupt("a key occurs twice").at(slot.key().clone()));
+                }
+            };
+            next = match self.jiter.next_key() {
+                Ok(key) => key.map(str::to_owned),
+                Err(e) => return Err(self.malformed(&e)),
+            };
+        }
+        Ok(Value::Map(map))
+    }
+
+    fn number(&mut self, peek: Peek) -> Result<Value> {
+        let digits = match self.jiter.known_number_bytes(peek) {
+            Ok(digits) => digits,
+            Err(e) => return Err(self.malformed(&e)),
+        };
+        let literal = std::str::from_utf8(digits).map_err(|_| corrupt("JSON is not UTF-8"))?;
+        if literal.contains(['.', 'e', 'E']) {
+            let x: f64 = literal.parse().map_err(|_| corrupt("a malformed number"))?;
+            if !x.is_finite() {
+                let message = format!("{} is past float64", excerpt(literal));
+                return Err(Error::new(ErrorKind::FloatInvalid, message));
+            }
+            return Ok(Value::Float(x));
+        }
+        // i128 holds 38 digits; anything it cannot hold is past 64 bits too.
+        let n = literal.parse::<i128>().ok().and_then(Int::new);
+        n.map(Value::Int).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Range,
+                format!("{} does not fit 64 bits", excerpt(literal)),
+            )
+        })
+    }
+
+    fn check_depth(&self, depth: usize) -> Result<()> {
+        if depth <= self.max_depth {
+            return Ok(());
+        }
+        Err(corrupt(format!(
+            "JSON is nested deeper than {} levels",
+            self.max_depth
+        )))
+    }
+
+    fn malformed(&self, error: &JiterError) -> Error {
+        let position = self.jiter.error_position(error.index);
+        corrupt(format!("malformed JSON: {}", error.error_type)).at(position.to_string())
+    }
+}

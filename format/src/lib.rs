@@ -1,0 +1,58 @@
+//! The `.mg` world of OMS 1.3: grains, their canonical bytes and their addresses. No I/O.
+//!
+//! Modules in the order data flows through them:
+//!
+//! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
+//! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
+//! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
+//! - `grain_ref`: single fields read straight from the bytes.
+//!
+//! ```
+//! use grainstore_format::{Encoding, Grain};
+//!
+//! let grain = Grain::from_json(
+//!     r#"{"type": "belief", "subject": "alice", "relation": "prefers", "object": "dark mode",
+//!         "confidence": 0.9, "created_at": "2026-01-15T10:00:00Z"}"#,
+//! )?;
+//! let blob = grain.encode(Encoding::MessagePack)?;
+//! assert_eq!(Grain::decode(blob.bytes())?.text("object"), Some("dark mode"));
+//! println!("{}", blob.address());
+//! # Ok::<(), grainstore_format::Error>(())
+//! ```
+
+mod address;
+mod decode;
+mod error;
+pub mod fields;
+mod grain;
+mod grain_ref;
+mod grain_type;
+mod header;
+mod json;
+mod normalise;
+mod payload;
+mod profile;
+mod text;
+mod time;
+mod typed;
+mod validate;
+mod value;
+mod wire;
+
+pub use address::ContentAddress;
+pub use error::{Error, ErrorKind, Result};
+pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED};
+pub use grain_ref::{ArrayRef, GrainRef, MapRef, OpenBlob, ValueRef};
+pub use grain_type::{GrainType, OpaqueType};
+pub use header::{Flags, Header, Sensitivity, namespace_hash};
+pub use json::parse_json;
+pub use payload::PayloadKey;
+pub use profile::Profile;
+pub use time::{EpochMs, parse_datetime};
+pub use typed::{
+    Action, ActionBuilder, Belief, BeliefBuilder, Consensus, ConsensusBuilder, Consent,
+    ConsentBuilder, Event, EventBuilder, Goal, GoalBuilder, Observation, ObservationBuilder,
+    Reasoning, ReasoningBuilder, State, StateBuilder, Workflow, WorkflowBuilder,
+};
+pub use value::{Int, Map, Value};
+pub use wire::Encoding;

@@ -1,0 +1,224 @@
+//! Values as people and programs give them into their canonical form (OMS 4.4, 4.5, 4.8).
+//!
+//! Text becomes NFC, null map entries go, numbers take the form of the field table, RFC 3339 becomes
+//! milliseconds, base64 becomes bytes. Whether the result makes a valid grain is decided in
+//! [`crate::validate`].
+
+use std::collections::btree_map::Entry;
+
+use data_encoding::BASE64;
+
+use crate::error::{Error, ErrorKind, Result, corrupt, schema};
+use crate::fields::{self, CITATION, FieldDef, FieldKind, NestedFields};
+use crate::grain_type::GrainType;
+use crate::text;
+use crate::time::parse_datetime;
+use crate::value::{Int, Map, Value};
+
+/// The canonical form of all fields, by their full names.
+///
+/// # Errors
+/// `ERR_CORRUPT` (BOM, keys equal after NFC, too deep), `ERR_FLOAT_INVALID`, `ERR_NO_TYPE`,
+/// `ERR_UNKNOWN_TYPE`, `ERR_SCHEMA` (a short key as name, a bad date or base64).
+pub(crate) fn fields(given: Map, max_depth: usize) -> Result<(GrainType, Map)> {
+    let mut fields = canonical_map(given, 1, max_depth)?;
+    let grain_type = grain_type(&fields)?;
+    check_names(&fields, |name| {
+        fields::by_name(name, grain_type).is_some() || fields::by_key(name, grain_type).is_none()
+    })?;
+    for (name, value) in &mut fields {
+        let Some(def) = fields::by_name(name, grain_type) else {
+            continue;
+        };
+        if def.section.covers(grain_type) {
+            type_field(def, value).map_err(|e| e.at(def.name))?;
+        }
+        if let Some(nested) = NestedFields::under(def.name) {
+            nested_maps(nested, value)?;
+        }
+    }
+    Ok((grain_type, fields))
+}
+
+/// The type named by `type` (OMS section 8 and its aliases).
+pub(crate) fn grain_type(fields: &Map) -> Result<GrainType> {
+    match fields.get("type") {
+        None => Err(Error::new(
+            ErrorKind::NoType,
+            "missing required field: type",
+        )),
+        Some(Value::Str(name)) => GrainType::from_name(name).ok_or_else(|| {
+            let message = format!("unknown memory type: {:?}", text::excerpt(name));
+            Error::new(ErrorKind::UnknownType, message).at("type")
+        }),
+        Some(other) => Err(schema(
+            "type",
+            format!("type is a string, not {}", other.type_name()),
+        )),
+    }
+}
+
+fn canonical(value: Value, depth: usize, max_depth: usize) -> Result<Value> {
+    match value {
+        Value::Str(given) => Ok(Value::Str(canonical_text(given)?)),
+        Value::Float(x) if !x.is_finite() => Err(Error::new(
+            ErrorKind::FloatInvalid,
+            "a float is NaN or infinite",
+        )),
+        Value::Array(items) => {
+            check_depth(depth, max_depth)?;
+            let items = items
+                .into_iter()
+                .map(|item| canonical(item, depth + 1, max_depth));
+            items.collect::<Result<_>>().map(Value::Array)
+        }
+        Value::Map(map) => canonical_map(map, depth, max_depth).map(Value::Map),
+        scalar => Ok(scalar),
+    }
+}
+
+fn canonical_map(map: Map, depth: usize, max_depth: usize) -> Result<Map> {
+    check_depth(depth, max_depth)?;
+    let mut out = Map::new();
+    for (key, value) in map {
+        let key = canonical_text(key)?;
+        // Null entries go, but a key given twice is refused whatever it holds.
+        let value = canonical(value, depth + 1, max_depth).map_err(|e| within(e, &key))?;
+        match out.entry(key) {
+            Entry::Vacant(slot) => slot.insert(value),
+            Entry::Occupied(slot) => {
+                return Err(corrupt("two keys are equal after NFC").at(slot.key().clone()));
+            }
+        };
+    }
+    out.retain(|_, value| !matches!(value, Value::Null));
+    Ok(out)
+}
+
+fn canonical_text(given: String) -> Result<String> {
+    match text::normalise(&given)? {
+        std::borrow::Cow::Borrowed(_) => Ok(given),
+        std::borrow::Cow::Owned(nfc) => Ok(nfc),
+    }
+}
+
+fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
+    if depth <= max_depth {
+        return Ok(());
+    }
+    Err(corrupt(format!(
+        "nested deeper than the profile's {max_depth} levels"
+    )))
+}
+
+/// Keeps the innermost place an error was found at.
+fn within(error: Error, key: &str) -> Error {
+    if error.place().is_empty() {
+        error.at(key)
+    } else {
+        error
+    }
+}
+
+/// A short key used as a name would smuggle its field past the schema.
+fn check_names(map: &Map, allowed: impl Fn(&str) -> bool) -> Result<()> {
+    match map.keys().find(|name| !allowed(name)) {
+        None => Ok(()),
+        Some(key) => Err(schema(
+            key,
+            format!("{key:?} is a short key; write the full name"),
+        )),
+    }
+}
+
+fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
+    let Value::Array(entries) = list else {
+        return Ok(());
+    };
+    for entry in entries {
+        let Value::Map(map) = entry else { continue };
+        check_names(map, |name| {
+            nested.by_name(name).is_some() || nested.by_key(name).is_none()
+        })
+        .map_err(|e| e.at(nested.parent))?;
+        type_map(nested.fields, map).map_err(|e| e.at(nested.parent))?;
+        if nested.parent == "content_refs" {
+            type_map(&CITATION, map).map_err(|e| e.at(nested.parent))?;
+        }
+    }
+    Ok(())
+}
+
+fn type_map(defs: &[FieldDef], map: &mut Map) -> Result<()> {
+    for def in defs {
+        if let Some(value) = map.get_mut(def.name) {
+            type_field(def, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives a value the form its field asks for, where it has one; validation refuses the rest.
+fn type_field(def: &FieldDef, value: &mut Value) -> Result<()> {
+    match (def.kind, &mut *value) {
+        (FieldKind::Float, Value::Int(n)) => *value = Value::Float(n.to_f64()),
+        (FieldKind::Int | FieldKind::Byte | FieldKind::Datetime, Value::Float(x)) => {
+            if let Some(n) = whole(*x) {
+                *value = Value::Int(n);
+            }
+        }
+        (FieldKind::Datetime, Value::Str(text)) => {
+            *value = Value::from(parse_datetime(text)?.get());
+        }
+        (FieldKind::ByteList, Value::Array(items)) => {
+            for item in items {
+                if let Value::Float(x) = item
+                    && let Some(n) = whole(*x)
+                {
+                    *item = Value::Int(n);
+                }
+            }
+        }
+        (FieldKind::BytesList, Value::Array(items)) => {
+            for item in items {
+                base64(item)?;
+            }
+        }
+        (FieldKind::Parents, Value::Array(items)) => {
+            for item in items {
+                if let Value::Map(citation) = item {
+                    type_map(&CITATION, citation)?;
+                }
+            }
+        }
+        (FieldKind::Map, Value::Map(map)) if def.name == "trusted_timestamp" => {
+            if let Some(token) = map.get_mut("tsp_response") {
+                base64(token)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn base64(value: &mut Value) -> Result<()> {
+    if let Value::Str(text) = value {
+        let bytes = BASE64.decode(text.as_bytes());
+        *value = Value::Bytes(bytes.map_err(|_| {
+            Error::new(
+                ErrorKind::Schema,
+                "bytes are written as base64 with padding",
+            )
+        })?);
+    }
+    Ok(())
+}
+
+/// A float without a fraction, as an integer of the shared range.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a float to i128 saturates; Int checks"
+)]
+fn whole(x: f64) -> Option<Int> {
+    (x.fract() == 0.0).then(|| Int::new(x as i128)).flatten()
+}

@@ -1,0 +1,133 @@
+//! Instants: epoch milliseconds, and RFC 3339 text on the way in (OMS 4.8).
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Milliseconds since 1970-01-01T00:00:00Z; negative before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct EpochMs(i64);
+
+impl EpochMs {
+    /// The latest `created_at` a header can carry: the end of second 2^32-1.
+    pub const MAX_CREATED: Self = Self(u32::MAX as i64 * 1000 + 999);
+
+    /// An instant from milliseconds since the epoch.
+    #[must_use]
+    pub const fn new(ms: i64) -> Self {
+        Self(ms)
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The header's second, floored; nothing outside 0 ..= 2^32-1.
+    #[must_use]
+    pub fn header_second(self) -> Option<u32> {
+        u32::try_from(self.0.div_euclid(1000)).ok()
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, or the bare number where no calendar reaches.
+impl fmt::Display for EpochMs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Timestamp::from_millisecond(self.0) {
+            Ok(at) => write!(f, "{at:.3}"),
+            Err(_) => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl Serialize for EpochMs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(self.0)
+    }
+}
+
+/// Reads RFC 3339 text with an offset, floored to the millisecond.
+///
+/// # Errors
+/// `ERR_SCHEMA` for anything else, a date without time or offset included.
+pub fn parse_datetime(text: &str) -> Result<EpochMs> {
+    let refused = || {
+        let message = format!("{text:?} is no RFC 3339 date-time such as 2026-01-15T10:00:00Z");
+        Error::new(ErrorKind::Schema, message)
+    };
+    if !has_rfc3339_shape(text.as_bytes()) {
+        return Err(refused());
+    }
+    let at: Timestamp = text.parse().map_err(|_| refused())?;
+    let ms = at.as_nanosecond().div_euclid(1_000_000);
+    i64::try_from(ms).map(EpochMs).map_err(|_| refused())
+}
+
+/// `YYYY-MM-DDThh:mm:ss[.fraction](Z|±hh:mm)`: the parser behind takes more than RFC 3339 does.
+fn has_rfc3339_shape(text: &[u8]) -> bool {
+    const DATE_TIME: &[u8] = b"dddd-dd-ddTdd:dd:dd";
+    let Some((head, mut rest)) = text.split_at_checked(DATE_TIME.len()) else {
+        return false;
+    };
+    let fits = |(byte, shape): (&u8, &u8)| match shape {
+        b'd' => byte.is_ascii_digit(),
+        b'T' => matches!(byte, b'T' | b't' | b' '),
+        other => byte == other,
+    };
+    if !head.iter().zip(DATE_TIME).all(fits) {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
+        rest = fraction.get(digits..).unwrap_or_default();
+        if digits == 0 {
+            return false;
+        }
+    }
+    match rest {
+        [b'Z' | b'z'] => true,
+        [b'+' | b'-', offset @ ..] => offset.len() == 5 && offset.iter().zip(b"dd:dd").all(fits),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc3339_is_read_and_floored() {
+        for (text, ms) in [
+            ("2026-01-15T10:00:00Z", 1_768_471_200_000),
+            ("2026-01-15T10:00:00.000Z", 1_768_471_200_000),
+            ("2026-01-15T12:00:00+02:00", 1_768_471_200_000),
+            ("2026-01-15T10:00:00.1239Z", 1_768_471_200_123),
+            ("1969-12-31T23:59:59.9999Z", -1),
+        ] {
+            assert_eq!(parse_datetime(text).map(EpochMs::get), Ok(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_dates_are_refused() {
+        for text in [
+            "",
+            "2026-01-15",
+            "2026-01-15T10:00:00",
+            "2026-01-15T10:00Z",
+            "2026-13-15T10:00:00Z",
+            "2026-01-15T10:00:00.Z",
+            "2026-01-15T10:00:00+0200",
+            "20260115T100000Z",
+            "2026-01-15T10:00:00Z[UTC]",
+            "tomorrow",
+        ] {
+            let code = parse_datetime(text).map_err(|e| e.code());
+            assert_eq!(code, Err("ERR_SCHEMA"), "{text}");
+        }
+    }
+}

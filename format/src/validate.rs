@@ -1,0 +1,109 @@
+//! All validation of a grain's fields (OMS 8, 19, 24-27), in the order of the standard's rulings:
+//! index fields, value types, required, empty, ranges, closed vocabularies. The first failure is
+//! the answer.
+//!
+//! Input is canonical values under full names. Nothing here reads or writes bytes.
+
+mod ranges;
+mod required;
+mod types;
+mod vocabulary;
+
+use crate::error::{Error, Result, corrupt, schema};
+use crate::fields;
+use crate::grain_type::GrainType;
+use crate::profile::Profile;
+use crate::value::{Map, Value};
+
+/// Checks the fields of a grain.
+///
+/// # Errors
+/// `ERR_CORRUPT` (bytes out of place), `ERR_SCHEMA`, `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`,
+/// `ERR_HASH_FORMAT`.
+pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> Result<()> {
+    bytes_in_place(fields)?;
+    index_fields(grain_type, fields)?;
+    profile_fields(fields, profile)?;
+    types::check(grain_type, fields)?;
+    if grain_type.is_standard() {
+        required::check(grain_type, fields)?;
+    }
+    required::check_references(fields)?;
+    ranges::check(grain_type, fields)?;
+    if grain_type.is_standard() {
+        vocabulary::check(grain_type, fields)?;
+    }
+    Ok(())
+}
+
+/// Byte strings occur in two places only.
+fn bytes_in_place(fields: &Map) -> Result<()> {
+    for (name, value) in fields {
+        let misplaced = match (name.as_str(), value) {
+            ("supersession_auth", Value::Array(entries)) => entries
+                .iter()
+                .any(|entry| !matches!(entry, Value::Bytes(_)) && has_bytes(entry)),
+            ("trusted_timestamp", Value::Map(map)) => map.iter().any(|(key, value)| {
+                !(key == "tsp_response" && matches!(value, Value::Bytes(_))) && has_bytes(value)
+            }),
+            _ => has_bytes(value),
+        };
+        if misplaced {
+            let message = "byte strings occur in supersession_auth and \
+                           trusted_timestamp.tsp_response only";
+            return Err(corrupt(message).at(name));
+        }
+    }
+    Ok(())
+}
+
+/// Depth is bounded by the profile before this is asked.
+fn has_bytes(value: &Value) -> bool {
+    match value {
+        Value::Bytes(_) => true,
+        Value::Array(items) => items.iter().any(has_bytes),
+        Value::Map(map) => map.values().any(has_bytes),
+        _ => false,
+    }
+}
+
+/// The store's own fields never lie in a blob (OMS 5.6, 28.3).
+fn index_fields(grain_type: GrainType, fields: &Map) -> Result<()> {
+    let kept_by_store =
+        |name: &&String| fields::by_name(name, grain_type).is_some_and(|def| def.index_layer);
+    match fields.keys().find(kept_by_store) {
+        None => Ok(()),
+        Some(name) => Err(schema(
+            name,
+            format!("{name} is kept by the store, never in a grain"),
+        )),
+    }
+}
+
+fn profile_fields(fields: &Map, profile: &Profile) -> Result<()> {
+    let allowed = |name: &str| Profile::LIGHTWEIGHT_FIELDS.contains(&name);
+    if !profile.required_fields_only {
+        return Ok(());
+    }
+    match fields.keys().find(|name| !allowed(name)) {
+        None => Ok(()),
+        Some(name) => Err(schema(name, "the lightweight profile has no such field")),
+    }
+}
+
+/// The maps listed under a field; other items were refused before.
+fn maps<'a>(fields: &'a Map, name: &str) -> impl Iterator<Item = &'a Map> {
+    let items = fields
+        .get(name)
+        .and_then(Value::as_array)
+        .unwrap_or_default();
+    items.iter().filter_map(Value::as_map)
+}
+
+fn text<'a>(fields: &'a Map, name: &str) -> Option<&'a str> {
+    fields.get(name).and_then(Value::as_str)
+}
+
+fn missing(field: &str) -> Error {
+    schema(field, format!("missing required field: {field}"))
+}

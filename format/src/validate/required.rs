@@ -1,0 +1,266 @@
+//! Required fields of the ten types, phases of actions, shapes of references (OMS 8, 27.1, 27.5).
+
+use crate::error::{Error, ErrorKind, Result, schema};
+use crate::grain_type::GrainType;
+use crate::value::{Map, Value};
+
+use super::{maps, missing, text};
+
+/// Fields every grain of a type has, beside `type` and `created_at`.
+const REQUIRED: [(GrainType, &[&str]); 10] = [
+    (
+        GrainType::Belief,
+        &["subject", "relation", "object", "confidence"],
+    ),
+    (GrainType::Event, &[]),
+    (GrainType::State, &["context"]),
+    (GrainType::Workflow, &["steps", "trigger"]),
+    (GrainType::Action, &[]),
+    (GrainType::Observation, &["observer_id", "observer_type"]),
+    (GrainType::Goal, &["description", "goal_state"]),
+    (GrainType::Reasoning, &[]),
+    (
+        GrainType::Consensus,
+        &[
+            "participating_observers",
+            "threshold",
+            "agreement_count",
+            "dissent_count",
+        ],
+    ),
+    (
+        GrainType::Consent,
+        &["subject_did", "grantee_did", "scope", "is_withdrawal"],
+    ),
+];
+
+/// What one phase of an action asks for and forbids (OMS 27.1).
+struct Phase {
+    required: &'static [&'static str],
+    forbidden: &'static [&'static str],
+}
+
+/// What happens to an action's outcome before it has one: the MUST NOT cells of definition and call.
+const OUTCOME: [&str; 6] = [
+    "content",
+    "is_error",
+    "stdout",
+    "stderr",
+    "exit_code",
+    "duration_ms",
+];
+
+const DEFINITION: Phase = Phase {
+    required: &["tool_name", "tool_description", "input_schema"],
+    forbidden: &[
+        "input",
+        "content",
+        "is_error",
+        "stdout",
+        "stderr",
+        "exit_code",
+        "duration_ms",
+    ],
+};
+const CALL: Phase = Phase {
+    required: &["tool_name", "input"],
+    forbidden: &OUTCOME,
+};
+const CODE_CALL: Phase = Phase {
+    required: &["code"],
+    forbidden: &OUTCOME,
+};
+const RESULT: Phase = Phase {
+    required: &["tool_call_id", "content", "is_error", "derived_from"],
+    forbidden: &[],
+};
+const CODE_RESULT: Phase = Phase {
+    required: &["tool_call_id", "code", "is_error", "derived_from"],
+    forbidden: &[],
+};
+const COMPLETE: Phase = Phase {
+    required: &["tool_name", "input", "content", "is_error"],
+    forbidden: &[],
+};
+const CODE_COMPLETE: Phase = Phase {
+    required: &["code", "is_error"],
+    forbidden: &[],
+};
+
+/// Required, forbidden and empty fields.
+///
+/// # Errors
+/// `ERR_SCHEMA` for a missing or forbidden field, `ERR_EMPTY` for an empty one.
+pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
+    let by_type = REQUIRED
+        .iter()
+        .find(|(t, _)| *t == grain_type)
+        .map_or(&[][..], |(_, r)| r);
+    let phase = (grain_type == GrainType::Action).then(|| phase(fields));
+    let by_phase = phase.as_ref().map_or(&[][..], |phase| phase.required);
+    let required = || by_type.iter().chain(by_phase).chain(&["created_at"]);
+
+    if let Some(name) = required().find(|name| !present(fields, name)) {
+        return Err(missing(name));
+    }
+    if let Some(name) = phase
+        .iter()
+        .flat_map(|p| p.forbidden)
+        .find(|n| fields.contains_key(**n))
+    {
+        let message = format!("an action of this phase must not carry {name}");
+        return Err(schema(name, message));
+    }
+    match grain_type {
+        GrainType::Event => event(fields)?,
+        GrainType::Observation => observation(fields)?,
+        GrainType::Consent => consent(fields)?,
+        _ => {}
+    }
+    required().try_for_each(|name| not_empty(fields, name))
+}
+
+/// An elided field counts as present: its hash stands for it (OMS 10.1).
+fn present(fields: &Map, name: &str) -> bool {
+    let elided = || fields.get("_elided").and_then(Value::as_map);
+    fields.contains_key(name) || elided().is_some_and(|elided| elided.contains_key(name))
+}
+
+/// Required text and lists have content. `object` and `is_withdrawal: true`'s scope may be empty.
+fn not_empty(fields: &Map, name: &str) -> Result<()> {
+    let empty = match fields.get(name) {
+        Some(Value::Str(text)) => text.is_empty() && !matches!(name, "object" | "content"),
+        Some(Value::Array(items)) => match name {
+            "steps" => items.is_empty(),
+            "scope" => items.is_empty() && !withdraws(fields),
+            _ => false,
+        },
+        _ => false,
+    };
+    if empty {
+        Err(empty_field(name))
+    } else {
+        Ok(())
+    }
+}
+
+fn phase(fields: &Map) -> Phase {
+    let code = text(fields, "execution_mode") == Some("code_exec");
+    match text(fields, "action_phase") {
+        Some("definition") => DEFINITION,
+        Some("call") if code => CODE_CALL,
+        Some("call") => CALL,
+        Some("result") if code => CODE_RESULT,
+        Some("result") => RESULT,
+        _ if code => CODE_COMPLETE,
+        _ => COMPLETE,
+    }
+}
+
+/// Content, or blocks of content, or a whole triple (OMS 8.2).
+fn event(fields: &Map) -> Result<()> {
+    let blocks = fields
+        .get("content_blocks")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
+    for block in maps(fields, "content_blocks") {
+        if text(block, "type").is_none() {
+            return Err(schema("content_blocks", "each content block has a type"));
+        }
+    }
+    let triple = ["subject", "relation", "object"]
+        .iter()
+        .all(|name| present(fields, name));
+    if !blocks.is_empty() || triple {
+        return Ok(());
+    }
+    match text(fields, "content") {
+        Some("") => Err(empty_field("content")),
+        Some(_) => Ok(()),
+        None if present(fields, "content") => Ok(()),
+        None => Err(missing("content")),
+    }
+}
+
+/// A human observes without a model (OMS 24.2).
+fn observation(fields: &Map) -> Result<()> {
+    if text(fields, "observer_type") == Some("human") && fields.contains_key("observer_model") {
+        let message = "observer_model must be absent when observer_type is human";
+        return Err(schema("observer_model", message));
+    }
+    Ok(())
+}
+
+/// A withdrawal names what it withdraws (OMS 8.10).
+fn consent(fields: &Map) -> Result<()> {
+    if withdraws(fields) && !present(fields, "prior_consent") {
+        return Err(missing("prior_consent"));
+    }
+    Ok(())
+}
+
+fn withdraws(fields: &Map) -> bool {
+    fields.get("is_withdrawal").and_then(Value::as_bool) == Some(true)
+}
+
+/// Shapes of references, which opaque types share: 7.1, 7.2, 12.5.1, 27.5.
+///
+/// # Errors
+/// `ERR_SCHEMA`.
+pub(super) fn check_references(fields: &Map) -> Result<()> {
+    for entry in maps(fields, "content_refs") {
+        let reference = entry.contains_key("uri") || entry.contains_key("modality");
+        let citation = is_citation(entry);
+        let whole = match (reference, citation) {
+            (true, false) => has_all(entry, &["uri", "modality"]),
+            (false, true) => has_all(entry, &["citation_type", "identifier"]),
+            _ => false,
+        };
+        if !whole {
+            let message = "an entry is a reference (uri and modality) or a citation \
+                           (citation_type and identifier), not both";
+            return Err(schema("content_refs", message));
+        }
+    }
+    for entry in maps(fields, "derived_from") {
+        if !has_all(entry, &["citation_type", "identifier"]) {
+            return Err(schema(
+                "derived_from",
+                "a citation has citation_type and identifier",
+            ));
+        }
+    }
+    for entry in maps(fields, "embedding_refs") {
+        if !has_all(entry, &["vector_id", "model", "dimensions"]) {
+            let message = "an embedding reference has vector_id, model and dimensions";
+            return Err(schema("embedding_refs", message));
+        }
+    }
+    owner(fields)
+}
+
+fn is_citation(entry: &Map) -> bool {
+    entry.contains_key("citation_type") || entry.contains_key("identifier")
+}
+
+fn has_all(map: &Map, names: &[&str]) -> bool {
+    names.iter().all(|name| map.contains_key(*name))
+}
+
+/// A legal entity is human or org and has a name (OMS 12.5.1).
+fn owner(fields: &Map) -> Result<()> {
+    let Some(owner) = fields.get("owner").and_then(Value::as_map) else {
+        return Ok(());
+    };
+    if !matches!(text(owner, "type"), Some("human" | "org")) {
+        return Err(schema("owner", "owner.type is human or org"));
+    }
+    if text(owner, "name").is_none() {
+        return Err(schema("owner", "owner.name is the registered legal name"));
+    }
+    Ok(())
+}
+
+fn empty_field(name: &str) -> Error {
+    Error::new(ErrorKind::Empty, format!("{name} must not be empty")).at(name)
+}

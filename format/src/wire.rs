@@ -1,0 +1,234 @@
+//! Canonical bytes of single values in both encodings: tokens in, primitives out (OMS 4, 16).
+//!
+//! A [`Reader`] walks bytes token by token and refuses every form that is not canonical; it never
+//! trusts a declared length. It knows no field names and builds no trees.
+
+mod cbor;
+mod msgpack;
+
+use std::cmp::Ordering;
+
+use crate::error::{Result, corrupt};
+use crate::value::{Int, Value};
+
+/// How a payload is encoded (header flag bit 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Encoding {
+    /// Canonical MessagePack, the default (OMS 16.1).
+    #[default]
+    MessagePack,
+    /// Deterministic CBOR (OMS 16.2, RFC 8949 4.2.1).
+    Cbor,
+}
+
+impl Encoding {
+    /// `msgpack` or `cbor`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MessagePack => "msgpack",
+            Self::Cbor => "cbor",
+        }
+    }
+
+    /// The order of two map keys. CBOR sorts by encoded bytes, so shorter keys come first.
+    pub(crate) fn compare_keys(self, a: &str, b: &str) -> Ordering {
+        match self {
+            Self::MessagePack => a.cmp(b),
+            Self::Cbor => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
+        }
+    }
+}
+
+/// One step through encoded bytes: a scalar, or the head of a container with its length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Token<'a> {
+    Null,
+    Bool(bool),
+    Int(Int),
+    Float(f64),
+    Str(&'a str),
+    Bytes(&'a [u8]),
+    /// Items that follow.
+    Array(usize),
+    /// Entries (key and value) that follow.
+    Map(usize),
+}
+
+/// A cursor over encoded bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    encoding: Encoding,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], encoding: Encoding) -> Self {
+        Self {
+            rest: bytes,
+            encoding,
+        }
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether the next value is a map, by its first byte alone.
+    pub(crate) fn at_map(&self) -> bool {
+        self.rest.first().is_some_and(|byte| match self.encoding {
+            Encoding::MessagePack => msgpack::is_map(*byte),
+            Encoding::Cbor => cbor::is_map(*byte),
+        })
+    }
+
+    /// The next token.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for malformed, cut or non-canonical bytes, `ERR_FLOAT_INVALID` for NaN and
+    /// infinities.
+    pub(crate) fn token(&mut self) -> Result<Token<'a>> {
+        let token = match self.encoding {
+            Encoding::MessagePack => msgpack::token(self)?,
+            Encoding::Cbor => cbor::token(self)?,
+        };
+        // Every item takes a byte at least, so a longer declared length is a lie.
+        let declared = match token {
+            Token::Array(items) => items,
+            Token::Map(entries) => entries.saturating_mul(2),
+            _ => 0,
+        };
+        if declared > self.rest.len() {
+            return Err(corrupt(
+                "a container declares more items than there are bytes",
+            ));
+        }
+        Ok(token)
+    }
+
+    /// The next token as a map key.
+    pub(crate) fn key(&mut self) -> Result<&'a str> {
+        match self.token()? {
+            Token::Str(key) => Ok(key),
+            _ => Err(corrupt("a map key is not text")),
+        }
+    }
+
+    /// Steps over one whole value, however deep, without recursion.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        let mut pending = 1_usize;
+        while pending > 0 {
+            pending = pending - 1
+                + match self.token()? {
+                    Token::Array(items) => items,
+                    Token::Map(entries) => entries.saturating_mul(2),
+                    _ => 0,
+                };
+        }
+        Ok(())
+    }
+
+    /// The next `len` bytes.
+    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or_else(|| corrupt("the bytes end too early"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes as an array.
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self
+            .rest
+            .split_first_chunk()
+            .ok_or_else(|| corrupt("the bytes end too early"))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn text(&mut self, len: usize) -> Result<Token<'a>> {
+        let bytes = self.take(len)?;
+        std::str::from_utf8(bytes)
+            .map(Token::Str)
+            .map_err(|_| corrupt("text is not UTF-8"))
+    }
+}
+
+/// Appends canonical primitives to a buffer.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    out: Vec<u8>,
+    encoding: Encoding,
+}
+
+impl Writer {
+    pub(crate) fn new(out: Vec<u8>, encoding: Encoding) -> Self {
+        Self { out, encoding }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        match self.encoding {
+            Encoding::MessagePack => msgpack::write_text(&mut self.out, text),
+            Encoding::Cbor => cbor::write_text(&mut self.out, text),
+        }
+    }
+
+    pub(crate) fn map(&mut self, entries: usize) {
+        match self.encoding {
+            Encoding::MessagePack => msgpack::write_map(&mut self.out, entries),
+            Encoding::Cbor => cbor::write_map(&mut self.out, entries),
+        }
+    }
+
+    pub(crate) fn array(&mut self, items: usize) {
+        match self.encoding {
+            Encoding::MessagePack => msgpack::write_array(&mut self.out, items),
+            Encoding::Cbor => cbor::write_array(&mut self.out, items),
+        }
+    }
+
+    /// A whole value; nested maps in canonical order.
+    pub(crate) fn value(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => {
+                self.array(items.len());
+                for item in items {
+                    self.value(item);
+                }
+            }
+            Value::Map(map) => {
+                let mut entries: Vec<_> = map.iter().map(|(k, v)| (k.as_str(), v)).collect();
+                self.entries(&mut entries);
+            }
+            scalar => match self.encoding {
+                Encoding::MessagePack => msgpack::write_scalar(&mut self.out, scalar),
+                Encoding::Cbor => cbor::write_scalar(&mut self.out, scalar),
+            },
+        }
+    }
+
+    /// A map of these entries, sorted here into canonical order.
+    pub(crate) fn entries(&mut self, entries: &mut [(&str, &Value)]) {
+        let encoding = self.encoding;
+        entries.sort_unstable_by(|(a, _), (b, _)| encoding.compare_keys(a, b));
+        self.map(entries.len());
+        for (key, value) in entries {
+            self.text(key);
+            self.value(value);
+        }
+    }
+}

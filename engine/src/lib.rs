@@ -1,1 +1,40 @@
-//! Placeholder.
+//! Grainstore: an embedded, content-addressed store for AI-agent memory (OMS 1.3).
+//!
+//! A [`Store`] is a directory; all work goes through a [`Session`].
+//!
+//! Modules in the order data flows through them:
+//!
+//! - `error`, `clock`, `options`, `state`: the words of the crate.
+//! - `keys`: every byte layout of the truth.
+//! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
+//! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
+//! - `view`: one consistent state to read from. `history`, `memory`, `report`: what is read.
+
+mod audit;
+mod clock;
+mod error;
+mod history;
+mod keys;
+mod options;
+mod pending;
+mod plan;
+mod policy;
+mod report;
+mod session;
+mod state;
+mod store;
+mod view;
+mod writer;
+
+pub use audit::AuditEntry;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use error::{Error, ErrorKind, Result};
+pub use grainstore_format as format;
+pub use history::MAX_VERSIONS;
+pub use options::{OpenOptions, SessionOptions};
+pub use pending::{Pending, PendingFuture};
+pub use plan::{Put, SameFact};
+pub use report::{MAX_ENTRIES, Stats};
+pub use session::{MAX_BATCH, Offer, Session, Stored};
+pub use state::{GrainState, VerificationStatus};
+pub use store::Store;

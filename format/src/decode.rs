@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::fields::{self, FieldKind, NestedFields};
 use crate::grain_type::GrainType;
+use crate::profile::Profile;
 use crate::text;
 use crate::value::{Map, Value};
 use crate::wire::{Encoding, Reader, Token};
@@ -36,6 +37,23 @@ pub(crate) fn payload(
         )));
     }
     expand(compact, grain_type)
+}
+
+/// Decodes one canonical value that stands alone, such as an audit entry.
+///
+/// # Errors
+/// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`.
+pub fn decode_value(bytes: &[u8], encoding: Encoding) -> Result<Value> {
+    let mut reader = Reader::new(bytes, encoding);
+    let value = Tree {
+        reader: &mut reader,
+        max_depth: Profile::EXTENDED.max_depth,
+    }
+    .value(1)?;
+    if reader.rest().is_empty() {
+        return Ok(value);
+    }
+    Err(corrupt("bytes after the value"))
 }
 
 struct Tree<'r, 'a> {

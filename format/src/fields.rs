@@ -339,6 +339,30 @@ pub static FIELDS: [FieldDef; 151] = [
     field("return_to", "retdid", Text, Delegation),
 ];
 
+/// Fields that may be elided from a disclosed view (OMS 10.2); no other may.
+pub static ELIDABLE: [&str; 20] = [
+    "subject",
+    "object",
+    "user_id",
+    "namespace",
+    "provenance_chain",
+    "context",
+    "structural_tags",
+    "description",
+    "criteria",
+    "criteria_structured",
+    "parent_goals",
+    "state_reason",
+    "satisfaction_evidence",
+    "delegate_to",
+    "delegate_from",
+    "rollback_on_failure",
+    "observer_id",
+    "observer_model",
+    "frame_id",
+    "sync_group",
+];
+
 /// A map whose entries are compacted one level down (OMS 4.7).
 #[derive(Debug, PartialEq, Eq)]
 pub struct NestedFields {

@@ -40,6 +40,7 @@ mod value;
 mod wire;
 
 pub use address::ContentAddress;
+pub use decode::decode_value;
 pub use error::{Error, ErrorKind, Result};
 pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED};
 pub use grain_ref::{ArrayRef, GrainRef, MapRef, OpenBlob, ValueRef};
@@ -55,4 +56,4 @@ pub use typed::{
     Reasoning, ReasoningBuilder, State, StateBuilder, Workflow, WorkflowBuilder,
 };
 pub use value::{Int, Map, Value};
-pub use wire::Encoding;
+pub use wire::{Encoding, encode_value};

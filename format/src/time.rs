@@ -1,5 +1,6 @@
 //! Instants: epoch milliseconds, and RFC 3339 text on the way in (OMS 4.8).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -62,7 +63,7 @@ pub fn parse_datetime(text: &str) -> Result<EpochMs> {
     if !has_rfc3339_shape(text.as_bytes()) {
         return Err(refused());
     }
-    let at: Timestamp = text.parse().map_err(|_| refused())?;
+    let at: Timestamp = without_excess(text).parse().map_err(|_| refused())?;
     let ms = at.as_nanosecond().div_euclid(1_000_000);
     i64::try_from(ms).map(EpochMs).map_err(|_| refused())
 }
@@ -90,9 +91,28 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
     }
     match rest {
         [b'Z' | b'z'] => true,
-        [b'+' | b'-', offset @ ..] => offset.len() == 5 && offset.iter().zip(b"dd:dd").all(fits),
+        [b'+' | b'-', offset @ ..] => {
+            offset.len() == 5
+                && offset.iter().zip(b"dd:dd").all(fits)
+                && offset < b"24".as_slice()
+                && offset.get(3..) < Some(b"60".as_slice())
+        }
         _ => false,
     }
+}
+
+/// The text with at most nine digits of fraction, all the parser behind takes: what goes is below
+/// a nanosecond, and flooring to milliseconds never sees it.
+fn without_excess(text: &str) -> Cow<'_, str> {
+    const NINE_DIGITS: usize = "dddd-dd-ddTdd:dd:dd.".len() + 9;
+    let (Some(kept), Some(rest)) = (text.get(..NINE_DIGITS), text.get(NINE_DIGITS..)) else {
+        return Cow::Borrowed(text);
+    };
+    let offset = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    if text.as_bytes().get(19) != Some(&b'.') || offset.len() == rest.len() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{kept}{offset}"))
 }
 
 #[cfg(test)]
@@ -107,6 +127,8 @@ mod tests {
             ("2026-01-15T12:00:00+02:00", 1_768_471_200_000),
             ("2026-01-15T10:00:00.1239Z", 1_768_471_200_123),
             ("1969-12-31T23:59:59.9999Z", -1),
+            ("1970-01-01T00:00:00.00199999999999999999Z", 1),
+            ("1970-01-01T00:00:00.00199999999999999999-23:59", 86_340_001),
         ] {
             assert_eq!(parse_datetime(text).map(EpochMs::get), Ok(ms), "{text}");
         }
@@ -122,6 +144,8 @@ mod tests {
             "2026-13-15T10:00:00Z",
             "2026-01-15T10:00:00.Z",
             "2026-01-15T10:00:00+0200",
+            "2026-01-15T10:00:00+24:00",
+            "2026-01-15T10:00:00+01:60",
             "20260115T100000Z",
             "2026-01-15T10:00:00Z[UTC]",
             "tomorrow",

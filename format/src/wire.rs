@@ -160,6 +160,14 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The canonical bytes of one value that stands alone: an audit entry, an elided field (OMS 10.1.1).
+#[must_use]
+pub fn encode_value(value: &Value, encoding: Encoding) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), encoding);
+    writer.value(value);
+    writer.into_bytes()
+}
+
 /// Appends canonical primitives to a buffer.
 #[derive(Debug)]
 pub(crate) struct Writer {

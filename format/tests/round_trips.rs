@@ -1,10 +1,6 @@
 //! Properties of the codec over random grains and random bytes: one grain, one encoding, one address.
 
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test may stop at a surprise"
-)]
+#![expect(clippy::indexing_slicing, reason = "a test may stop at a surprise")]
 
 use std::collections::BTreeMap;
 

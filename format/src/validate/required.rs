@@ -1,6 +1,7 @@
 //! Required fields of the ten types, phases of actions, shapes of references (OMS 8, 27.1, 27.5).
 
 use crate::error::{Error, ErrorKind, Result, schema};
+use crate::fields::ELIDABLE;
 use crate::grain_type::GrainType;
 use crate::value::{Map, Value};
 
@@ -120,10 +121,11 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     required().try_for_each(|name| not_empty(fields, name))
 }
 
-/// An elided field counts as present: its hash stands for it (OMS 10.1).
+/// A field that may be elided counts as present where it is: its hash stands for it (OMS 10.1).
 fn present(fields: &Map, name: &str) -> bool {
     let elided = || fields.get("_elided").and_then(Value::as_map);
-    fields.contains_key(name) || elided().is_some_and(|elided| elided.contains_key(name))
+    fields.contains_key(name)
+        || (ELIDABLE.contains(&name) && elided().is_some_and(|elided| elided.contains_key(name)))
 }
 
 /// Required text and lists have content. `object` and `is_withdrawal: true`'s scope may be empty.

@@ -1,0 +1,244 @@
+//! The hash-chained audit log: entries, the chain from genesis, pseudonyms.
+//!
+//! An entry is canonical MessagePack; its hash is SHA-256 of those bytes and the next entry carries
+//! it. This module makes and reads entries; the writer stores them with the effect they record.
+
+use data_encoding::HEXLOWER;
+use grainstore_format::{
+    ContentAddress, Encoding, EpochMs, Map, Value, decode_value, encode_value,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::keys::AuditHead;
+
+/// The actor of sessions that name none: whoever opened the store.
+const OPERATOR: &str = "operator";
+
+/// What happened, before it has its place in the chain.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditRecord {
+    pub(crate) operation: Operation,
+    pub(crate) actor: Option<String>,
+    pub(crate) subjects: Vec<ContentAddress>,
+    pub(crate) refused: bool,
+    pub(crate) rules: Vec<&'static str>,
+    pub(crate) reason: Option<String>,
+}
+
+/// The operations that have entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Put,
+    Supersede,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Put => "put",
+            Self::Supersede => "supersede",
+        }
+    }
+}
+
+/// One entry as it is read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its place in the chain, from 0 (genesis).
+    pub sequence: u64,
+    /// When it was written.
+    pub time: EpochMs,
+    /// `create`, `put` or `supersede`.
+    pub operation: String,
+    /// The pseudonym of the actor, or `operator`.
+    pub actor: String,
+    /// The grains it is about: what was replaced first, what was written last.
+    pub subjects: Vec<ContentAddress>,
+    /// `done` or `refused`.
+    pub decision: String,
+    /// The policy rules that decided.
+    pub rules: Vec<String>,
+}
+
+/// The end of a chain, to which entries are linked.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain {
+    head: AuditHead,
+    key: [u8; 32],
+}
+
+impl Chain {
+    /// A chain of no entries: the first one is the genesis of this store.
+    pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
+        let hash = Sha256::new()
+            .chain_update(b"grainstore-audit-v1")
+            .chain_update(store_id);
+        Self {
+            head: AuditHead {
+                count: 0,
+                hash: hash.finalize().into(),
+            },
+            key,
+        }
+    }
+
+    /// A chain that ends here.
+    pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
+        Self { head, key }
+    }
+
+    pub(crate) fn head(&self) -> AuditHead {
+        self.head
+    }
+
+    /// Links a record: its sequence and bytes.
+    pub(crate) fn link(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
+        let sequence = self.head.count;
+        let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
+        self.head.hash = Sha256::digest(&bytes).into();
+        self.head.count = sequence.saturating_add(1);
+        (sequence, bytes)
+    }
+
+    fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
+        let subjects = record
+            .subjects
+            .iter()
+            .map(|s| Value::Bytes(s.as_bytes().to_vec()));
+        let decision = if record.refused { "refused" } else { "done" };
+        let mut entry = Map::from([
+            ("sequence".to_owned(), Value::from(self.head.count)),
+            ("time_ms".to_owned(), Value::from(now.get())),
+            ("previous".to_owned(), Value::Bytes(self.head.hash.to_vec())),
+            ("operation".to_owned(), Value::from(record.operation.name())),
+            (
+                "actor".to_owned(),
+                Value::from(self.pseudonym(record.actor.as_deref())),
+            ),
+            ("subjects".to_owned(), Value::Array(subjects.collect())),
+            ("decision".to_owned(), Value::from(decision)),
+        ]);
+        if !record.rules.is_empty() {
+            entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+        }
+        if let Some(reason) = &record.reason {
+            let hash = self.keyed(b"reason", reason.as_bytes());
+            entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
+        }
+        entry
+    }
+
+    /// A name for an actor that cannot be traced back without the key.
+    fn pseudonym(&self, actor: Option<&str>) -> String {
+        match actor {
+            None => OPERATOR.to_owned(),
+            Some(actor) => {
+                let hash = self.keyed(b"actor", actor.as_bytes());
+                HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
+            }
+        }
+    }
+
+    fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
+        // HMAC takes a key of any length, so this cannot fail.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+            return [0; 32];
+        };
+        mac.update(purpose);
+        mac.update(&[0]);
+        mac.update(text);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl AuditEntry {
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no entry.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = || Error::integrity("an audit entry is damaged");
+        let Ok(Value::Map(entry)) = decode_value(bytes, Encoding::MessagePack) else {
+            return Err(damaged());
+        };
+        let int = |name: &str| entry.get(name).and_then(Value::as_i64).ok_or_else(damaged);
+        let text = |name: &str| {
+            entry
+                .get(name)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or_else(damaged)
+        };
+        let list = |name: &str| {
+            entry
+                .get(name)
+                .and_then(Value::as_array)
+                .unwrap_or_default()
+        };
+        let subjects = list("subjects").iter().map(|subject| match subject {
+            Value::Bytes(bytes) => bytes.as_slice().try_into().map(ContentAddress::from_bytes),
+            _ => [].as_slice().try_into().map(ContentAddress::from_bytes),
+        });
+        Ok(Self {
+            sequence: u64::try_from(int("sequence")?).map_err(|_| damaged())?,
+            time: EpochMs::new(int("time_ms")?),
+            operation: text("operation")?,
+            actor: text("actor")?,
+            subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
+            decision: text("decision")?,
+            rules: list("rules")
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(reason: Option<&str>) -> AuditRecord {
+        AuditRecord {
+            operation: Operation::Supersede,
+            actor: Some("did:web:a".to_owned()),
+            subjects: vec![ContentAddress::of(b"old"), ContentAddress::of(b"new")],
+            refused: true,
+            rules: vec!["locked"],
+            reason: reason.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn an_entry_reads_back_and_names_no_actor_or_reason() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
+        assert_eq!(
+            (entry.operation.as_str(), entry.decision.as_str()),
+            ("supersede", "refused")
+        );
+        assert_eq!(entry.rules, ["locked"]);
+        assert_eq!(entry.subjects, record(None).subjects);
+        for secret in [&b"did:web:a"[..], b"secret"] {
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+    }
+
+    #[test]
+    fn each_entry_carries_the_hash_of_the_one_before() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (_, first) = chain.link(&record(None), EpochMs::new(5));
+        let (_, second) = chain.link(&record(None), EpochMs::new(6));
+        let hash: [u8; 32] = Sha256::digest(&first).into();
+        assert!(second.windows(32).any(|window| window == hash));
+        assert_eq!(chain.head().count, 2);
+        assert_eq!(chain.head().hash, <[u8; 32]>::from(Sha256::digest(&second)));
+    }
+}

@@ -1,0 +1,212 @@
+//! The one error type of the engine: a kind with its stable code, a message, and what to do.
+//!
+//! Codes of the format pass through unchanged; the store's own stand in the table below.
+
+use std::fmt;
+
+use grainstore_format as format;
+
+/// What went wrong, one variant a stable code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A code of OMS section 19: the grain or blob itself is at fault.
+    Format(format::ErrorKind),
+    /// `ERR_NOT_FOUND`: no such grain, or none this session can see; no such store.
+    NotFound,
+    /// `ERR_CONFLICT`: the grain is superseded already, or the store exists already.
+    Conflict,
+    /// `ERR_SUPERSEDE_REQUIRED`: a put that would replace a stored grain in disguise (OMS 17.2).
+    SupersedeRequired,
+    /// `ERR_INVALIDATION_DENIED`: the grain's invalidation policy refuses (OMS 19.3, 23).
+    InvalidationDenied,
+    /// `ERR_ACCESS`: outside the session's namespace or powers.
+    Access,
+    /// `ERR_LIMIT`: more than one answer may hold.
+    Limit,
+    /// `ERR_BUSY`: the store is open elsewhere.
+    Busy,
+    /// `ERR_IO`: the storage failed, or the store is closed.
+    Io,
+    /// `ERR_STORE_VERSION`: no store of this format.
+    StoreVersion,
+    /// `ERR_TIMEOUT`: the deadline passed.
+    Timeout,
+}
+
+impl ErrorKind {
+    /// The store's own kinds, for tables and checks of the documentation.
+    pub const OWN: [Self; 10] = [
+        Self::NotFound,
+        Self::Conflict,
+        Self::SupersedeRequired,
+        Self::InvalidationDenied,
+        Self::Access,
+        Self::Limit,
+        Self::Busy,
+        Self::Io,
+        Self::StoreVersion,
+        Self::Timeout,
+    ];
+
+    /// The stable code, e.g. `ERR_CONFLICT`.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Format(kind) => kind.code(),
+            Self::NotFound => "ERR_NOT_FOUND",
+            Self::Conflict => "ERR_CONFLICT",
+            Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
+            Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
+            Self::Access => "ERR_ACCESS",
+            Self::Limit => "ERR_LIMIT",
+            Self::Busy => "ERR_BUSY",
+            Self::Io => "ERR_IO",
+            Self::StoreVersion => "ERR_STORE_VERSION",
+            Self::Timeout => "ERR_TIMEOUT",
+        }
+    }
+
+    /// What a person can do about it, in one sentence.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::Format(kind) => kind.hint(),
+            Self::NotFound => "check the address or path, and the namespace of the session",
+            Self::Conflict => "read the history and supersede its head",
+            Self::SupersedeRequired => "use supersede, which checks the invalidation policy",
+            Self::InvalidationDenied => {
+                "the grain's invalidation_policy says who may replace it and how"
+            }
+            Self::Access => "open a session whose namespace contains the grain's",
+            Self::Limit => "ask for less at a time",
+            Self::Busy => "close the other process, or wait longer (wait_ms)",
+            Self::Io => "check the disk; reopening the store recovers every acknowledged write",
+            Self::StoreVersion => "open it with the version that wrote it, or create a new store",
+            Self::Timeout => "narrow the query, or allow more time",
+        }
+    }
+}
+
+/// An error of the store.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Damage to stored bytes that ought to be impossible.
+    pub(crate) fn integrity(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Format(format::ErrorKind::Integrity), message)
+    }
+
+    fn caused(
+        kind: ErrorKind,
+        message: String,
+        source: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            kind,
+            message,
+            source: Some(std::sync::Arc::new(source)),
+        }
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The stable code, e.g. `ERR_INVALIDATION_DENIED`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.kind.hint()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as _)
+    }
+}
+
+impl From<format::Error> for Error {
+    fn from(error: format::Error) -> Self {
+        Self::caused(ErrorKind::Format(error.kind()), error.to_string(), error)
+    }
+}
+
+impl From<grainstore_index::Error> for Error {
+    fn from(error: grainstore_index::Error) -> Self {
+        let kind = match error.kind() {
+            grainstore_index::ErrorKind::Integrity => {
+                ErrorKind::Format(format::ErrorKind::Integrity)
+            }
+            _ => ErrorKind::Io,
+        };
+        Self::caused(kind, error.to_string(), error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::caused(ErrorKind::Io, format!("I/O: {error}"), error)
+    }
+}
+
+macro_rules! storage {
+    ($($source:ty),+ $(,)?) => {$(
+        impl From<$source> for Error {
+            fn from(error: $source) -> Self {
+                Self::from(redb::Error::from(error))
+            }
+        }
+    )+};
+}
+
+storage!(
+    redb::StorageError,
+    redb::TableError,
+    redb::TransactionError,
+    redb::CommitError,
+    redb::DatabaseError,
+    redb::SetDurabilityError,
+);
+
+impl From<redb::Error> for Error {
+    fn from(error: redb::Error) -> Self {
+        let kind = match &error {
+            redb::Error::DatabaseAlreadyOpen => ErrorKind::Busy,
+            redb::Error::UpgradeRequired(_) => ErrorKind::StoreVersion,
+            redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
+            _ => ErrorKind::Io,
+        };
+        Self::caused(kind, format!("storage: {error}"), error)
+    }
+}

@@ -1,0 +1,260 @@
+//! Every byte layout of the truth: tables, keys and records (docs/format.md shows them).
+//!
+//! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the
+//! index crate. Nothing here decides anything.
+
+use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_index::Sequence;
+use redb::TableDefinition;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::state::{GrainState, VerificationStatus};
+
+/// Sequence -> envelope of a blob, in the order of writing, from 1.
+pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
+/// Address as kept on disk (see [`AddressKey`]) -> sequence.
+pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
+    TableDefinition::new("address");
+/// Sequence -> state record; no row means the default state.
+pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_LEN]> =
+    TableDefinition::new("state");
+/// Audit sequence -> canonical MessagePack entry, from 0 (genesis).
+pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("audit");
+/// Audit sequence -> envelope of the reason given, beside the chain so that erasure can take it.
+pub(crate) const REASONS: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("reasons");
+/// Name -> record: the rows below.
+pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
+    TableDefinition::new("meta");
+
+/// The format stamp: [`FORMAT`] as u32. A store without it is refused.
+pub(crate) const META_FORMAT: &str = "format";
+/// 16 random bytes that tell one store from another.
+pub(crate) const META_STORE_ID: &str = "store_id";
+/// 32 random bytes that key pseudonyms and reason hashes.
+pub(crate) const META_AUDIT_KEY: &str = "audit_key";
+/// Count and hash of the audit chain: [`AuditHead`].
+pub(crate) const META_AUDIT_HEAD: &str = "audit_head";
+
+/// The format version of the whole directory.
+pub(crate) const FORMAT: u32 = 1;
+
+/// An address as it lies on disk.
+///
+/// In a plain store it is the address itself; an encrypted store keeps a keyed hash of the same
+/// width here, so that addresses of guessable text cannot be tested without the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AddressKey([u8; 32]);
+
+impl AddressKey {
+    pub(crate) fn plain(address: &ContentAddress) -> Self {
+        Self(*address.as_bytes())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// An envelope: version, protection, body. One form today: version 1, unprotected.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0 | envelope version, 1 |
+/// | 1 | protection: 0 plain |
+/// | 2.. | the blob, or the text of a reason |
+pub(crate) struct Envelope;
+
+impl Envelope {
+    const VERSION: u8 = 1;
+    const PLAIN: u8 = 0;
+
+    pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(2 + body.len());
+        bytes.extend_from_slice(&[Self::VERSION, Self::PLAIN]);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    /// # Errors
+    /// `ERR_STORE_VERSION` for an envelope of a later version, `ERR_INTEGRITY` for none at all.
+    pub(crate) fn open(bytes: &[u8]) -> Result<&[u8]> {
+        match bytes {
+            [Self::VERSION, Self::PLAIN, body @ ..] => Ok(body),
+            [version, protection, ..] => {
+                let message =
+                    format!("envelope version {version}, protection {protection} is not known");
+                Err(Error::new(ErrorKind::StoreVersion, message))
+            }
+            _ => Err(Error::integrity("an envelope is shorter than its head")),
+        }
+    }
+}
+
+/// Bytes of a state record.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0 | record version, 1 |
+/// | 1 | bits: 0 superseded, 1 valid-to set, 2 contradicted, 3 needs review, 4 held |
+/// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
+/// | 3..11 | `system_valid_to`, epoch ms, i64 |
+/// | 11..43 | `superseded_by`, plaintext address |
+/// | 43..51 | protected root, a sequence, 0 for none |
+pub(crate) const STATE_LEN: usize = 51;
+
+const STATE_VERSION: u8 = 1;
+const SUPERSEDED: u8 = 1;
+const ENDED: u8 = 1 << 1;
+const CONTRADICTED: u8 = 1 << 2;
+const REVIEW: u8 = 1 << 3;
+const HELD: u8 = 1 << 4;
+
+pub(crate) fn encode_state(state: &GrainState) -> [u8; STATE_LEN] {
+    let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+    let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
+        | bit(state.system_valid_to.is_some(), ENDED)
+        | bit(state.contradicted, CONTRADICTED)
+        | bit(state.needs_review, REVIEW)
+        | bit(state.held, HELD);
+    let mut record = [0; STATE_LEN];
+    let (head, rest) = record.split_at_mut(3);
+    head.copy_from_slice(&[STATE_VERSION, bits, state.verification_status.byte()]);
+    let (ended, rest) = rest.split_at_mut(8);
+    ended.copy_from_slice(
+        &state
+            .system_valid_to
+            .unwrap_or_default()
+            .get()
+            .to_be_bytes(),
+    );
+    let (superseded_by, root) = rest.split_at_mut(32);
+    if let Some(address) = &state.superseded_by {
+        superseded_by.copy_from_slice(address.as_bytes());
+    }
+    root.copy_from_slice(&state.protected_root.map_or(0, Sequence::get).to_be_bytes());
+    record
+}
+
+/// # Errors
+/// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
+pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<GrainState> {
+    let damaged = || Error::integrity("a state record is damaged");
+    let [version, bits, status, rest @ ..] = record;
+    if *version != STATE_VERSION {
+        let message = format!("state record version {version} is not known");
+        return Err(Error::new(ErrorKind::StoreVersion, message));
+    }
+    let (ended, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let (superseded_by, rest) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
+    let root = u64::from_be_bytes(*rest.first_chunk::<8>().ok_or_else(damaged)?);
+    let has = |bit: u8| bits & bit != 0;
+    Ok(GrainState {
+        superseded_by: has(SUPERSEDED).then(|| ContentAddress::from_bytes(*superseded_by)),
+        system_valid_to: has(ENDED).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
+        verification_status: VerificationStatus::from_byte(*status).ok_or_else(damaged)?,
+        contradicted: has(CONTRADICTED),
+        needs_review: has(REVIEW),
+        held: has(HELD),
+        protected_root: (root != 0).then(|| Sequence::new(root)),
+    })
+}
+
+/// Where the audit chain ends, kept apart from it so that a cut chain shows.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0..8 | number of entries, u64 |
+/// | 8..40 | SHA-256 of the last entry |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AuditHead {
+    pub(crate) count: u64,
+    pub(crate) hash: [u8; 32],
+}
+
+impl AuditHead {
+    pub(crate) fn encode(&self) -> [u8; 40] {
+        let mut record = [0; 40];
+        let (count, hash) = record.split_at_mut(8);
+        count.copy_from_slice(&self.count.to_be_bytes());
+        hash.copy_from_slice(&self.hash);
+        record
+    }
+
+    /// # Errors
+    /// `ERR_INTEGRITY` for a record of another length.
+    pub(crate) fn decode(record: &[u8]) -> Result<Self> {
+        let damaged = || Error::integrity("the audit head is damaged");
+        let (count, rest) = record.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let hash: [u8; 32] = rest.try_into().map_err(|_| damaged())?;
+        Ok(Self {
+            count: u64::from_be_bytes(*count),
+            hash,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use data_encoding::HEXLOWER;
+
+    #[test]
+    fn state_records_have_these_bytes() {
+        let state = GrainState {
+            superseded_by: Some(ContentAddress::from_bytes([0xab; 32])),
+            system_valid_to: Some(EpochMs::new(0x0102_0304)),
+            verification_status: VerificationStatus::Contested,
+            contradicted: false,
+            needs_review: true,
+            held: false,
+            protected_root: Some(Sequence::new(7)),
+        };
+        let golden = [
+            "01",
+            "0b",
+            "02",
+            "0000000001020304",
+            &"ab".repeat(32),
+            "0000000000000007",
+        ];
+        let record = encode_state(&state);
+        assert_eq!(HEXLOWER.encode(&record), golden.concat());
+        assert_eq!(decode_state(&record).unwrap(), state);
+    }
+
+    #[test]
+    fn the_default_state_survives_its_record() {
+        let state = GrainState::default();
+        assert_eq!(decode_state(&encode_state(&state)).unwrap(), state);
+    }
+
+    #[test]
+    fn envelopes_have_these_bytes() {
+        assert_eq!(Envelope::seal(b"body"), b"\x01\x00body");
+        assert_eq!(Envelope::open(b"\x01\x00body").unwrap(), b"body");
+        for (bytes, code) in [
+            (&b"\x02\x00body"[..], "ERR_STORE_VERSION"),
+            (b"\x01\x01body", "ERR_STORE_VERSION"),
+            (b"\x01", "ERR_INTEGRITY"),
+        ] {
+            assert_eq!(Envelope::open(bytes).map_err(|e| e.code()), Err(code));
+        }
+    }
+
+    #[test]
+    fn the_audit_head_has_these_bytes() {
+        let head = AuditHead {
+            count: 3,
+            hash: [0xcd; 32],
+        };
+        let golden = ["0000000000000003", &"cd".repeat(32)].concat();
+        assert_eq!(HEXLOWER.encode(&head.encode()), golden);
+        assert_eq!(AuditHead::decode(&head.encode()).unwrap(), head);
+        assert_eq!(
+            AuditHead::decode(&[0; 39]).map_err(|e| e.code()),
+            Err("ERR_INTEGRITY")
+        );
+    }
+}

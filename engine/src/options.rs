@@ -1,0 +1,78 @@
+//! How a store is opened, and as whom a session works.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    pub(crate) create: bool,
+    pub(crate) wait: Duration,
+    pub(crate) cache_bytes: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            wait: Duration::from_secs(2),
+            cache_bytes: 128 << 20,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl OpenOptions {
+    /// The defaults: an existing store, two seconds of patience, a page cache of 128 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Create the store where there is none.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// How long to wait for another process to close the store before `ERR_BUSY`.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// Memory for pages of the store, in bytes.
+    #[must_use]
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// What the store takes for now.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+}
+
+/// Who works with the store, and on which part of it.
+///
+/// Reads see grains of `namespace` and of namespaces below it (`namespace:...`) alone; writes
+/// outside it are refused. Without a namespace everything is visible: that is the operator.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// The partition to work in (OMS 28.2); nothing for all of them.
+    pub namespace: Option<String>,
+    /// The person it works for: what `MY` means in CAL.
+    pub user_id: Option<String>,
+    /// The DID that writes are recorded under; nothing for the operator.
+    pub actor: Option<String>,
+    /// What the session reads for.
+    pub purposes: Vec<String>,
+}

@@ -1,0 +1,81 @@
+//! What the store says about itself: figures, and its audit log.
+
+use std::fs;
+
+use redb::{ReadableTable, ReadableTableMetadata};
+use serde::Serialize;
+
+use crate::audit::AuditEntry;
+use crate::error::Result;
+use crate::keys;
+use crate::session::Session;
+use crate::store::Store;
+
+/// Audit entries one answer holds at most.
+pub const MAX_ENTRIES: usize = 10_000;
+
+/// Figures of an open store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The format version of the directory.
+    pub format: u32,
+    /// Grains in the log, superseded ones included.
+    pub grains: u64,
+    /// Grains that are no longer as they were stored: superseded, held or under review.
+    pub states: u64,
+    /// Entries of the audit log, genesis included.
+    pub audit_entries: u64,
+    /// Grains not yet folded into the derived indexes.
+    pub tail_grains: usize,
+    /// Memory the tail takes, in bytes, roughly.
+    pub tail_bytes: usize,
+    /// The last place of the log the derived indexes are folded to; 0 for none.
+    pub folded_to: u64,
+    /// The last place of the log; 0 for an empty store.
+    pub last_sequence: u64,
+    /// Bytes of the truth on disk.
+    pub disk_bytes: u64,
+}
+
+impl Store {
+    /// Figures of the store as it is now.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn stats(&self) -> Result<Stats> {
+        let view = self.inner().view()?;
+        let last_sequence = view.last_sequence()?.get();
+        let tail_grains = view.tail().grains();
+        let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
+        let disk_bytes = fs::metadata(self.truth_path()).map_or(0, |file| file.len());
+        Ok(Stats {
+            format: keys::FORMAT,
+            grains: view.log_len()?,
+            states: view.state_len()?,
+            audit_entries: view.audit().len()?,
+            tail_grains,
+            tail_bytes: view.tail().approx_bytes(),
+            folded_to: last_sequence.saturating_sub(behind),
+            last_sequence,
+            disk_bytes,
+        })
+    }
+}
+
+impl Session {
+    /// Entries of the audit log after a sequence, oldest first.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
+        let view = self.view()?;
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let mut entries = Vec::new();
+        for row in view.audit().range(from..)?.take(limit.min(MAX_ENTRIES)) {
+            let (_, bytes) = row?;
+            entries.push(AuditEntry::decode(bytes.value())?);
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,422 @@
+//! A session: reading and writing as somebody, within a namespace.
+//!
+//! Everything a caller sends is validated, encoded and hashed here, on the caller's thread, before
+//! the writer sees it. Everything a session reads is checked against its namespace.
+
+use std::fmt;
+use std::sync::Arc;
+
+use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, Value};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::SessionOptions;
+use crate::pending::Pending;
+use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
+use crate::state::GrainState;
+use crate::store::Store;
+use crate::view::{Row, View, in_scope, with_fields};
+use crate::writer::{Request, Write};
+
+/// Grains in one batch.
+pub const MAX_BATCH: usize = 100_000;
+
+/// A handle that reads and writes as somebody. Cheap to clone.
+#[derive(Clone)]
+pub struct Session {
+    store: Store,
+    options: Arc<SessionOptions>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({:?}, {:?})", self.store, self.options)
+    }
+}
+
+/// What is offered to the store: fields to encode, or a finished blob.
+#[derive(Debug, Clone)]
+pub enum Offer {
+    /// A grain, encoded as MessagePack unless it was decoded from CBOR.
+    Grain(Grain),
+    /// A blob, kept byte for byte.
+    Blob(Vec<u8>),
+}
+
+impl From<Grain> for Offer {
+    fn from(grain: Grain) -> Self {
+        Self::Grain(grain)
+    }
+}
+
+impl From<Blob> for Offer {
+    fn from(blob: Blob) -> Self {
+        Self::Blob(blob.into_bytes())
+    }
+}
+
+/// A grain as the store holds it.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// Its identity.
+    pub address: ContentAddress,
+    /// Its very bytes, checked against the address.
+    pub blob: Vec<u8>,
+    /// Its index-layer state.
+    pub state: GrainState,
+}
+
+impl Stored {
+    /// The grain in the blob.
+    ///
+    /// # Errors
+    /// As [`Grain::decode`]; a blob the store accepted does decode.
+    pub fn grain(&self) -> Result<Grain> {
+        Ok(Grain::decode(&self.blob)?)
+    }
+}
+
+impl Session {
+    pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
+        Self {
+            store,
+            options: Arc::new(options),
+        }
+    }
+
+    /// Who this session is.
+    #[must_use]
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
+    /// The store it works on.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What the store takes for now.
+    #[must_use]
+    pub fn now(&self) -> EpochMs {
+        self.store.inner().clock().now()
+    }
+
+    /// Stores a grain and waits until it is durable. Storing the same bytes again is a no-op that
+    /// says so (OMS 28.4).
+    ///
+    /// # Errors
+    /// Every code of OMS section 19 for a bad grain or blob; `ERR_ACCESS` outside the session's
+    /// namespace; `ERR_SUPERSEDE_REQUIRED` for a grain that would replace another in disguise;
+    /// `ERR_IO`.
+    pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
+        self.submit(offer, SameFact::Add).wait()
+    }
+
+    /// As [`Session::put`], choosing what happens when a current grain says the same.
+    ///
+    /// # Errors
+    /// As [`Session::put`] and [`Session::supersede`].
+    pub fn put_fact(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Result<Put> {
+        self.submit(offer, same_fact).wait()
+    }
+
+    /// Hands a grain to the writer without waiting for the disk.
+    pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
+        let author = self.author(None);
+        self.send(self.prepare(offer.into()).map(Box::new), |grain, reply| {
+            Write::Put {
+                grain,
+                same_fact,
+                author,
+                reply,
+            }
+        })
+    }
+
+    /// As [`Session::put`], with a reason for the audit log.
+    pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
+        let author = self.author(Some(reason));
+        let prepared = self.prepare(Offer::Grain(grain)).map(Box::new);
+        let same_fact = SameFact::Add;
+        self.send(prepared, |grain, reply| Write::Put {
+            grain,
+            same_fact,
+            author,
+            reply,
+        })
+        .wait()
+    }
+
+    /// Stores all of these grains, or none of them.
+    ///
+    /// # Errors
+    /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond
+    /// [`MAX_BATCH`] grains.
+    pub fn put_batch<O: Into<Offer>>(
+        &self,
+        offers: impl IntoIterator<Item = O>,
+    ) -> Result<Vec<Put>> {
+        self.submit_batch(offers).wait()
+    }
+
+    /// Hands a batch to the writer without waiting for the disk.
+    pub fn submit_batch<O: Into<Offer>>(
+        &self,
+        offers: impl IntoIterator<Item = O>,
+    ) -> Pending<Vec<Put>> {
+        let author = self.author(None);
+        let mut grains = Vec::new();
+        for offer in offers {
+            if grains.len() == MAX_BATCH {
+                let message = format!("a batch holds {MAX_BATCH} grains at most");
+                return Pending::refused(Error::new(ErrorKind::Limit, message));
+            }
+            match self.prepare(offer.into()) {
+                Ok(prepared) => grains.push(prepared),
+                Err(error) => return Pending::refused(error),
+            }
+        }
+        self.send(Ok(grains), |grains, reply| Write::PutBatch {
+            grains,
+            author,
+            reply,
+        })
+    }
+
+    /// Replaces `old` by a new grain, atomically (OMS 28.4, section 23).
+    ///
+    /// Building from a [`Grain`], `old` is added to its `derived_from` and the justification to
+    /// its `supersession_justification`; a ready blob must carry both itself.
+    ///
+    /// # Errors
+    /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` for a grain superseded by another;
+    /// `ERR_INVALIDATION_DENIED` where a policy refuses; `ERR_SCHEMA` for another type, a missing
+    /// parent, or a justification that contradicts the grain's.
+    pub fn supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Result<ContentAddress> {
+        self.submit_supersede(old, new, justification).wait()
+    }
+
+    /// Hands a supersession to the writer without waiting for the disk.
+    pub fn submit_supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Pending<ContentAddress> {
+        let prepared = self
+            .prepare_successor(old, new.into(), justification)
+            .map(Box::new);
+        let author = self.author(justification);
+        let old = *old;
+        self.send(prepared, |new, reply| Write::Supersede {
+            old,
+            new,
+            author,
+            reply,
+        })
+    }
+
+    /// The grain with this address, whatever its state (OMS 28.4).
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
+        let view = self.view()?;
+        self.lookup(&view, address)?.ok_or_else(|| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!("no grain {address} in this session's reach"),
+            )
+        })
+    }
+
+    /// The grains with these addresses; nothing where [`Session::get`] would not answer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
+        let view = self.view()?;
+        addresses
+            .iter()
+            .map(|address| self.lookup(&view, address))
+            .collect()
+    }
+
+    /// Whether [`Session::get`] would answer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn exists(&self, address: &ContentAddress) -> Result<bool> {
+        let view = self.view()?;
+        Ok(self.lookup(&view, address)?.is_some())
+    }
+
+    /// Up to `limit` addresses visible here that start with these lowercase hex digits.
+    ///
+    /// # Errors
+    /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<ContentAddress>> {
+        let view = self.view()?;
+        let (bytes, half) = hex_prefix(prefix)?;
+        let mut found = Vec::new();
+        // Addresses outside the session do not count against the limit.
+        for address in view.addresses_with_prefix(&bytes, half, usize::MAX)? {
+            if found.len() == limit {
+                break;
+            }
+            if self.lookup(&view, &address)?.is_some() {
+                found.push(address);
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn view(&self) -> Result<Arc<View>> {
+        self.store.inner().view()
+    }
+
+    /// The grain with this address, if this session can see it.
+    pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let Some(Row { blob, state, .. }) = view.row(address)? else {
+            return Ok(None);
+        };
+        Ok(self.sees(&blob)?.then(|| Stored {
+            address: *address,
+            blob,
+            state,
+        }))
+    }
+
+    /// Whether a blob lies in this session's namespace.
+    pub(crate) fn sees(&self, blob: &[u8]) -> Result<bool> {
+        match &self.options.namespace {
+            None => Ok(true),
+            Some(namespace) => with_fields(blob, |grain| {
+                Ok(in_scope(grain.partition(), Some(namespace)))
+            }),
+        }
+    }
+
+    fn author(&self, reason: Option<&str>) -> Author {
+        Author {
+            namespace: self.options.namespace.clone(),
+            actor: self.options.actor.clone(),
+            reason: reason.map(str::to_owned),
+        }
+    }
+
+    /// Validates, encodes and addresses what is offered.
+    fn prepare(&self, offer: Offer) -> Result<Prepared> {
+        let prepared = match offer {
+            Offer::Grain(grain) => {
+                let encoding = grain
+                    .decoded_header()
+                    .map(|header| header.encoding())
+                    .unwrap_or_default();
+                Prepared {
+                    blob: grain.encode(encoding)?,
+                    grain,
+                }
+            }
+            Offer::Blob(bytes) => Prepared {
+                grain: Grain::decode(&bytes)?,
+                blob: Blob::from_bytes(bytes),
+            },
+        };
+        let partition = prepared.grain.partition();
+        if !in_scope(partition, self.options.namespace.as_deref()) {
+            let message = format!("namespace {partition:?} is outside this session's");
+            return Err(Error::new(ErrorKind::Access, message));
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_successor(
+        &self,
+        old: &ContentAddress,
+        offer: Offer,
+        justification: Option<&str>,
+    ) -> Result<Prepared> {
+        let is_grain = matches!(offer, Offer::Grain(_));
+        let offer = match (offer, justification) {
+            (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
+                let mut fields = grain.into_fields();
+                fields.insert(JUSTIFICATION.to_owned(), Value::from(why));
+                Offer::Grain(Grain::from_fields(fields)?)
+            }
+            (offer, _) => offer,
+        };
+        let mut prepared = self.prepare(offer)?;
+        if is_grain {
+            prepared = derive_from(prepared, old)?;
+        }
+        match (prepared.grain.text(JUSTIFICATION), justification) {
+            (Some(inside), Some(given)) if inside != given => {
+                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                Err(Error::new(
+                    schema,
+                    format!("{JUSTIFICATION} of the grain says otherwise"),
+                ))
+            }
+            _ => Ok(prepared),
+        }
+    }
+
+    fn send<T, P>(
+        &self,
+        prepared: Result<P>,
+        write: impl FnOnce(P, crate::pending::Reply<T>) -> Write,
+    ) -> Pending<T> {
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Pending::refused(error),
+        };
+        let (reply, pending) = Pending::new();
+        match self
+            .store
+            .inner()
+            .send(Request::Write(write(prepared, reply)))
+        {
+            Ok(()) => pending,
+            Err(error) => Pending::refused(error),
+        }
+    }
+}
+
+const JUSTIFICATION: &str = "supersession_justification";
+
+/// The bytes of a hex prefix, and the half-byte an odd digit leaves over.
+fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
+    let refused = |kind, message: &str| Error::new(ErrorKind::Format(kind), message);
+    if !(8..=64).contains(&prefix.len()) {
+        let kind = grainstore_format::ErrorKind::HashLength;
+        return Err(refused(
+            kind,
+            "an address has 64 hex digits, a prefix at least 8",
+        ));
+    }
+    let digits = prefix.bytes().map(|byte| match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        _ => Err(refused(
+            grainstore_format::ErrorKind::HashFormat,
+            "an address is lowercase hex (0-9, a-f)",
+        )),
+    });
+    let digits = digits.collect::<Result<Vec<u8>>>()?;
+    let bytes = digits.chunks_exact(2).map(|pair| match pair {
+        [high, low] => high << 4 | low,
+        _ => 0,
+    });
+    let half = if digits.len() % 2 == 1 {
+        digits.last().copied()
+    } else {
+        None
+    };
+    Ok((bytes.collect(), half))
+}

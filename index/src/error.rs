@@ -1,0 +1,140 @@
+//! The one error type of the crate. It knows nothing of which table or key was being read.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// What went wrong, one variant a stable code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// `ERR_IO`: the database could not be read or written.
+    Io,
+    /// `ERR_INTEGRITY`: the derived tables contradict themselves; they have to be rebuilt.
+    Integrity,
+}
+
+impl ErrorKind {
+    /// Every kind, for tables and checks of the documentation.
+    pub const ALL: [Self; 2] = [Self::Io, Self::Integrity];
+
+    /// The stable code, e.g. `ERR_IO`.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Io => "ERR_IO",
+            Self::Integrity => "ERR_INTEGRITY",
+        }
+    }
+
+    /// What a person can do about it, in one sentence.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::Io => "check the disk, its free space and the rights to the store",
+            Self::Integrity => "rebuild the indexes from the log; no memory is lost by that",
+        }
+    }
+}
+
+/// An error of the index: its kind, a message for a person, and the failure behind it.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<redb::Error>,
+}
+
+/// Results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of stored bytes that no writer of this crate leaves behind.
+    pub(crate) fn integrity(message: impl Into<String>) -> Self {
+        Self {
+            kind: ErrorKind::Integrity,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The stable code, e.g. `ERR_INTEGRITY`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        self.kind.hint()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}
+
+impl From<redb::StorageError> for Error {
+    fn from(source: redb::StorageError) -> Self {
+        let kind = match source {
+            redb::StorageError::Corrupted(_) => ErrorKind::Integrity,
+            _ => ErrorKind::Io,
+        };
+        let message = "an index table cannot be read or written".to_owned();
+        Self {
+            kind,
+            message,
+            source: Some(source.into()),
+        }
+    }
+}
+
+impl From<redb::TableError> for Error {
+    fn from(source: redb::TableError) -> Self {
+        match source {
+            redb::TableError::Storage(storage) => storage.into(),
+            other => Self {
+                kind: ErrorKind::Integrity,
+                message: "an index table is missing or of another shape".to_owned(),
+                source: Some(other.into()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_failures_keep_their_source_and_their_code() {
+        let broken = redb::StorageError::Corrupted("page".to_owned());
+        for (source, code) in [
+            (
+                redb::StorageError::Io(std::io::Error::other("disk")),
+                "ERR_IO",
+            ),
+            (broken, "ERR_INTEGRITY"),
+        ] {
+            let error = Error::from(source);
+            assert_eq!(error.code(), code);
+            assert!(error.source().is_some());
+        }
+        let missing = redb::TableError::TableDoesNotExist("index.terms".to_owned());
+        assert_eq!(Error::from(missing).code(), "ERR_INTEGRITY");
+    }
+}

@@ -1,0 +1,204 @@
+//! Ordered sources as one ordered sequence without duplicates, and the postings read that way.
+//!
+//! Pulls an entry from a source only when the one before it was taken. Knows no tables.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::fmt;
+use std::mem;
+
+use crate::error::Result;
+use crate::keys::Rank;
+use crate::posting::{Order, Posting};
+
+/// Items in ascending order, read as they are asked for.
+pub(crate) type Source<'v, T> = Box<dyn Iterator<Item = Result<T>> + 'v>;
+
+/// The ascending union of ascending sources. The first error ends it.
+pub(crate) struct Merge<'v, T> {
+    heads: BinaryHeap<Head<'v, T>>,
+}
+
+/// The next item of a source, with what follows it.
+struct Head<'v, T> {
+    item: T,
+    rest: Source<'v, T>,
+}
+
+impl<'v, T: Ord> Merge<'v, T> {
+    /// Reads the first item of every source.
+    pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, T>>) -> Result<Self> {
+        let mut heads = BinaryHeap::new();
+        for mut rest in sources {
+            if let Some(item) = rest.next().transpose()? {
+                heads.push(Head { item, rest });
+            }
+        }
+        Ok(Self { heads })
+    }
+
+    /// Takes the least item and lets the item behind it move up.
+    fn take_least(&mut self) -> Option<Result<T>> {
+        let mut head = self.heads.peek_mut()?;
+        match head.rest.next() {
+            Some(Ok(next)) => Some(Ok(mem::replace(&mut head.item, next))),
+            None => Some(Ok(PeekMut::pop(head).item)),
+            Some(Err(error)) => {
+                drop(head);
+                self.heads.clear();
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl<T: Ord> Iterator for Merge<'_, T> {
+    type Item = Result<T>;
+
+    fn next(&mut self) -> Option<Result<T>> {
+        let item = match self.take_least()? {
+            Ok(item) => item,
+            Err(error) => return Some(Err(error)),
+        };
+        while self.heads.peek().is_some_and(|head| head.item == item) {
+            if let Some(Err(error)) = self.take_least() {
+                return Some(Err(error));
+            }
+        }
+        Some(Ok(item))
+    }
+}
+
+/// Heads order by their items, the least on top of the heap.
+impl<T: Ord> Ord for Head<'_, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.item.cmp(&self.item)
+    }
+}
+
+impl<T: Ord> PartialOrd for Head<'_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Ord> PartialEq for Head<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.item == other.item
+    }
+}
+
+impl<T: Ord> Eq for Head<'_, T> {}
+
+/// Postings in the order that was asked for, each once, read lazily.
+///
+/// Lives as long as the view it reads. After an error it is at its end.
+pub struct Scan<'v> {
+    turns: Merge<'v, Turn>,
+}
+
+/// A rank as its place in a scan: ascending is the order of the scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Turn {
+    Newest(Rank),
+    Oldest(std::cmp::Reverse<Rank>),
+}
+
+impl Turn {
+    /// The place of a rank in this order.
+    pub(crate) fn of(rank: Rank, order: Order) -> Self {
+        match order {
+            Order::Newest => Self::Newest(rank),
+            Order::Oldest => Self::Oldest(std::cmp::Reverse(rank)),
+        }
+    }
+
+    fn posting(self) -> Posting {
+        match self {
+            Self::Newest(rank) | Self::Oldest(std::cmp::Reverse(rank)) => rank.posting(),
+        }
+    }
+}
+
+impl<'v> Scan<'v> {
+    /// A scan of these sources, all of which run in its order.
+    pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, Turn>>) -> Result<Self> {
+        Ok(Self {
+            turns: Merge::of(sources)?,
+        })
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<Posting>;
+
+    fn next(&mut self) -> Option<Result<Posting>> {
+        Some(self.turns.next()?.map(Turn::posting))
+    }
+}
+
+impl fmt::Debug for Scan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scan")
+            .field("sources", &self.turns.heads.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::error::Error;
+
+    fn source<'v>(items: &'v [u32], pulled: &'v Cell<usize>) -> Source<'v, u32> {
+        Box::new(items.iter().map(|item| {
+            pulled.set(pulled.get() + 1);
+            Ok(*item)
+        }))
+    }
+
+    #[test]
+    fn sources_come_out_as_one_ordered_set() {
+        let pulled = Cell::new(0);
+        for (sources, expected) in [
+            (vec![], vec![]),
+            (vec![vec![], vec![]], vec![]),
+            (vec![vec![1, 2, 3]], vec![1, 2, 3]),
+            (vec![vec![1, 4], vec![], vec![2, 3, 5]], vec![1, 2, 3, 4, 5]),
+            (vec![vec![1, 2], vec![1, 2], vec![2, 3]], vec![1, 2, 3]),
+        ] {
+            let boxed = sources.iter().map(|items| source(items, &pulled));
+            let merged: Result<Vec<u32>> = Merge::of(boxed).unwrap().collect();
+            assert_eq!(merged.unwrap(), expected, "{sources:?}");
+        }
+    }
+
+    #[test]
+    fn a_few_items_touch_a_few_entries() {
+        let pulled = Cell::new(0);
+        let (even, odd): (Vec<u32>, Vec<u32>) = (0..50_000).partition(|n| n % 2 == 0);
+        let merge = Merge::of([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
+        assert_eq!(merge.take(20).count(), 20);
+        assert_eq!(
+            pulled.get(),
+            22,
+            "twenty items and the two heads behind them"
+        );
+    }
+
+    #[test]
+    fn an_error_is_given_and_ends_the_sequence() {
+        let broken = || Err(Error::integrity("broken"));
+        let first: Source<'_, u32> = Box::new([broken()].into_iter());
+        assert!(Merge::of([first]).is_err());
+        let later: Source<'_, u32> = Box::new([Ok(1), Ok(2), broken()].into_iter());
+        let pulled = Cell::new(0);
+        let mut merge = Merge::of([later, source(&[3, 4], &pulled)]).unwrap();
+        assert_eq!(merge.next().unwrap().unwrap(), 1);
+        assert!(merge.next().unwrap().is_err());
+        assert!(merge.next().is_none());
+    }
+}

@@ -1,0 +1,160 @@
+//! Whether the tables fit this code and this log: layout stamp, watermark, and starting over.
+//!
+//! Knows nothing of postings; a stale index is only named here, the engine rebuilds it.
+
+use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::keys;
+use crate::posting::Sequence;
+use crate::tables::{
+    BY_NAMESPACE, BY_RELATION, BY_SESSION, BY_SUBJECT, BY_TAG, BY_TYPE, IDS, META, NAME_PREFIX,
+    TERMS, Tables,
+};
+
+const STAMP: &str = "stamp";
+const WATERMARK: &str = "watermark";
+
+/// The last grain an index contains: where the log goes on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Watermark {
+    /// Its place in the log.
+    pub sequence: Sequence,
+    /// Its address as the log keeps it (blinded in an encrypted store): this tells one log from
+    /// another with the same sequences.
+    pub address: [u8; 32],
+}
+
+/// Whether the tables can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexState {
+    /// Everything up to the watermark is folded; nothing is, where there is none.
+    Ready(Option<Watermark>),
+    /// Rebuild: [`reset`], then push and fold the whole log.
+    Stale(StaleReason),
+}
+
+/// Why an index has to be rebuilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StaleReason {
+    /// There is no index, or it lacks its stamp.
+    Missing,
+    /// The tables have another layout, of this version.
+    Layout(u32),
+    /// A table or a row of the index is not what it should be.
+    Damaged,
+    /// The index was folded from another log or a later state of this one.
+    OtherLog,
+}
+
+/// Compares the index with the code and with the log.
+///
+/// `address_at` gives the address the log has at a sequence; nothing beyond its end.
+///
+/// # Errors
+/// `ERR_IO`, and whatever `address_at` fails with. Damage is an answer, not an error.
+pub fn state<E: From<Error>>(
+    txn: &ReadTransaction,
+    address_at: impl FnOnce(Sequence) -> Result<Option<[u8; 32]>, E>,
+) -> Result<IndexState, E> {
+    let stored = stored_state(txn).or_else(|error| match error.kind() {
+        ErrorKind::Integrity => Ok(IndexState::Stale(StaleReason::Damaged)),
+        ErrorKind::Io => Err(error),
+    })?;
+    if let IndexState::Ready(Some(mark)) = stored
+        && address_at(mark.sequence)? != Some(mark.address)
+    {
+        return Ok(IndexState::Stale(StaleReason::OtherLog));
+    }
+    Ok(stored)
+}
+
+/// The state as far as the tables alone tell it.
+fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
+    let stale = |reason| Ok(IndexState::Stale(reason));
+    let meta = match txn.open_table(META) {
+        Err(redb::TableError::TableDoesNotExist(_)) => return stale(StaleReason::Missing),
+        opened => opened?,
+    };
+    match stamp(&meta)? {
+        None => return stale(StaleReason::Missing),
+        Some(version) if version != keys::LAYOUT => return stale(StaleReason::Layout(version)),
+        Some(_) => {}
+    }
+    let tables = Tables::open(txn)?;
+    Ok(IndexState::Ready(watermark(&tables.meta)?))
+}
+
+/// Deletes every derived table, of this layout version and all others. Truth tables stay.
+///
+/// No table of the index may be open in this transaction.
+///
+/// # Errors
+/// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
+pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
+    let derived: Vec<_> = txn
+        .list_tables()?
+        .filter(|table| table.name().starts_with(NAME_PREFIX))
+        .collect();
+    for table in derived {
+        txn.delete_table(table)?;
+    }
+    Ok(())
+}
+
+/// Drops the index and sets up an empty one: the start of a new store and of every rebuild.
+///
+/// # Errors
+/// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
+pub fn reset(txn: &WriteTransaction) -> Result<()> {
+    drop_all(txn)?;
+    txn.open_table(BY_NAMESPACE)?;
+    txn.open_table(BY_TYPE)?;
+    txn.open_table(BY_SUBJECT)?;
+    txn.open_table(BY_RELATION)?;
+    txn.open_table(BY_SESSION)?;
+    txn.open_table(BY_TAG)?;
+    txn.open_table(TERMS)?;
+    txn.open_table(IDS)?;
+    txn.open_table(META)?
+        .insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
+    Ok(())
+}
+
+/// The layout version the tables were set up with.
+pub(crate) fn stamp(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Option<u32>> {
+    let Some(row) = meta.get(STAMP)? else {
+        return Ok(None);
+    };
+    match row.value().try_into() {
+        Ok(version) => Ok(Some(u32::from_be_bytes(version))),
+        Err(_) => Err(Error::integrity("the index stamp is not four bytes")),
+    }
+}
+
+/// The watermark of the tables.
+pub(crate) fn watermark(
+    meta: &impl ReadableTable<&'static str, &'static [u8]>,
+) -> Result<Option<Watermark>> {
+    let Some(row) = meta.get(WATERMARK)? else {
+        return Ok(None);
+    };
+    match keys::watermark_of(row.value()) {
+        Some(mark) => Ok(Some(mark)),
+        None => Err(Error::integrity("the index watermark is not forty bytes")),
+    }
+}
+
+/// Records how far the tables are folded.
+pub(crate) fn set_watermark(
+    meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
+    mark: &Watermark,
+) -> Result<()> {
+    meta.insert(WATERMARK, keys::watermark_row(mark).as_slice())?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "stamp_tests.rs"]
+mod tests;

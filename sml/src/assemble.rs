@@ -1,0 +1,216 @@
+//! Several sources into one text that never exceeds its budget (`cal.md` section 5, ASSEMBLE).
+//!
+//! Ties selection to the format, and answers for the budget: whatever the selection counted, the
+//! finished text is counted as a whole, and grains are dropped until it fits. Resolving sources and
+//! removing duplicates is the caller's duty.
+
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::item::{Item, Level};
+use crate::project::project;
+use crate::select::{Draft, Meter, Placed, disclose, place};
+use crate::sml::{self, Group};
+use crate::time::Clock;
+use crate::tokens::TokenCounter;
+
+/// One source of an assembly, resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// Its label, for the report; labels never appear in the text.
+    pub label: &'a str,
+    /// What it found, best first.
+    pub items: &'a [Item],
+    /// How many grains it asked for: its limit, not what it found.
+    pub asked: usize,
+    /// Whether it failed: then its items are ignored and its share goes to the others.
+    pub failed: bool,
+}
+
+/// How the level of a grain is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disclosure {
+    /// This level for every grain; one that does not fit is omitted.
+    Fixed(Level),
+    /// Summary below 1000 tokens; full where a source asks for at most 5 grains and they fit; else
+    /// standard, and a grain that does not fit is tried in summary form before it is omitted.
+    Auto,
+}
+
+/// What an assembly is to be like.
+#[derive(Debug, Clone, Copy)]
+pub struct AssemblyOptions<'a> {
+    /// What the context is for, shown in the envelope.
+    pub intent: Option<&'a str>,
+    /// How much the text may hold.
+    pub budget: Budget,
+    /// Indexes into the sources, highest priority first. Sources that are not listed follow in
+    /// their own order; indexes that name no source, or one again, are ignored.
+    pub priority: &'a [usize],
+    /// How much is shown of each grain.
+    pub disclosure: Disclosure,
+    /// What times are written against.
+    pub clock: Clock,
+}
+
+/// A text within its budget, and what went into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assembly {
+    /// The text.
+    pub text: String,
+    /// Tokens of the whole text, by the counter in use.
+    pub tokens: usize,
+    /// One report a source, in the order the sources were given.
+    pub sources: Vec<SourceReport>,
+}
+
+/// What became of one source. Items that must not be shown at all are counted nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceReport {
+    /// The label of the source.
+    pub label: String,
+    /// Grains shown at full level.
+    pub full: usize,
+    /// Grains shown at standard level.
+    pub standard: usize,
+    /// Grains shown in summary form.
+    pub summary: usize,
+    /// Grains left out for the budget.
+    pub omitted: usize,
+    /// What the source was given of the budget, in its unit.
+    pub allocated: usize,
+    /// What it took, in the same unit; more than `allocated` where others left some over.
+    pub used: usize,
+}
+
+/// Puts the sources together into one SML text within the budget.
+///
+/// # Errors
+/// `CAL-E030` when the budget is below what the empty envelope takes.
+pub fn assemble(
+    sources: &[Source<'_>],
+    options: &AssemblyOptions<'_>,
+    counter: &dyn TokenCounter,
+) -> Result<Assembly, Error> {
+    let empty = Text::compose(&[], options, counter);
+    if let Budget::Tokens(budget) = options.budget
+        && empty.tokens > budget
+    {
+        return Err(Error::budget(budget, empty.tokens));
+    }
+    let mut meter = Meter::new(options, counter);
+    let mut drafts: Vec<_> = priority_order(options.priority, sources.len())
+        .into_iter()
+        .filter_map(|index| Some(Draft::new(index, sources.get(index)?)))
+        .collect();
+    disclose(&mut drafts, options, &mut meter);
+    let mut placed = place(&mut drafts, options.disclosure, &mut meter);
+    let text = fit(&mut placed, empty, options, counter);
+
+    let mut reports = vec![SourceReport::default(); sources.len()];
+    for draft in &drafts {
+        if let Some(slot) = reports.get_mut(draft.source) {
+            *slot = report(draft, &placed);
+        }
+    }
+    Ok(Assembly {
+        text: text.text,
+        tokens: text.tokens,
+        sources: reports,
+    })
+}
+
+/// Every source once: the listed ones, then the others.
+fn priority_order(listed: &[usize], sources: usize) -> Vec<usize> {
+    let mut order = Vec::with_capacity(sources);
+    for index in listed.iter().copied().chain(0..sources) {
+        if index < sources && !order.contains(&index) {
+            order.push(index);
+        }
+    }
+    order
+}
+
+/// The text of all that was placed; where that is too much, of as many as fit, those dropped
+/// first that were placed last. Bisection keeps the number of recounts to the logarithm.
+fn fit(
+    placed: &mut Vec<Placed<'_>>,
+    empty: Text,
+    options: &AssemblyOptions<'_>,
+    counter: &dyn TokenCounter,
+) -> Text {
+    let whole = Text::compose(placed, options, counter);
+    if whole.fits(options.budget) {
+        return whole;
+    }
+    let (mut best, mut kept, mut too_many) = (empty, 0, placed.len());
+    while too_many - kept > 1 {
+        let middle = kept + (too_many - kept) / 2;
+        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter);
+        if text.fits(options.budget) {
+            (best, kept) = (text, middle);
+        } else {
+            too_many = middle;
+        }
+    }
+    placed.truncate(kept);
+    best
+}
+
+fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
+    let label = draft.label.to_owned();
+    let mut report = SourceReport {
+        label,
+        allocated: draft.allocated,
+        ..SourceReport::default()
+    };
+    for placed in placed.iter().filter(|placed| placed.source == draft.source) {
+        match placed.level {
+            Level::Full => report.full += 1,
+            Level::Standard => report.standard += 1,
+            Level::Summary => report.summary += 1,
+        }
+        report.used = report.used.saturating_add(placed.price);
+    }
+    report.omitted = draft.len() - report.full - report.standard - report.summary;
+    report
+}
+
+/// A finished text and its tokens.
+struct Text {
+    text: String,
+    tokens: usize,
+}
+
+impl Text {
+    /// Grains in the order of the sources and, within a source, in its own order.
+    fn compose(
+        placed: &[Placed<'_>],
+        options: &AssemblyOptions<'_>,
+        counter: &dyn TokenCounter,
+    ) -> Self {
+        let mut order: Vec<_> = placed.iter().collect();
+        order.sort_by_key(|placed| (placed.source, placed.position));
+        let elements = order.into_iter().filter_map(|placed| {
+            let projection = project(placed.item, placed.level, &options.clock)?;
+            let group = Group {
+                source: placed.source,
+                grain_type: projection.grain_type,
+            };
+            Some((group, projection))
+        });
+        let text = sml::document(options.intent, elements);
+        let tokens = counter.count(&text);
+        Self { text, tokens }
+    }
+
+    fn fits(&self, budget: Budget) -> bool {
+        match budget {
+            Budget::Tokens(tokens) => self.tokens <= tokens,
+            Budget::Grains(_) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "assemble_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! What is shown: a grain with its index state, and the level of detail.
+//!
+//! Knows the rules about what must not be shown; nothing of how anything looks.
+
+use grainstore_format::{ContentAddress, Grain, GrainType, Value};
+
+use crate::project::text_of;
+
+/// How much of a grain is shown (`cal.md` section 8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The text and the attributes no reader can do without.
+    Summary,
+    /// The default, also called `headlines`: every attribute of the type.
+    Standard,
+    /// Also where it came from, when, how important, its tags and its verification.
+    Full,
+}
+
+impl Level {
+    /// The next level with less detail.
+    #[must_use]
+    pub fn lower(self) -> Option<Self> {
+        match self {
+            Self::Full => Some(Self::Standard),
+            Self::Standard => Some(Self::Summary),
+            Self::Summary => None,
+        }
+    }
+}
+
+/// A grain to be shown, with what the index layer says about it.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The grain.
+    pub grain: Grain,
+    /// `verification_status` of the index layer; none stands for `unverified`.
+    pub verification: Option<String>,
+}
+
+impl Item {
+    /// The status as a word, where there is more to say than `unverified`.
+    pub(crate) fn verification(&self) -> Option<&str> {
+        self.verification
+            .as_deref()
+            .filter(|status| *status != "unverified")
+    }
+
+    /// Whether formatted text may show it: one of the ten standard types, and no reasoning that
+    /// still waits for the review it asks for (OMS ruling 46).
+    #[must_use]
+    pub fn may_be_shown(&self) -> bool {
+        match self.grain.grain_type() {
+            GrainType::Opaque(_) => false,
+            GrainType::Reasoning => {
+                let wants_review = self.grain.flag("requires_human_review") == Some(true);
+                !wants_review || self.verification() == Some("verified")
+            }
+            _ => true,
+        }
+    }
+
+    /// The grain a consensus agreed on, where `agreed_content` is an address and not the claim.
+    ///
+    /// Addresses never appear in formatted text: look the grain up and hand it to
+    /// [`Item::resolve_agreed`], or the consensus is shown without its claim.
+    #[must_use]
+    pub fn agreed_address(&self) -> Option<ContentAddress> {
+        let names_no_claim = self.grain.get("object").is_none();
+        let agreed = self
+            .grain
+            .text("agreed_content")
+            .filter(|_| names_no_claim)?;
+        (self.grain.grain_type() == GrainType::Consensus)
+            .then(|| address(agreed))
+            .flatten()
+    }
+
+    /// Puts the text of the `agreed` grain in the place of its address, for display only: the
+    /// grain held afterwards is no longer the stored one.
+    ///
+    /// # Errors
+    /// Those of [`Grain::from_fields`], should the grain not take the text.
+    pub fn resolve_agreed(&mut self, agreed: &Self) -> grainstore_format::Result<()> {
+        let shown = self.agreed_address().is_some() && agreed.may_be_shown();
+        let Some(text) = text_of(&agreed.grain).filter(|_| shown) else {
+            return Ok(());
+        };
+        let mut fields = self.grain.fields().clone();
+        fields.insert("agreed_content".to_owned(), Value::from(text.into_owned()));
+        self.grain = Grain::from_fields(fields)?;
+        Ok(())
+    }
+}
+
+/// The content address a text is, with or without `sha256:` before it.
+pub(crate) fn address(text: &str) -> Option<ContentAddress> {
+    text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
+}

@@ -1,0 +1,146 @@
+//! The table applied to an item: what a reader gets to see of a grain, before any format.
+//!
+//! Text comes out as it is stored. Escaping, and what a format cannot hold, is the format's duty.
+
+use std::borrow::Cow;
+
+use grainstore_format::{EpochMs, Grain, GrainType, Value};
+
+use crate::item::{Item, Level, address};
+use crate::table::{self, Attribute, Source, Text};
+use crate::time::{Clock, date_or_iso, relative_time};
+use crate::words;
+
+/// What a reader gets to see of one grain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projection<'a> {
+    /// One of the ten standard types; its canonical name is the SML element.
+    pub grain_type: GrainType,
+    /// Names and values in the order they are written; absent and empty ones left out.
+    pub attributes: Vec<(&'static str, Cow<'a, str>)>,
+    /// The text; empty where the grain has none.
+    pub text: Cow<'a, str>,
+}
+
+/// The projection of an item at a level, or nothing where it must not be shown: opaque types, and
+/// a reasoning that waits for human review (`cal.md` section 8, OMS ruling 46).
+#[must_use]
+pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
+    let grain_type = item.grain.grain_type();
+    let row = table::row(grain_type).filter(|_| item.may_be_shown())?;
+    let attributes = row
+        .attributes
+        .iter()
+        .chain(&table::EXTRAS)
+        .filter(|attribute| attribute.from <= level)
+        .filter_map(|Attribute { name, value, .. }| {
+            let value = attribute(*value, item, clock).filter(|value| !value.is_empty())?;
+            Some((*name, value))
+        })
+        .collect();
+    let text = text_of(&item.grain).unwrap_or_default();
+    Some(Projection {
+        grain_type,
+        attributes,
+        text,
+    })
+}
+
+/// The text of a grain, the same at every level.
+pub(crate) fn text_of(grain: &Grain) -> Option<Cow<'_, str>> {
+    let row = table::row(grain.grain_type())?;
+    row.text
+        .iter()
+        .find_map(|rule| text(*rule, grain).filter(|text| !text.is_empty()))
+}
+
+fn text(rule: Text, grain: &Grain) -> Option<Cow<'_, str>> {
+    match rule {
+        Text::Claim => claim(grain),
+        Text::Triple => triple(grain),
+        Text::Field(name) => grain.get(name).map(words::value),
+        Text::InPhase(phase, name) => {
+            let value = grain
+                .get(name)
+                .filter(|_| grain.text("action_phase") == Some(phase));
+            value.map(words::value)
+        }
+        Text::Spelled(name) => {
+            let points = grain.text(name).and_then(address).is_some();
+            grain.get(name).filter(|_| !points).map(words::value)
+        }
+        Text::Blocks(name) => blocks(grain.list(name)?),
+        Text::Joined(name, separator) => words::join(grain.list(name)?, separator).map(Cow::Owned),
+        Text::Numbered(name) => Some(numbered(grain.list(name)?)),
+    }
+}
+
+/// `prefers dark mode`; the part there is, should the other be elided.
+fn claim(grain: &Grain) -> Option<Cow<'_, str>> {
+    let relation = grain.text("relation").map(words::humanize);
+    let object = grain.get("object").map(words::value);
+    match (relation.filter(|relation| !relation.is_empty()), object) {
+        (Some(relation), Some(object)) => Some(Cow::Owned(format!("{relation} {object}"))),
+        (Some(relation), None) => Some(Cow::Owned(relation)),
+        (None, object) => object,
+    }
+}
+
+fn triple(grain: &Grain) -> Option<Cow<'_, str>> {
+    let subject = grain.text("subject")?;
+    let relation = words::humanize(grain.text("relation")?);
+    let object = words::value(grain.get("object")?);
+    Some(Cow::Owned(format!("{subject} {relation} {object}")))
+}
+
+/// The text of the text blocks, one below the other. Thinking and the use of tools stay out.
+fn blocks(blocks: &[Value]) -> Option<Cow<'_, str>> {
+    let texts: Vec<_> = blocks
+        .iter()
+        .filter_map(Value::as_map)
+        .filter(|block| block.get("type").and_then(Value::as_str) == Some("text"))
+        .filter_map(|block| block.get("text").and_then(Value::as_str))
+        .collect();
+    match texts.as_slice() {
+        [] => None,
+        [one] => Some(Cow::Borrowed(one)),
+        many => Some(Cow::Owned(many.join("\n"))),
+    }
+}
+
+fn numbered(steps: &[Value]) -> Cow<'_, str> {
+    let steps = steps.iter().zip(1..);
+    let lines: Vec<_> = steps
+        .map(|(step, n)| format!("{n}. {}", words::value(step)))
+        .collect();
+    Cow::Owned(lines.join("  "))
+}
+
+fn attribute<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cow<'a, str>> {
+    let grain = &item.grain;
+    match source {
+        Source::Field(name) => grain.get(name).map(words::value),
+        Source::FieldOr(name, default) => {
+            Some(grain.get(name).map_or(Cow::Borrowed(default), words::value))
+        }
+        Source::Reworded(name, word, replacement) => {
+            let text = grain.text(name)?;
+            Some(Cow::Borrowed(if text == word { replacement } else { text }))
+        }
+        Source::Flag(name, no, yes) => {
+            Some(Cow::Borrowed(if grain.flag(name)? { yes } else { no }))
+        }
+        Source::Inside(name, keys) => {
+            let map = grain.map(name)?;
+            keys.iter().find_map(|key| map.get(*key)).map(words::value)
+        }
+        Source::List(name) => words::join(grain.list(name)?, ",").map(Cow::Owned),
+        Source::Date(name) => Some(Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?)))),
+        Source::Time => Some(Cow::Owned(relative_time(grain.time(), clock))),
+        Source::Verification => item.verification().map(Cow::Borrowed),
+    }
+}
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+//! What a row holds. Grains stay JSON text, so that `1`, `1.0` and `-0.0` reach a codec as written.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::text;
+
+/// The payload encoding of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowEncoding {
+    /// Canonical MessagePack, the default of OMS 16.1.
+    #[default]
+    MsgPack,
+    /// Deterministic CBOR of OMS 16.2.
+    Cbor,
+}
+
+/// A grain and the blob it must encode to.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EncodeRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The section of the standard or the reading of `README.md` it holds; empty in foreign rows.
+    #[serde(default)]
+    pub rule: String,
+    grain: Box<RawValue>,
+    decoded: Option<Box<RawValue>>,
+    /// The encoding of the blob.
+    #[serde(default)]
+    pub encoding: RowEncoding,
+    /// The content address: 64 lowercase hex digits.
+    pub address: String,
+    /// The bytes.
+    #[serde(rename = "blob_hex", deserialize_with = "text::blob")]
+    pub blob: Vec<u8>,
+}
+
+impl EncodeRow {
+    /// The grain to encode, as JSON text with full field names.
+    #[must_use]
+    pub fn grain(&self) -> &str {
+        self.grain.get()
+    }
+
+    /// The grain the blob reads back as: `grain` in canonical form (no null entries, NFC text,
+    /// dates as milliseconds, numbers by the field table).
+    #[must_use]
+    pub fn decoded(&self) -> &str {
+        self.decoded.as_ref().unwrap_or(&self.grain).get()
+    }
+}
+
+/// A grain whose blob is told by size and address only.
+#[derive(Debug, Clone, Deserialize)]
+pub struct LargeRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it holds.
+    pub rule: String,
+    /// The grain as JSON text.
+    #[serde(deserialize_with = "text::text")]
+    pub grain_text: String,
+    /// The encoding of the blob.
+    pub encoding: RowEncoding,
+    /// The content address.
+    pub address: String,
+    /// The size of the blob in bytes, header included.
+    pub size: usize,
+}
+
+/// JSON text that must be refused.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RefuseEncodeRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it breaks.
+    pub rule: String,
+    /// The text offered as a grain.
+    #[serde(deserialize_with = "text::text")]
+    pub grain_text: String,
+    /// The error code, e.g. `ERR_SCHEMA`.
+    pub code: String,
+}
+
+/// A blob that must be read.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AcceptDecodeRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it holds.
+    pub rule: String,
+    /// The bytes.
+    #[serde(rename = "blob_hex", deserialize_with = "text::blob")]
+    pub blob: Vec<u8>,
+    grain: Box<RawValue>,
+    /// Whether encoding the grain again must give the same bytes. Not so for compressed payloads,
+    /// since compressors differ.
+    #[serde(default = "yes")]
+    pub exact: bool,
+}
+
+impl AcceptDecodeRow {
+    /// The grain the blob holds, as JSON text with full field names.
+    #[must_use]
+    pub fn grain(&self) -> &str {
+        self.grain.get()
+    }
+}
+
+/// Bytes that must be refused.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RefuseDecodeRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it breaks.
+    pub rule: String,
+    /// The bytes offered as a blob.
+    #[serde(rename = "blob_hex", deserialize_with = "text::blob")]
+    pub blob: Vec<u8>,
+    /// The error code, e.g. `ERR_CORRUPT`.
+    pub code: String,
+}
+
+fn yes() -> bool {
+    true
+}

@@ -74,16 +74,8 @@ pub(crate) struct Chain {
 impl Chain {
     /// A chain of no entries: the first one is the genesis of this store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
-        let hash = Sha256::new()
-            .chain_update(b"grainstore-audit-v1")
-            .chain_update(store_id);
-        Self {
-            head: AuditHead {
-                count: 0,
-                hash: hash.finalize().into(),
-            },
-            key,
-        }
+        let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
+        Self { head: AuditHead { count: 0, hash: hash.finalize().into() }, key }
     }
 
     /// A chain that ends here.
@@ -105,20 +97,14 @@ impl Chain {
     }
 
     fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
-        let subjects = record
-            .subjects
-            .iter()
-            .map(|s| Value::Bytes(s.as_bytes().to_vec()));
+        let subjects = record.subjects.iter().map(|s| Value::Bytes(s.as_bytes().to_vec()));
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
             ("sequence".to_owned(), Value::from(self.head.count)),
             ("time_ms".to_owned(), Value::from(now.get())),
             ("previous".to_owned(), Value::Bytes(self.head.hash.to_vec())),
             ("operation".to_owned(), Value::from(record.operation.name())),
-            (
-                "actor".to_owned(),
-                Value::from(self.pseudonym(record.actor.as_deref())),
-            ),
+            ("actor".to_owned(), Value::from(self.pseudonym(record.actor.as_deref()))),
             ("subjects".to_owned(), Value::Array(subjects.collect())),
             ("decision".to_owned(), Value::from(decision)),
         ]);
@@ -167,18 +153,9 @@ impl AuditEntry {
         };
         let int = |name: &str| entry.get(name).and_then(Value::as_i64).ok_or_else(damaged);
         let text = |name: &str| {
-            entry
-                .get(name)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .ok_or_else(damaged)
+            entry.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(damaged)
         };
-        let list = |name: &str| {
-            entry
-                .get(name)
-                .and_then(Value::as_array)
-                .unwrap_or_default()
-        };
+        let list = |name: &str| entry.get(name).and_then(Value::as_array).unwrap_or_default();
         let subjects = list("subjects").iter().map(|subject| match subject {
             Value::Bytes(bytes) => bytes.as_slice().try_into().map(ContentAddress::from_bytes),
             _ => [].as_slice().try_into().map(ContentAddress::from_bytes),
@@ -190,11 +167,7 @@ impl AuditEntry {
             actor: text("actor")?,
             subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
             decision: text("decision")?,
-            rules: list("rules")
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         })
     }
 }
@@ -220,10 +193,7 @@ mod tests {
         let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
-        assert_eq!(
-            (entry.operation.as_str(), entry.decision.as_str()),
-            ("supersede", "refused")
-        );
+        assert_eq!((entry.operation.as_str(), entry.decision.as_str()), ("supersede", "refused"));
         assert_eq!(entry.rules, ["locked"]);
         assert_eq!(entry.subjects, record(None).subjects);
         for secret in [&b"did:web:a"[..], b"secret"] {

@@ -18,9 +18,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> EpochMs {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         EpochMs::new(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }

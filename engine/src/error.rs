@@ -101,11 +101,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            source: None,
-        }
+        Self { kind, message: message.into(), source: None }
     }
 
     /// Damage to stored bytes that ought to be impossible.
@@ -118,11 +114,7 @@ impl Error {
         message: String,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            kind,
-            message,
-            source: Some(std::sync::Arc::new(source)),
-        }
+        Self { kind, message, source: Some(std::sync::Arc::new(source)) }
     }
 
     /// What went wrong.

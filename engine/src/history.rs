@@ -58,12 +58,9 @@ impl Session {
         let scope = self.narrowed(namespace)?;
         let shape = Shape::SubjectRelation(subject.into(), relation.into());
         let mut versions = Vec::new();
-        for posting in view
-            .index()
-            .scan(&scope, &shape, TimeRange::default(), Order::Newest)?
-        {
+        for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
             let sequence = posting?.sequence;
-            let state = view.state_at(sequence)?;
+            let state = view.record_at(sequence)?.state;
             let version = view.with_blob(sequence, |blob| {
                 let known = match as_of {
                     None => true,
@@ -74,11 +71,7 @@ impl Session {
                     })?,
                 };
                 let address = ContentAddress::of(blob);
-                Ok(known.then(|| Stored {
-                    address,
-                    blob: blob.to_vec(),
-                    state,
-                }))
+                Ok(known.then(|| Stored { address, blob: blob.to_vec(), state }))
             })?;
             versions.extend(version.map(|version| (sequence, version)));
             check_count(versions.len())?;
@@ -112,20 +105,16 @@ impl Session {
     /// The grains this one superseded: those of its parents that say so.
     fn predecessors(&self, view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
         let parents: Vec<ContentAddress> = with_fields(&version.blob, |grain| {
-            let parents = grain
-                .get("derived_from")
-                .and_then(|parents| parents.as_array());
+            let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
             let texts = parents.into_iter().flat_map(|parents| parents.iter());
-            Ok(texts
-                .filter_map(|text| text.as_str()?.parse().ok())
-                .collect())
+            Ok(texts.filter_map(|text| text.as_str()?.parse().ok()).collect())
         })?;
         let mut found = Vec::new();
         for parent in parents {
             let Some(sequence) = view.sequence_of(&parent)? else {
                 continue;
             };
-            if view.state_at(sequence)?.superseded_by == Some(version.address) {
+            if view.record_at(sequence)?.state.superseded_by == Some(version.address) {
                 found.push(parent);
             }
         }

@@ -73,6 +73,8 @@ pub struct SessionOptions {
     pub user_id: Option<String>,
     /// The DID that writes are recorded under; nothing for the operator.
     pub actor: Option<String>,
+    /// The agent that speaks: the observer of observations it adds through CAL.
+    pub agent_id: Option<String>,
     /// What the session reads for.
     pub purposes: Vec<String>,
 }

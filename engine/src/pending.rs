@@ -66,9 +66,9 @@ impl<T> Future for PendingFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            State::Waiting(answer) => Pin::new(answer)
-                .poll(context)
-                .map(|got| got.unwrap_or_else(|_| Err(stopped()))),
+            State::Waiting(answer) => {
+                Pin::new(answer).poll(context).map(|got| got.unwrap_or_else(|_| Err(stopped())))
+            }
             State::Refused(error) => Poll::Ready(Err(error.take().unwrap_or_else(stopped))),
         }
     }

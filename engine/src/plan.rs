@@ -10,13 +10,13 @@ mod protection;
 
 use std::collections::HashMap;
 
-use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainRef, Value};
+use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Policy;
-use crate::state::GrainState;
+use crate::state::Record;
 use crate::view::{Row, View, in_scope, with_fields};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
@@ -97,7 +97,7 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     next: Sequence,
     pub(crate) grains: Vec<Staged>,
-    pub(crate) states: HashMap<Sequence, GrainState>,
+    pub(crate) states: HashMap<Sequence, Record>,
     pub(crate) audit: Vec<AuditRecord>,
     by_address: HashMap<ContentAddress, usize>,
 }
@@ -135,9 +135,7 @@ impl<'v> Plan<'v> {
         author: &Author,
     ) -> Result<Vec<Put>> {
         self.all_or_nothing(|plan| {
-            let puts = grains
-                .into_iter()
-                .map(|grain| plan.put_one(grain, same_fact, author));
+            let puts = grains.into_iter().map(|grain| plan.put_one(grain, same_fact, author));
             let puts = puts.collect::<Result<Vec<_>>>()?;
             let added: Vec<_> = puts.iter().filter_map(added).collect();
             if !added.is_empty() {
@@ -203,7 +201,7 @@ impl<'v> Plan<'v> {
         let Some(old_row) = self.visible(old, author)? else {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
-        match old_row.state.superseded_by {
+        match old_row.record.state.superseded_by {
             Some(by) if by == address => return Ok(address),
             Some(by) => {
                 let message = format!("{old} is superseded already, by {by}");
@@ -214,13 +212,9 @@ impl<'v> Plan<'v> {
         disguise::check_successor(old, &old_row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
         let (rules, needs_review) = match self.decide(old, &old_row, &new.grain)? {
-            protection::Verdict::Allowed {
-                rules,
-                needs_review,
-            } => (rules, needs_review),
+            protection::Verdict::Allowed { rules, needs_review } => (rules, needs_review),
             protection::Verdict::Refused { rule, by } => {
-                self.audit
-                    .push(supersession(old, &address, author, vec![rule.name()], true));
+                self.audit.push(supersession(old, &address, author, vec![rule.name()], true));
                 let message = format!("cannot supersede {old}: {} ({by})", rule.reason());
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
             }
@@ -230,20 +224,15 @@ impl<'v> Plan<'v> {
             None => self.stage(new, Some(old))?,
         };
         if needs_review {
-            let state = GrainState {
-                needs_review: true,
-                ..self.state(sequence)?
-            };
-            self.states.insert(sequence, state);
+            let mut record = self.record(sequence)?;
+            record.state.needs_review = true;
+            self.states.insert(sequence, record);
         }
-        let ended = GrainState {
-            superseded_by: Some(address),
-            system_valid_to: Some(self.now),
-            ..old_row.state
-        };
+        let mut ended = old_row.record;
+        ended.state.superseded_by = Some(address);
+        ended.state.system_valid_to = Some(self.now);
         self.states.insert(old_row.sequence, ended);
-        self.audit
-            .push(supersession(old, &address, author, rules, false));
+        self.audit.push(supersession(old, &address, author, rules, false));
         Ok(address)
     }
 
@@ -259,11 +248,7 @@ impl<'v> Plan<'v> {
             }
             self.next = next;
             self.states = states;
-            let refusals = self
-                .audit
-                .split_off(audit)
-                .into_iter()
-                .filter(|r| r.refused);
+            let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }
         outcome
@@ -277,38 +262,29 @@ impl<'v> Plan<'v> {
             && with_fields(prepared.blob.bytes(), |view| Ok(Policy::of(view).holds()))?;
         let protected_root = self.protected_root(&prepared.grain, old)?;
         if held || protected_root.is_some() {
-            let state = GrainState {
-                held,
-                protected_root,
-                ..GrainState::default()
-            };
-            self.states.insert(sequence, state);
+            let state = GrainState { held, ..GrainState::default() };
+            self.states.insert(sequence, Record { state, protected_root });
         }
         self.next = sequence;
-        self.by_address
-            .insert(prepared.blob.address(), self.grains.len());
+        self.by_address.insert(prepared.blob.address(), self.grains.len());
         self.grains.push(Staged { sequence, prepared });
         Ok(sequence)
     }
 
     /// The grain with this address, staged or stored.
     fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
-        if let Some(staged) = self
-            .by_address
-            .get(address)
-            .and_then(|at| self.grains.get(*at))
-        {
+        if let Some(staged) = self.by_address.get(address).and_then(|at| self.grains.get(*at)) {
             return Ok(Some(Row {
                 sequence: staged.sequence,
                 blob: staged.prepared.blob.bytes().to_vec(),
-                state: self.state(staged.sequence)?,
+                record: self.record(staged.sequence)?,
             }));
         }
         let Some(mut row) = self.view.row(address)? else {
             return Ok(None);
         };
-        if let Some(state) = self.states.get(&row.sequence) {
-            row.state = *state;
+        if let Some(record) = self.states.get(&row.sequence) {
+            row.record = *record;
         }
         Ok(Some(row))
     }
@@ -324,10 +300,10 @@ impl<'v> Plan<'v> {
         Ok(seen.then_some(row))
     }
 
-    fn state(&self, sequence: Sequence) -> Result<GrainState> {
+    fn record(&self, sequence: Sequence) -> Result<Record> {
         match self.states.get(&sequence) {
-            Some(state) => Ok(*state),
-            None => self.view.state_at(sequence),
+            Some(record) => Ok(*record),
+            None => self.view.record_at(sequence),
         }
     }
 
@@ -339,7 +315,7 @@ impl<'v> Plan<'v> {
         };
         for staged in self.grains.iter().rev() {
             if says_the_same(&staged.prepared.grain, grain)
-                && self.state(staged.sequence)?.is_current()
+                && self.record(staged.sequence)?.state.is_current()
             {
                 return Ok(Some(staged.prepared.blob.address()));
             }
@@ -349,7 +325,7 @@ impl<'v> Plan<'v> {
         let index = self.view.index();
         for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
             let sequence = posting?.sequence;
-            if !self.state(sequence)?.is_current() {
+            if !self.record(sequence)?.state.is_current() {
                 continue;
             }
             let found = self.view.with_blob(sequence, |blob| {
@@ -367,9 +343,7 @@ impl<'v> Plan<'v> {
 fn says_the_same(stored: &Grain, grain: &Grain) -> bool {
     stored.grain_type() == grain.grain_type()
         && stored.partition() == grain.partition()
-        && ["subject", "relation", "object"]
-            .iter()
-            .all(|name| stored.get(name) == grain.get(name))
+        && ["subject", "relation", "object"].iter().all(|name| stored.get(name) == grain.get(name))
 }
 
 fn view_says_the_same(stored: &GrainRef<'_>, grain: &Grain) -> bool {
@@ -407,11 +381,7 @@ fn supersession(
 /// The grain with `old` among its parents, encoded anew.
 pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {
     let parent = Value::from(old.to_string());
-    if prepared
-        .grain
-        .list("derived_from")
-        .is_some_and(|parents| parents.contains(&parent))
-    {
+    if prepared.grain.list("derived_from").is_some_and(|parents| parents.contains(&parent)) {
         return Ok(prepared);
     }
     let encoding = match prepared.grain.decoded_header() {
@@ -419,16 +389,10 @@ pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Pr
         None => grainstore_format::Encoding::default(),
     };
     let mut fields = prepared.grain.into_fields();
-    match fields
-        .entry("derived_from".to_owned())
-        .or_insert(Value::Array(Vec::new()))
-    {
+    match fields.entry("derived_from".to_owned()).or_insert(Value::Array(Vec::new())) {
         Value::Array(parents) => parents.push(parent),
         other => *other = Value::Array(vec![parent]),
     }
     let grain = Grain::from_fields(fields)?;
-    Ok(Prepared {
-        blob: grain.encode(encoding)?,
-        grain,
-    })
+    Ok(Prepared { blob: grain.encode(encoding)?, grain })
 }

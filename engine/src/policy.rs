@@ -133,10 +133,7 @@ impl<'a> Policy<'a> {
     }
 }
 
-const OPEN: Decision = Decision::Allow {
-    rule: Rule::Open,
-    needs_review: false,
-};
+const OPEN: Decision = Decision::Allow { rule: Rule::Open, needs_review: false };
 
 fn mode(map: MapRef<'_>) -> Option<&str> {
     map.get("mode")?.as_str()
@@ -157,10 +154,9 @@ fn by_mode(mode: &str, map: MapRef<'_>, request: &Request<'_>) -> Decision {
 
 fn soft_locked(request: &Request<'_>) -> Decision {
     match request.justification {
-        Some(why) if !why.trim().is_empty() => Decision::Allow {
-            rule: Rule::SoftLocked,
-            needs_review: true,
-        },
+        Some(why) if !why.trim().is_empty() => {
+            Decision::Allow { rule: Rule::SoftLocked, needs_review: true }
+        }
         _ => Decision::Deny(Rule::NotJustified),
     }
 }
@@ -192,19 +188,13 @@ mod tests {
         ));
         let blob = grain.unwrap().encode(Encoding::MessagePack).unwrap();
         let view = GrainRef::new(blob.bytes()).unwrap();
-        let request = Request {
-            justification,
-            now: EpochMs::new(now_ms),
-        };
+        let request = Request { justification, now: EpochMs::new(now_ms) };
         Policy::of(&view).decide(&request)
     }
 
     #[test]
     fn each_mode_decides_as_the_standard_says() {
-        let review = Decision::Allow {
-            rule: Rule::SoftLocked,
-            needs_review: true,
-        };
+        let review = Decision::Allow { rule: Rule::SoftLocked, needs_review: true };
         let deny = Decision::Deny;
         let timed = r#"{"mode": "timed", "locked_until": 100, "fallback_mode": "open"}"#;
         let rows = [
@@ -212,26 +202,14 @@ mod tests {
             (r#"{"mode": "open", "colour": "red"}"#, None, OPEN),
             (r#"{"mode": "consent_cascade"}"#, None, OPEN),
             (r#"{"mode": "soft_locked"}"#, Some("moved"), review),
-            (
-                r#"{"mode": "soft_locked"}"#,
-                Some(" "),
-                deny(Rule::NotJustified),
-            ),
+            (r#"{"mode": "soft_locked"}"#, Some(" "), deny(Rule::NotJustified)),
             (r#"{"mode": "soft_locked"}"#, None, deny(Rule::NotJustified)),
             (r#"{"mode": "locked"}"#, Some("please"), deny(Rule::Locked)),
             (r#"{"mode": "hold"}"#, Some("please"), deny(Rule::Hold)),
-            (
-                r#"{"mode": "quorum", "threshold": 1}"#,
-                None,
-                deny(Rule::NeedsSignature),
-            ),
+            (r#"{"mode": "quorum", "threshold": 1}"#, None, deny(Rule::NeedsSignature)),
             (r#"{"mode": "delegated"}"#, None, deny(Rule::NeedsSignature)),
             (r#"{"mode": "OPEN"}"#, None, deny(Rule::UnknownMode)),
-            (
-                r#"{"mode": "ajar"}"#,
-                Some("please"),
-                deny(Rule::UnknownMode),
-            ),
+            (r#"{"mode": "ajar"}"#, Some("please"), deny(Rule::UnknownMode)),
             (r#"{"mode": 1}"#, None, deny(Rule::Malformed)),
             ("{}", None, deny(Rule::Malformed)),
             (r#"{"mode": "timed"}"#, None, deny(Rule::Malformed)),
@@ -254,11 +232,7 @@ mod tests {
             ("timed", Decision::Deny(Rule::Locked)),
             ("ajar", Decision::Deny(Rule::UnknownMode)),
         ] {
-            assert_eq!(
-                decide(&timed(fallback), None, 100_000),
-                expected,
-                "{fallback}"
-            );
+            assert_eq!(decide(&timed(fallback), None, 100_000), expected, "{fallback}");
         }
         let absent = r#"{"mode": "timed", "locked_until": 100}"#;
         assert_eq!(decide(absent, None, 100_000), Decision::Deny(Rule::Locked));

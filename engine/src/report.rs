@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use redb::{ReadableTable, ReadableTableMetadata};
+use redb::ReadableTableMetadata;
 use serde::Serialize;
 
 use crate::audit::AuditEntry;
@@ -53,7 +53,7 @@ impl Store {
             format: keys::FORMAT,
             grains: view.log_len()?,
             states: view.state_len()?,
-            audit_entries: view.audit().len()?,
+            audit_entries: view.audit().len()?.saturating_sub(1),
             tail_grains,
             tail_bytes: view.tail().approx_bytes(),
             folded_to: last_sequence.saturating_sub(behind),
@@ -72,7 +72,7 @@ impl Session {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
-        for row in view.audit().range(from..)?.take(limit.min(MAX_ENTRIES)) {
+        for row in view.audit().range(from..keys::AUDIT_HEAD)?.take(limit.min(MAX_ENTRIES)) {
             let (_, bytes) = row?;
             entries.push(AuditEntry::decode(bytes.value())?);
         }

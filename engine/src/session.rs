@@ -6,13 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, Value};
+use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
-use crate::state::GrainState;
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, with_fields};
 use crate::writer::{Request, Write};
@@ -25,6 +24,8 @@ pub const MAX_BATCH: usize = 100_000;
 pub struct Session {
     store: Store,
     options: Arc<SessionOptions>,
+    /// The same identity, as CAL asks for it.
+    cal_scope: Arc<grainstore_cal::Scope>,
 }
 
 impl fmt::Debug for Session {
@@ -77,10 +78,13 @@ impl Stored {
 
 impl Session {
     pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
-        Self {
-            store,
-            options: Arc::new(options),
-        }
+        let cal_scope = grainstore_cal::Scope {
+            namespace: options.namespace.clone(),
+            user_id: options.user_id.clone(),
+            actor: options.actor.clone(),
+            agent_id: options.agent_id.clone(),
+        };
+        Self { store, options: Arc::new(options), cal_scope: Arc::new(cal_scope) }
     }
 
     /// Who this session is.
@@ -123,13 +127,11 @@ impl Session {
     /// Hands a grain to the writer without waiting for the disk.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
         let author = self.author(None);
-        self.send(self.prepare(offer.into()).map(Box::new), |grain, reply| {
-            Write::Put {
-                grain,
-                same_fact,
-                author,
-                reply,
-            }
+        self.send(self.prepare(offer.into()).map(Box::new), |grain, reply| Write::Put {
+            grain,
+            same_fact,
+            author,
+            reply,
         })
     }
 
@@ -138,13 +140,7 @@ impl Session {
         let author = self.author(Some(reason));
         let prepared = self.prepare(Offer::Grain(grain)).map(Box::new);
         let same_fact = SameFact::Add;
-        self.send(prepared, |grain, reply| Write::Put {
-            grain,
-            same_fact,
-            author,
-            reply,
-        })
-        .wait()
+        self.send(prepared, |grain, reply| Write::Put { grain, same_fact, author, reply }).wait()
     }
 
     /// Stores all of these grains, or none of them.
@@ -176,11 +172,7 @@ impl Session {
                 Err(error) => return Pending::refused(error),
             }
         }
-        self.send(Ok(grains), |grains, reply| Write::PutBatch {
-            grains,
-            author,
-            reply,
-        })
+        self.send(Ok(grains), |grains, reply| Write::PutBatch { grains, author, reply })
     }
 
     /// Replaces `old` by a new grain, atomically (OMS 28.4, section 23).
@@ -208,17 +200,10 @@ impl Session {
         new: impl Into<Offer>,
         justification: Option<&str>,
     ) -> Pending<ContentAddress> {
-        let prepared = self
-            .prepare_successor(old, new.into(), justification)
-            .map(Box::new);
+        let prepared = self.prepare_successor(old, new.into(), justification).map(Box::new);
         let author = self.author(justification);
         let old = *old;
-        self.send(prepared, |new, reply| Write::Supersede {
-            old,
-            new,
-            author,
-            reply,
-        })
+        self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
     /// The grain with this address, whatever its state (OMS 28.4).
@@ -228,10 +213,7 @@ impl Session {
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
         self.lookup(&view, address)?.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!("no grain {address} in this session's reach"),
-            )
+            Error::new(ErrorKind::NotFound, format!("no grain {address} in this session's reach"))
         })
     }
 
@@ -241,10 +223,7 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
         let view = self.view()?;
-        addresses
-            .iter()
-            .map(|address| self.lookup(&view, address))
-            .collect()
+        addresses.iter().map(|address| self.lookup(&view, address)).collect()
     }
 
     /// Whether [`Session::get`] would answer.
@@ -276,29 +255,29 @@ impl Session {
         Ok(found)
     }
 
+    pub(crate) fn cal_scope(&self) -> &grainstore_cal::Scope {
+        &self.cal_scope
+    }
+
     pub(crate) fn view(&self) -> Result<Arc<View>> {
         self.store.inner().view()
     }
 
     /// The grain with this address, if this session can see it.
     pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
-        let Some(Row { blob, state, .. }) = view.row(address)? else {
+        let Some(Row { blob, record, .. }) = view.row(address)? else {
             return Ok(None);
         };
-        Ok(self.sees(&blob)?.then(|| Stored {
-            address: *address,
-            blob,
-            state,
-        }))
+        Ok(self.sees(&blob)?.then_some(Stored { address: *address, blob, state: record.state }))
     }
 
     /// Whether a blob lies in this session's namespace.
     pub(crate) fn sees(&self, blob: &[u8]) -> Result<bool> {
         match &self.options.namespace {
             None => Ok(true),
-            Some(namespace) => with_fields(blob, |grain| {
-                Ok(in_scope(grain.partition(), Some(namespace)))
-            }),
+            Some(namespace) => {
+                with_fields(blob, |grain| Ok(in_scope(grain.partition(), Some(namespace))))
+            }
         }
     }
 
@@ -314,19 +293,12 @@ impl Session {
     fn prepare(&self, offer: Offer) -> Result<Prepared> {
         let prepared = match offer {
             Offer::Grain(grain) => {
-                let encoding = grain
-                    .decoded_header()
-                    .map(|header| header.encoding())
-                    .unwrap_or_default();
-                Prepared {
-                    blob: grain.encode(encoding)?,
-                    grain,
-                }
+                let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
+                Prepared { blob: grain.encode(encoding)?, grain }
             }
-            Offer::Blob(bytes) => Prepared {
-                grain: Grain::decode(&bytes)?,
-                blob: Blob::from_bytes(bytes),
-            },
+            Offer::Blob(bytes) => {
+                Prepared { grain: Grain::decode(&bytes)?, blob: Blob::from_bytes(bytes) }
+            }
         };
         let partition = prepared.grain.partition();
         if !in_scope(partition, self.options.namespace.as_deref()) {
@@ -358,10 +330,7 @@ impl Session {
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
-                Err(Error::new(
-                    schema,
-                    format!("{JUSTIFICATION} of the grain says otherwise"),
-                ))
+                Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
             _ => Ok(prepared),
         }
@@ -377,11 +346,7 @@ impl Session {
             Err(error) => return Pending::refused(error),
         };
         let (reply, pending) = Pending::new();
-        match self
-            .store
-            .inner()
-            .send(Request::Write(write(prepared, reply)))
-        {
+        match self.store.inner().send(Request::Write(write(prepared, reply))) {
             Ok(()) => pending,
             Err(error) => Pending::refused(error),
         }
@@ -395,10 +360,7 @@ fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
     let refused = |kind, message: &str| Error::new(ErrorKind::Format(kind), message);
     if !(8..=64).contains(&prefix.len()) {
         let kind = grainstore_format::ErrorKind::HashLength;
-        return Err(refused(
-            kind,
-            "an address has 64 hex digits, a prefix at least 8",
-        ));
+        return Err(refused(kind, "an address has 64 hex digits, a prefix at least 8"));
     }
     let digits = prefix.bytes().map(|byte| match byte {
         b'0'..=b'9' => Ok(byte - b'0'),
@@ -413,10 +375,6 @@ fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
         [high, low] => high << 4 | low,
         _ => 0,
     });
-    let half = if digits.len() % 2 == 1 {
-        digits.last().copied()
-    } else {
-        None
-    };
+    let half = if digits.len() % 2 == 1 { digits.last().copied() } else { None };
     Ok((bytes.collect(), half))
 }

@@ -77,9 +77,7 @@ impl Store {
         if created {
             create(path, options)?;
         }
-        let db = Database::builder()
-            .set_cache_size(options.cache_bytes)
-            .open(&grains)?;
+        let db = Database::builder().set_cache_size(options.cache_bytes).open(&grains)?;
         let running = |inner: &mut Running| inner.lock = Some(lock);
         Self::start(db, path, created, options, running)
     }
@@ -151,11 +149,7 @@ impl Store {
         let writer = thread::Builder::new()
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
-        let mut running = Running {
-            requests,
-            writer,
-            lock: None,
-        };
+        let mut running = Running { requests, writer, lock: None };
         keep(&mut running);
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
@@ -173,9 +167,8 @@ impl Store {
         options: &OpenOptions,
     ) -> Result<Self> {
         let empty = backend.len()? == 0;
-        let db = Database::builder()
-            .set_cache_size(options.cache_bytes)
-            .create_with_backend(backend)?;
+        let db =
+            Database::builder().set_cache_size(options.cache_bytes).create_with_backend(backend)?;
         if empty {
             set_up(&db, options.clock.as_ref())?;
         }
@@ -202,14 +195,8 @@ impl Inner {
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub(crate) fn send(&self, request: Request) -> Result<()> {
-        let requests = self
-            .running()
-            .as_ref()
-            .map(|running| running.requests.clone());
-        requests
-            .ok_or_else(stopped)?
-            .send(request)
-            .map_err(|_| stopped())
+        let requests = self.running().as_ref().map(|running| running.requests.clone());
+        requests.ok_or_else(stopped)?.send(request).map_err(|_| stopped())
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
@@ -218,12 +205,7 @@ impl Inner {
 
     fn close(&self) {
         let running = self.running().take();
-        if let Some(Running {
-            requests,
-            writer,
-            lock,
-        }) = running
-        {
+        if let Some(Running { requests, writer, lock }) = running {
             drop(requests);
             // A writer that panicked has released its database all the same.
             let _ = writer.join();
@@ -240,11 +222,7 @@ impl Drop for Inner {
 
 /// Takes the store's lock, waiting for whoever has it.
 fn lock(path: &Path, wait: Duration) -> Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path.join(LOCK))?;
+    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
     let start = Instant::now();
     loop {
         match file.try_lock() {
@@ -271,9 +249,7 @@ fn create(path: &Path, options: &OpenOptions) -> Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let db = Database::builder()
-        .set_cache_size(options.cache_bytes)
-        .create(&new)?;
+    let db = Database::builder().set_cache_size(options.cache_bytes).create(&new)?;
     set_up(&db, options.clock.as_ref())?;
     drop(db);
     fs::rename(&new, path.join(GRAINS))?;
@@ -316,12 +292,7 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         rules: Vec::new(),
         reason: None,
     };
-    append_audit(
-        &txn,
-        &mut Chain::genesis(&store_id, audit_key),
-        &[genesis],
-        clock.now(),
-    )?;
+    append_audit(&txn, &mut Chain::genesis(&store_id, audit_key), &[genesis], clock.now())?;
     txn.commit()?;
     Ok(())
 }
@@ -348,12 +319,12 @@ fn check_meta(db: &Database) -> Result<Chain> {
         }
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
-    let missing = || Error::integrity("the store lacks a meta row");
+    let missing = || Error::integrity("the store lacks its audit key or head");
     let key = row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?;
-    let key = key
-        .try_into()
-        .map_err(|_| Error::integrity("the audit key is damaged"))?;
-    let head = AuditHead::decode(&row(keys::META_AUDIT_HEAD)?.ok_or_else(missing)?)?;
+    let key = key.try_into().map_err(|_| Error::integrity("the audit key is damaged"))?;
+    let audit = txn.open_table(keys::AUDIT)?;
+    let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
+    let head = AuditHead::decode(head.value())?;
     Ok(Chain::at(head, key))
 }
 
@@ -377,31 +348,25 @@ fn catch_up(db: &Database) -> Result<View> {
     }
     drop((log, txn));
 
-    let mut view = View::open(db, None)?;
+    let mut view = View::open(db)?;
     let mut tail = view.tail().clone();
     loop {
         let mut full = false;
         for row in view.log_after(tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, blob) = row?;
-            push(
-                &mut tail,
-                view.tables(),
-                sequence,
-                &ContentAddress::of(&blob),
-                &blob,
-            )?;
+            push(&mut tail, view.tables(), sequence, &ContentAddress::of(&blob), &blob)?;
             if tail.is_full() {
                 full = true;
                 break;
             }
         }
         if !full {
-            return View::open(db, Some(tail));
+            return View::with_tail(db, tail);
         }
         let fold = db.begin_write()?;
         index::fold(&fold, &tail)?;
         fold.commit()?;
         tail = tail.folded();
-        view = View::open(db, Some(tail.clone()))?;
+        view = View::with_tail(db, tail.clone())?;
     }
 }

@@ -5,11 +5,14 @@ use std::ops::Bound;
 
 use grainstore_format::{ContentAddress, DecodeOptions, GrainRef, OpenBlob, SHARED};
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use redb::{
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata,
+};
 
 use crate::error::{Error, Result};
 use crate::keys::{self, AddressKey, Envelope, STATE_LEN};
-use crate::state::GrainState;
+use crate::state::Record;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
@@ -26,15 +29,26 @@ pub(crate) struct View {
 pub(crate) struct Row {
     pub(crate) sequence: Sequence,
     pub(crate) blob: Vec<u8>,
-    pub(crate) state: GrainState,
+    pub(crate) record: Record,
 }
 
 impl View {
-    /// The current state of the tables with this tail; an empty one where none is given.
-    pub(crate) fn open(db: &Database, tail: Option<Tail>) -> Result<Self> {
+    /// The current state of the tables, with nothing in the tail.
+    pub(crate) fn open(db: &Database) -> Result<Self> {
         let txn = db.begin_read()?;
         let tables = Tables::open(&txn)?;
-        let tail = tail.map_or_else(|| Tail::after(&tables), Ok)?;
+        let tail = Tail::after(&tables)?;
+        Self::of(&txn, tables, tail)
+    }
+
+    /// The current state of the tables, with this tail.
+    pub(crate) fn with_tail(db: &Database, tail: Tail) -> Result<Self> {
+        let txn = db.begin_read()?;
+        let tables = Tables::open(&txn)?;
+        Self::of(&txn, tables, tail)
+    }
+
+    fn of(txn: &ReadTransaction, tables: Tables, tail: Tail) -> Result<Self> {
         Ok(Self {
             log: txn.open_table(keys::LOG)?,
             address: txn.open_table(keys::ADDRESS)?,
@@ -65,9 +79,7 @@ impl View {
     /// The last sequence of the log; 0 for an empty one.
     pub(crate) fn last_sequence(&self) -> Result<Sequence> {
         let last = self.log.last()?;
-        Ok(Sequence::new(
-            last.map_or(0, |(sequence, _)| sequence.value()),
-        ))
+        Ok(Sequence::new(last.map_or(0, |(sequence, _)| sequence.value())))
     }
 
     /// Grains in the log.
@@ -87,10 +99,10 @@ impl View {
     }
 
     /// The index-layer state at a place in the log.
-    pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
+    pub(crate) fn record_at(&self, sequence: Sequence) -> Result<Record> {
         match self.state.get(sequence.get())? {
             Some(record) => keys::decode_state(record.value()),
-            None => Ok(GrainState::default()),
+            None => Ok(Record::default()),
         }
     }
 
@@ -104,10 +116,7 @@ impl View {
         read: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         let Some(row) = self.log.get(sequence.get())? else {
-            return Err(Error::integrity(format!(
-                "the log has no entry {}",
-                sequence.get()
-            )));
+            return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
         read(Envelope::open(row.value())?)
     }
@@ -121,11 +130,7 @@ impl View {
             address.verify(blob)?;
             Ok(blob.to_vec())
         })?;
-        Ok(Some(Row {
-            sequence,
-            blob,
-            state: self.state_at(sequence)?,
-        }))
+        Ok(Some(Row { sequence, blob, record: self.record_at(sequence)? }))
     }
 
     /// Up to `limit` addresses that start with these bytes and, where the prefix has an odd number
@@ -165,10 +170,7 @@ impl View {
         let rows = self.log.range(from..)?;
         Ok(rows.map(|row| {
             let (sequence, envelope) = row?;
-            Ok((
-                Sequence::new(sequence.value()),
-                Envelope::open(envelope.value())?.to_vec(),
-            ))
+            Ok((Sequence::new(sequence.value()), Envelope::open(envelope.value())?.to_vec()))
         }))
     }
 }
@@ -203,12 +205,8 @@ pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
     let Some(namespace) = namespace else {
         return true;
     };
-    let namespace = if namespace.is_empty() {
-        SHARED
-    } else {
-        namespace
-    };
-    match partition.strip_prefix(namespace) {
+    let named = |name| if str::is_empty(name) { SHARED } else { name };
+    match named(partition).strip_prefix(named(namespace)) {
         Some(rest) => rest.is_empty() || rest.starts_with(':'),
         None => false,
     }

@@ -110,8 +110,7 @@ impl Writer {
                     Request::Write(write) => answers.push(decide(&mut plan, write)),
                 }
             }
-            self.apply(&plan)
-                .inspect_err(|error| self.failed = Some(error.clone()))
+            self.apply(&plan).inspect_err(|error| self.failed = Some(error.clone()))
         });
         for answer in answers {
             answer(outcome.clone());
@@ -139,7 +138,7 @@ impl Writer {
         let tail = self.extend_tail(&txn, &plan.grains)?;
         txn.commit()?;
         self.chain = chain;
-        self.refresh(Some(tail))
+        self.refresh(tail)
     }
 
     /// The tail with the new grains; where it grows full, folded within this transaction.
@@ -179,20 +178,18 @@ impl Writer {
         index::fold(&txn, self.view.tail())?;
         txn.commit()?;
         let tail = self.view.tail().folded();
-        self.refresh(Some(tail))
+        self.refresh(tail)
     }
 
-    fn refresh(&mut self, tail: Option<Tail>) -> Result<()> {
-        self.view = Arc::new(View::open(&self.db, tail)?);
+    /// Lets readers see the tables as they are now, with this tail.
+    fn refresh(&mut self, tail: Tail) -> Result<()> {
+        self.view = Arc::new(View::with_tail(&self.db, tail)?);
         self.publish(Some(Arc::clone(&self.view)));
         Ok(())
     }
 
     fn publish(&self, view: Option<Arc<View>>) {
-        let mut shared = self
-            .shared
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shared = self.shared.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         *shared = view;
     }
 }
@@ -216,27 +213,17 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 /// Stages one member; its answer waits for the group.
 fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
     match write {
-        Write::Put {
-            grain,
-            same_fact,
-            author,
-            reply,
-        } => {
+        Write::Put { grain, same_fact, author, reply } => {
             let put = plan.put(vec![*grain], same_fact, &author);
             let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
             answer(reply, put)
         }
-        Write::PutBatch {
-            grains,
-            author,
-            reply,
-        } => answer(reply, plan.put(grains, SameFact::Add, &author)),
-        Write::Supersede {
-            old,
-            new,
-            author,
-            reply,
-        } => answer(reply, plan.supersede(&old, *new, &author)),
+        Write::PutBatch { grains, author, reply } => {
+            answer(reply, plan.put(grains, SameFact::Add, &author))
+        }
+        Write::Supersede { old, new, author, reply } => {
+            answer(reply, plan.supersede(&old, *new, &author))
+        }
     }
 }
 
@@ -272,8 +259,8 @@ fn write_states(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
         return Ok(());
     }
     let mut states = txn.open_table(keys::STATE)?;
-    for (sequence, state) in &plan.states {
-        states.insert(sequence.get(), &keys::encode_state(state))?;
+    for (sequence, record) in &plan.states {
+        states.insert(sequence.get(), &keys::encode_state(record))?;
     }
     Ok(())
 }
@@ -297,7 +284,6 @@ pub(crate) fn append_audit(
             reasons.insert(sequence, Envelope::seal(reason.as_bytes()).as_slice())?;
         }
     }
-    let mut meta = txn.open_table(keys::META)?;
-    meta.insert(keys::META_AUDIT_HEAD, chain.head().encode().as_slice())?;
+    audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
     Ok(())
 }

@@ -60,14 +60,8 @@ fn a_batch_is_stored_whole_or_not_at_all() {
     let (_dir, store) = store();
     let session = operator(&store);
     let good = belief("alice", "tea", 1000).build().unwrap();
-    let bad = belief("alice", "tea", 2000)
-        .supersession_justification("no")
-        .build()
-        .unwrap();
-    assert_eq!(
-        code(session.put_batch([good.clone(), bad])),
-        "ERR_SUPERSEDE_REQUIRED"
-    );
+    let bad = belief("alice", "tea", 2000).supersession_justification("no").build().unwrap();
+    assert_eq!(code(session.put_batch([good.clone(), bad])), "ERR_SUPERSEDE_REQUIRED");
     assert_eq!(store.stats().unwrap().grains, 0);
     let puts = session.put_batch([good.clone(), good]).unwrap();
     assert!(matches!(puts.as_slice(), [Put::Added(a), Put::Duplicate(b)] if a == b));
@@ -77,10 +71,7 @@ fn a_batch_is_stored_whole_or_not_at_all() {
 fn superseding_moves_the_head_and_keeps_the_history() {
     let (_dir, store) = store();
     let session = operator(&store);
-    let first = session
-        .put(belief("alice", "tea", 1000).build().unwrap())
-        .unwrap()
-        .address();
+    let first = session.put(belief("alice", "tea", 1000).build().unwrap()).unwrap().address();
     let second = belief("alice", "coffee", 2000).build().unwrap();
     let second = session.supersede(&first, second, None).unwrap();
     let third = belief("alice", "water", 1500).build().unwrap();
@@ -90,23 +81,14 @@ fn superseding_moves_the_head_and_keeps_the_history() {
     assert_eq!(state.superseded_by, Some(second));
     assert!(state.system_valid_to.is_some());
     let chain = |address: &ContentAddress| -> Vec<_> {
-        session
-            .history(address)
-            .unwrap()
-            .iter()
-            .map(|version| version.address)
-            .collect()
+        session.history(address).unwrap().iter().map(|version| version.address).collect()
     };
     for address in [&first, &second, &third_address] {
         assert_eq!(chain(address), [third_address, second, first]);
     }
     let of: Vec<_> = session.history_of("alice", "prefers", None, None).unwrap();
     assert_eq!(of.len(), 3);
-    assert_eq!(
-        session.supersede(&second, third, None).unwrap(),
-        third_address,
-        "a no-op"
-    );
+    assert_eq!(session.supersede(&second, third, None).unwrap(), third_address, "a no-op");
     let other = belief("alice", "juice", 3000).build().unwrap();
     assert_eq!(code(session.supersede(&first, other, None)), "ERR_CONFLICT");
 }
@@ -117,37 +99,13 @@ fn invalidation_policies_are_enforced_and_refusals_recorded() {
     let session = operator(&store);
     let rows = [
         (r#"{"mode": "open"}"#, None, "OK"),
-        (
-            r#"{"mode": "soft_locked"}"#,
-            None,
-            "ERR_INVALIDATION_DENIED",
-        ),
+        (r#"{"mode": "soft_locked"}"#, None, "ERR_INVALIDATION_DENIED"),
         (r#"{"mode": "soft_locked"}"#, Some("it moved"), "OK"),
-        (
-            r#"{"mode": "locked"}"#,
-            Some("it moved"),
-            "ERR_INVALIDATION_DENIED",
-        ),
-        (
-            r#"{"mode": "hold"}"#,
-            Some("it moved"),
-            "ERR_INVALIDATION_DENIED",
-        ),
-        (
-            r#"{"mode": "quorum", "threshold": 1}"#,
-            Some("x"),
-            "ERR_INVALIDATION_DENIED",
-        ),
-        (
-            r#"{"mode": "delegated"}"#,
-            Some("x"),
-            "ERR_INVALIDATION_DENIED",
-        ),
-        (
-            r#"{"mode": "unheard-of"}"#,
-            Some("x"),
-            "ERR_INVALIDATION_DENIED",
-        ),
+        (r#"{"mode": "locked"}"#, Some("it moved"), "ERR_INVALIDATION_DENIED"),
+        (r#"{"mode": "hold"}"#, Some("it moved"), "ERR_INVALIDATION_DENIED"),
+        (r#"{"mode": "quorum", "threshold": 1}"#, Some("x"), "ERR_INVALIDATION_DENIED"),
+        (r#"{"mode": "delegated"}"#, Some("x"), "ERR_INVALIDATION_DENIED"),
+        (r#"{"mode": "unheard-of"}"#, Some("x"), "ERR_INVALIDATION_DENIED"),
     ];
     for (n, (policy, justification, expected)) in rows.into_iter().enumerate() {
         let grain = Grain::from_json(&format!(
@@ -180,24 +138,14 @@ fn invalidation_policies_are_enforced_and_refusals_recorded() {
 fn a_put_cannot_supersede_in_disguise() {
     let (_dir, store) = store();
     let session = operator(&store);
-    let old = session
-        .put(belief("alice", "tea", 1000).build().unwrap())
-        .unwrap()
-        .address();
+    let old = session.put(belief("alice", "tea", 1000).build().unwrap()).unwrap().address();
     let parent = || vec![grainstore::format::Value::from(old.to_string())];
-    let disguised = belief("alice", "coffee", 2000)
-        .derived_from(parent())
-        .build()
-        .unwrap();
+    let disguised = belief("alice", "coffee", 2000).derived_from(parent()).build().unwrap();
     assert_eq!(code(session.put(disguised)), "ERR_SUPERSEDE_REQUIRED");
-    let other_subject = belief("bob", "coffee", 2000)
-        .derived_from(parent())
-        .build()
-        .unwrap();
+    let other_subject = belief("bob", "coffee", 2000).derived_from(parent()).build().unwrap();
     assert_eq!(code(session.put(other_subject)), "OK");
-    let consolidated = belief("alice", "hot drinks", 2000)
-        .derived_from(parent())
-        .consolidation_level(1);
+    let consolidated =
+        belief("alice", "hot drinks", 2000).derived_from(parent()).consolidation_level(1);
     assert_eq!(code(session.put(consolidated.build().unwrap())), "OK");
 }
 
@@ -205,25 +153,14 @@ fn a_put_cannot_supersede_in_disguise() {
 fn the_caller_chooses_what_the_same_fact_does() {
     let (_dir, store) = store();
     let session = operator(&store);
-    let first = session
-        .put(belief("alice", "tea", 1000).build().unwrap())
-        .unwrap()
-        .address();
+    let first = session.put(belief("alice", "tea", 1000).build().unwrap()).unwrap().address();
     let again = |at| belief("alice", "tea", at).build().unwrap();
-    assert_eq!(
-        session.put_fact(again(2000), SameFact::Keep).unwrap(),
-        Put::Kept(first)
-    );
+    assert_eq!(session.put_fact(again(2000), SameFact::Keep).unwrap(), Put::Kept(first));
     let replaced = session.put_fact(again(3000), SameFact::Supersede).unwrap();
-    let Put::Replaced { old, new } = replaced else {
-        panic!("{replaced:?}")
-    };
+    let Put::Replaced { old, new } = replaced else { panic!("{replaced:?}") };
     assert_eq!(old, first);
     assert_eq!(session.get(&first).unwrap().state.superseded_by, Some(new));
-    assert!(matches!(
-        session.put_fact(again(4000), SameFact::Add).unwrap(),
-        Put::Added(_)
-    ));
+    assert!(matches!(session.put_fact(again(4000), SameFact::Add).unwrap(), Put::Added(_)));
 }
 
 #[test]
@@ -231,35 +168,20 @@ fn a_session_sees_and_writes_its_namespace_and_below() {
     let (_dir, store) = store();
     let everything = operator(&store);
     let mut put = |namespace: &str| {
-        let grain = belief("alice", namespace, 1000)
-            .namespace(namespace)
-            .build()
-            .unwrap();
+        let grain = belief("alice", namespace, 1000).namespace(namespace).build().unwrap();
         everything.put(grain).unwrap().address()
     };
     let (acme, bot, other, shared) = (put("acme"), put("acme:bot"), put("acme2"), put(""));
     let session = within(&store, "acme");
     let seen = |address| session.exists(address).unwrap();
-    assert_eq!(
-        [seen(&acme), seen(&bot), seen(&other), seen(&shared)],
-        [true, true, false, false]
-    );
+    assert_eq!([seen(&acme), seen(&bot), seen(&other), seen(&shared)], [true, true, false, false]);
     assert_eq!(code(session.get(&other)), "ERR_NOT_FOUND");
     assert!(within(&store, "shared").exists(&shared).unwrap());
-    let outside = belief("alice", "x", 1000)
-        .namespace("acme2")
-        .build()
-        .unwrap();
+    let outside = belief("alice", "x", 1000).namespace("acme2").build().unwrap();
     assert_eq!(code(session.put(outside.clone())), "ERR_ACCESS");
     assert_eq!(code(session.supersede(&acme, outside, None)), "ERR_ACCESS");
-    let inside = belief("alice", "x", 1000)
-        .namespace("acme")
-        .build()
-        .unwrap();
-    assert_eq!(
-        code(session.supersede(&other, inside, None)),
-        "ERR_NOT_FOUND"
-    );
+    let inside = belief("alice", "x", 1000).namespace("acme").build().unwrap();
+    assert_eq!(code(session.supersede(&other, inside, None)), "ERR_NOT_FOUND");
 }
 
 #[test]
@@ -274,15 +196,9 @@ fn a_second_handle_is_told_that_the_store_is_busy() {
 #[test]
 fn a_directory_that_is_no_store_is_refused() {
     let dir = TempDir::new().unwrap();
-    assert_eq!(
-        code(Store::open(dir.path(), &OpenOptions::new())),
-        "ERR_NOT_FOUND"
-    );
+    assert_eq!(code(Store::open(dir.path(), &OpenOptions::new())), "ERR_NOT_FOUND");
     drop(redb::Database::create(dir.path().join("grains.redb")).unwrap());
-    assert_eq!(
-        code(Store::open(dir.path(), &OpenOptions::new())),
-        "ERR_STORE_VERSION"
-    );
+    assert_eq!(code(Store::open(dir.path(), &OpenOptions::new())), "ERR_STORE_VERSION");
 }
 
 #[test]
@@ -291,10 +207,7 @@ fn a_closed_store_refuses_politely() {
     let session = operator(&store);
     store.close();
     store.close();
-    assert_eq!(
-        code(session.put(belief("alice", "tea", 1000).build().unwrap())),
-        "ERR_IO"
-    );
+    assert_eq!(code(session.put(belief("alice", "tea", 1000).build().unwrap())), "ERR_IO");
     assert_eq!(code(session.get(&ContentAddress::of(b""))), "ERR_IO");
     assert_eq!(code(store.flush()), "ERR_IO");
 }

@@ -46,10 +46,7 @@ impl ContentAddress {
         if Self::of(blob) == *self {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Integrity,
-            format!("the stored bytes do not hash to {self}"),
-        ))
+        Err(Error::new(ErrorKind::Integrity, format!("the stored bytes do not hash to {self}")))
     }
 }
 
@@ -72,19 +69,15 @@ impl FromStr for ContentAddress {
     /// `ERR_HASH_LENGTH` unless 64 bytes long, `ERR_HASH_FORMAT` unless lowercase hex.
     fn from_str(text: &str) -> Result<Self> {
         if text.len() != 2 * Self::LEN {
-            let message = format!(
-                "an address has 64 hex digits, this has {} bytes",
-                text.len()
-            );
+            let message = format!("an address has 64 hex digits, this has {} bytes", text.len());
             return Err(Error::new(ErrorKind::HashLength, message));
         }
         let mut bytes = [0; 32];
         match HEXLOWER.decode_mut(text.as_bytes(), &mut bytes) {
             Ok(_) => Ok(Self(bytes)),
-            Err(_) => Err(Error::new(
-                ErrorKind::HashFormat,
-                "an address is lowercase hex (0-9, a-f)",
-            )),
+            Err(_) => {
+                Err(Error::new(ErrorKind::HashFormat, "an address is lowercase hex (0-9, a-f)"))
+            }
         }
     }
 }

@@ -23,18 +23,12 @@ pub(crate) fn payload(
     if !reader.at_map() {
         return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
     }
-    let mut tree = Tree {
-        reader: &mut reader,
-        max_depth,
-    };
+    let mut tree = Tree { reader: &mut reader, max_depth };
     let Value::Map(compact) = tree.value(1)? else {
         return Err(corrupt("the payload must be a map"));
     };
     if !reader.rest().is_empty() {
-        return Err(corrupt(format!(
-            "{} bytes after the payload",
-            reader.rest().len()
-        )));
+        return Err(corrupt(format!("{} bytes after the payload", reader.rest().len())));
     }
     expand(compact, grain_type)
 }
@@ -45,11 +39,7 @@ pub(crate) fn payload(
 /// `ERR_CORRUPT`, `ERR_FLOAT_INVALID`.
 pub fn decode_value(bytes: &[u8], encoding: Encoding) -> Result<Value> {
     let mut reader = Reader::new(bytes, encoding);
-    let value = Tree {
-        reader: &mut reader,
-        max_depth: Profile::EXTENDED.max_depth,
-    }
-    .value(1)?;
+    let value = Tree { reader: &mut reader, max_depth: Profile::EXTENDED.max_depth }.value(1)?;
     if reader.rest().is_empty() {
         return Ok(value);
     }
@@ -109,10 +99,7 @@ impl Tree<'_, '_> {
         if depth <= self.max_depth {
             return Ok(());
         }
-        Err(corrupt(format!(
-            "nested deeper than the profile's {} levels",
-            self.max_depth
-        )))
+        Err(corrupt(format!("nested deeper than the profile's {} levels", self.max_depth)))
     }
 }
 

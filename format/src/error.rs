@@ -133,11 +133,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error without a place.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            place: String::new(),
-            message: message.into(),
-        }
+        Self { kind, place: String::new(), message: message.into() }
     }
 
     /// The same error with the field or byte it concerns.

@@ -159,13 +159,7 @@ const fn field(
     kind: FieldKind,
     section: Section,
 ) -> FieldDef {
-    FieldDef {
-        name,
-        key,
-        kind,
-        section,
-        index_layer: false,
-    }
+    FieldDef { name, key, kind, section, index_layer: false }
 }
 
 const fn index(
@@ -174,13 +168,7 @@ const fn index(
     kind: FieldKind,
     section: Section,
 ) -> FieldDef {
-    FieldDef {
-        name,
-        key,
-        kind,
-        section,
-        index_layer: true,
-    }
+    FieldDef { name, key, kind, section, index_layer: true }
 }
 
 /// Every field of OMS 6.1 to 6.11, in the order of the standard.
@@ -474,10 +462,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, Homonyms>> = LazyLock::new(|| {
     for def in &FIELDS {
         map.entry(def.name)
             .and_modify(|both| both.on_actions = Some(def))
-            .or_insert(Homonyms {
-                def,
-                on_actions: None,
-            });
+            .or_insert(Homonyms { def, on_actions: None });
     }
     map
 });

@@ -118,11 +118,7 @@ impl Grain {
     pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
         let (grain_type, fields) = normalise::fields(fields, profile.max_depth)?;
         validate::check(grain_type, &fields, profile)?;
-        Ok(Self {
-            grain_type,
-            fields,
-            origin: None,
-        })
+        Ok(Self { grain_type, fields, origin: None })
     }
 
     /// Decodes and validates a bare blob of the extended profile.
@@ -146,11 +142,7 @@ impl Grain {
         let fields = decode::payload(&payload, encoding, grain_type, options.profile.max_depth)?;
         check_against_header(&header, &fields)?;
         validate::check(grain_type, &fields, &options.profile)?;
-        Ok(Self {
-            grain_type,
-            fields,
-            origin: Some(header),
-        })
+        Ok(Self { grain_type, fields, origin: Some(header) })
     }
 
     /// The blob of this grain. A decoded grain repeats the flag byte it came with, but for the bit
@@ -159,10 +151,7 @@ impl Grain {
     /// # Errors
     /// `ERR_TOO_LARGE`; `ERR_KEY` for a grain decoded from an encrypted payload.
     pub fn encode(&self, encoding: Encoding) -> Result<Blob> {
-        self.encode_with(&EncodeOptions {
-            encoding,
-            ..EncodeOptions::default()
-        })
+        self.encode_with(&EncodeOptions { encoding, ..EncodeOptions::default() })
     }
 
     /// As [`Grain::encode`] with a profile, payload compression or payload encryption.
@@ -249,10 +238,7 @@ impl Grain {
 
     /// The texts of a list field; other items are left out.
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.list(name)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(Value::as_str)
+        self.list(name).unwrap_or_default().iter().filter_map(Value::as_str)
     }
 
     /// When it was created; the epoch for opaque grains that do not say.
@@ -264,8 +250,7 @@ impl Grain {
     /// The grain's time: `timestamp_ms`, else `created_at` (OMS 3.1.1).
     #[must_use]
     pub fn time(&self) -> EpochMs {
-        self.int("timestamp_ms")
-            .map_or_else(|| self.created_at(), EpochMs::new)
+        self.int("timestamp_ms").map_or_else(|| self.created_at(), EpochMs::new)
     }
 
     /// The partition it belongs to: its namespace, or `shared` without one (OMS 28.2).
@@ -278,9 +263,7 @@ impl Grain {
     }
 
     fn header(&self, options: &EncodeOptions<'_>) -> Header {
-        let mut flags = self
-            .origin
-            .map_or_else(|| self.fresh_flags(), |header| header.flags);
+        let mut flags = self.origin.map_or_else(|| self.fresh_flags(), |header| header.flags);
         flags = flags.without(Flags::CBOR);
         if options.encoding == Encoding::Cbor {
             flags = flags.with(Flags::CBOR);
@@ -291,9 +274,7 @@ impl Grain {
         if options.encrypt.is_some() {
             flags = flags.with(Flags::ENCRYPTED);
         }
-        let second = self
-            .int("created_at")
-            .and_then(|ms| EpochMs::new(ms).header_second());
+        let second = self.int("created_at").and_then(|ms| EpochMs::new(ms).header_second());
         let kept = self.origin.map_or(0, |header| header.created_at_sec);
         Header {
             flags,
@@ -306,10 +287,9 @@ impl Grain {
     /// Flags a writer sets: references (OMS 3.1.1) and sensitivity (13.4).
     fn fresh_flags(&self) -> Flags {
         let mut flags = Flags::default().with_sensitivity(sensitivity(&self.fields));
-        for (name, flag) in [
-            ("content_refs", Flags::CONTENT_REFS),
-            ("embedding_refs", Flags::EMBEDDING_REFS),
-        ] {
+        for (name, flag) in
+            [("content_refs", Flags::CONTENT_REFS), ("embedding_refs", Flags::EMBEDDING_REFS)]
+        {
             if self.list(name).is_some_and(|entries| !entries.is_empty()) {
                 flags = flags.with(flag);
             }
@@ -324,11 +304,7 @@ impl Grain {
             .iter()
             .map(|(name, value)| {
                 let def = fields::by_name(name, self.grain_type);
-                (
-                    def.map_or(name.as_str(), |def| def.key),
-                    name.as_str(),
-                    value,
-                )
+                (def.map_or(name.as_str(), |def| def.key), name.as_str(), value)
             })
             .collect();
         entries.sort_unstable_by(|(a, ..), (b, ..)| encoding.compare_keys(a, b));
@@ -370,14 +346,9 @@ fn write_nested(writer: &mut Writer, nested: &'static NestedFields, items: &[Val
 
 /// The highest classification any tag asks for (OMS 13.4).
 fn sensitivity(fields: &Map) -> Sensitivity {
-    let tags = fields
-        .get("structural_tags")
-        .and_then(Value::as_array)
-        .unwrap_or_default();
+    let tags = fields.get("structural_tags").and_then(Value::as_array).unwrap_or_default();
     let tags = tags.iter().filter_map(Value::as_str);
-    tags.map(Sensitivity::of_tag)
-        .max()
-        .unwrap_or(Sensitivity::Public)
+    tags.map(Sensitivity::of_tag).max().unwrap_or(Sensitivity::Public)
 }
 
 /// What header and payload both say must agree (OMS 3.1.1, 13.4).
@@ -407,10 +378,7 @@ fn check_against_header(header: &Header, fields: &Map) -> Result<()> {
 
 /// The payload's type must be a name of the header's byte; opaque bytes keep any other name.
 fn check_type(header: GrainType, fields: &Map) -> Result<()> {
-    let named = fields
-        .get("type")
-        .and_then(Value::as_str)
-        .and_then(GrainType::from_name);
+    let named = fields.get("type").and_then(Value::as_str).and_then(GrainType::from_name);
     match (header, named) {
         (GrainType::Opaque(_), None) if fields.contains_key("type") => Ok(()),
         (GrainType::Opaque(_), Some(_)) => Err(disagree("type byte", "type")),

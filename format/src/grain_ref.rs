@@ -34,21 +34,13 @@ impl<'a> OpenBlob<'a> {
         options.profile.check_size(blob.len())?;
         let (header, stored) = Header::split(blob)?;
         let payload = payload::open(&header, stored, options.key, &options.profile)?;
-        Ok(Self {
-            blob,
-            header,
-            payload,
-        })
+        Ok(Self { blob, header, payload })
     }
 
     /// A view of its fields.
     #[must_use]
     pub fn view(&self) -> GrainRef<'_> {
-        GrainRef {
-            blob: self.blob,
-            header: self.header,
-            payload: &self.payload,
-        }
+        GrainRef { blob: self.blob, header: self.header, payload: &self.payload }
     }
 }
 
@@ -77,11 +69,7 @@ impl<'a> GrainRef<'a> {
         if !Reader::new(payload, header.encoding()).at_map() {
             return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
         }
-        Ok(Self {
-            blob,
-            header,
-            payload,
-        })
+        Ok(Self { blob, header, payload })
     }
 
     /// The fixed header.
@@ -149,11 +137,7 @@ impl<'a> GrainRef<'a> {
     fn fields(&self) -> Option<MapRef<'a>> {
         let mut reader = Reader::new(self.payload, self.header.encoding());
         match reader.token() {
-            Ok(Token::Map(len)) => Some(MapRef {
-                reader,
-                len,
-                names: None,
-            }),
+            Ok(Token::Map(len)) => Some(MapRef { reader, len, names: None }),
             _ => None,
         }
     }
@@ -248,9 +232,7 @@ impl<'a> ValueRef<'a> {
             Self::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
             Self::Array(items) => Value::Array(items.iter().map(|item| item.to_value()).collect()),
             Self::Map(map) => Value::Map(
-                map.iter()
-                    .map(|(key, value)| (key.to_owned(), value.to_value()))
-                    .collect::<Map>(),
+                map.iter().map(|(key, value)| (key.to_owned(), value.to_value())).collect::<Map>(),
             ),
         }
     }
@@ -269,20 +251,12 @@ impl<'a> ValueRef<'a> {
             Token::Array(len) => {
                 let inside = std::mem::replace(reader, start);
                 reader.skip()?;
-                Self::Array(ArrayRef {
-                    reader: inside,
-                    len,
-                    names,
-                })
+                Self::Array(ArrayRef { reader: inside, len, names })
             }
             Token::Map(len) => {
                 let inside = std::mem::replace(reader, start);
                 reader.skip()?;
-                Self::Map(MapRef {
-                    reader: inside,
-                    len,
-                    names,
-                })
+                Self::Map(MapRef { reader: inside, len, names })
             }
         })
     }
@@ -312,11 +286,7 @@ impl<'a> ArrayRef<'a> {
 
     /// The items in order.
     pub fn iter(&self) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
-        let Self {
-            mut reader,
-            len,
-            names,
-        } = *self;
+        let Self { mut reader, len, names } = *self;
         (0..len).map_while(move |_| ValueRef::read(&mut reader, names).ok())
     }
 }
@@ -345,25 +315,16 @@ impl<'a> MapRef<'a> {
     /// One entry by its full name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
-        let key = self
-            .names
-            .and_then(|names| names.by_name(name))
-            .map_or(name, |def| def.key);
+        let key = self.names.and_then(|names| names.by_name(name)).map_or(name, |def| def.key);
         self.find(key, None)
     }
 
     /// The entries under their full names.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
-        let Self {
-            mut reader,
-            len,
-            names,
-        } = *self;
+        let Self { mut reader, len, names } = *self;
         (0..len).map_while(move |_| {
             let key = reader.key().ok()?;
-            let name = names
-                .and_then(|names| names.by_key(key))
-                .map_or(key, |def| def.name);
+            let name = names.and_then(|names| names.by_key(key)).map_or(key, |def| def.name);
             Some((name, ValueRef::read(&mut reader, None).ok()?))
         })
     }

@@ -88,10 +88,7 @@ impl GrainType {
     /// The standard type a payload name stands for, aliases included (`fact`, `episode` ...).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, t)| *t)
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, t)| *t)
     }
 
     /// The header byte.
@@ -117,10 +114,7 @@ impl GrainType {
     pub fn name(self) -> &'static str {
         match self {
             Self::Opaque(_) => "opaque",
-            _ => NAMES
-                .iter()
-                .find(|(_, t)| *t == self)
-                .map_or("opaque", |(name, _)| name),
+            _ => NAMES.iter().find(|(_, t)| *t == self).map_or("opaque", |(name, _)| name),
         }
     }
 

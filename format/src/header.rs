@@ -129,19 +129,7 @@ impl Header {
     /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_SIGNED_MISMATCH` (bit 0 without a wrapper),
     /// `ERR_UNKNOWN_TYPE` (byte 0), in that order (OMS 19.1).
     pub fn split(blob: &[u8]) -> Result<(Self, &[u8])> {
-        let [
-            version,
-            flags,
-            type_byte,
-            n0,
-            n1,
-            s0,
-            s1,
-            s2,
-            s3,
-            payload @ ..,
-        ] = blob
-        else {
+        let [version, flags, type_byte, n0, n1, s0, s1, s2, s3, payload @ ..] = blob else {
             return Err(too_short(blob.len()));
         };
         if payload.is_empty() {
@@ -171,11 +159,7 @@ impl Header {
     /// The encoding flag bit 5 says.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
-        if self.flags.contains(Flags::CBOR) {
-            Encoding::Cbor
-        } else {
-            Encoding::MessagePack
-        }
+        if self.flags.contains(Flags::CBOR) { Encoding::Cbor } else { Encoding::MessagePack }
     }
 
     /// The nine bytes.
@@ -183,17 +167,7 @@ impl Header {
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let [n0, n1] = self.ns_hash.to_be_bytes();
         let [s0, s1, s2, s3] = self.created_at_sec.to_be_bytes();
-        [
-            VERSION,
-            self.flags.byte(),
-            self.grain_type.byte(),
-            n0,
-            n1,
-            s0,
-            s1,
-            s2,
-            s3,
-        ]
+        [VERSION, self.flags.byte(), self.grain_type.byte(), n0, n1, s0, s1, s2, s3]
     }
 }
 
@@ -210,9 +184,6 @@ pub fn namespace_hash(namespace: Option<&str>) -> u16 {
 }
 
 fn too_short(len: usize) -> Error {
-    let message = format!(
-        "a blob has at least {} bytes, this has {len}",
-        Header::MIN_BLOB
-    );
+    let message = format!("a blob has at least {} bytes, this has {len}", Header::MIN_BLOB);
     Error::new(ErrorKind::TooShort, message)
 }

@@ -29,10 +29,7 @@ pub fn parse_json(text: &str, profile: &Profile) -> Result<Value> {
         let message = format!("JSON of {} bytes is over the limit of {limit}", text.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    let mut parser = Parser {
-        jiter: Jiter::new(text.as_bytes()),
-        max_depth: profile.max_depth,
-    };
+    let mut parser = Parser { jiter: Jiter::new(text.as_bytes()), max_depth: profile.max_depth };
     let first = parser.jiter.peek().map_err(|e| parser.malformed(&e))?;
     let value = parser.value(first, 1)?;
     parser.jiter.finish().map_err(|e| parser.malformed(&e))?;
@@ -47,16 +44,12 @@ struct Parser<'t> {
 impl Parser<'_> {
     fn value(&mut self, peek: Peek, depth: usize) -> Result<Value> {
         match peek {
-            Peek::Null => self
-                .jiter
-                .known_null()
-                .map(|()| Value::Null)
-                .map_err(|e| self.malformed(&e)),
-            Peek::True | Peek::False => self
-                .jiter
-                .known_bool(peek)
-                .map(Value::Bool)
-                .map_err(|e| self.malformed(&e)),
+            Peek::Null => {
+                self.jiter.known_null().map(|()| Value::Null).map_err(|e| self.malformed(&e))
+            }
+            Peek::True | Peek::False => {
+                self.jiter.known_bool(peek).map(Value::Bool).map_err(|e| self.malformed(&e))
+            }
             Peek::String => match self.jiter.known_str() {
                 Ok(text) => Ok(Value::Str(text.to_owned())),
                 Err(e) => Err(self.malformed(&e)),
@@ -119,10 +112,7 @@ impl Parser<'_> {
         // i128 holds 38 digits; anything it cannot hold is past 64 bits too.
         let n = literal.parse::<i128>().ok().and_then(Int::new);
         n.map(Value::Int).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Range,
-                format!("{} does not fit 64 bits", excerpt(literal)),
-            )
+            Error::new(ErrorKind::Range, format!("{} does not fit 64 bits", excerpt(literal)))
         })
     }
 
@@ -130,10 +120,7 @@ impl Parser<'_> {
         if depth <= self.max_depth {
             return Ok(());
         }
-        Err(corrupt(format!(
-            "JSON is nested deeper than {} levels",
-            self.max_depth
-        )))
+        Err(corrupt(format!("JSON is nested deeper than {} levels", self.max_depth)))
     }
 
     fn malformed(&self, error: &JiterError) -> Error {

@@ -5,7 +5,7 @@
 //! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
 //! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
 //! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
-//! - `grain_ref`: single fields read straight from the bytes.
+//! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
 //!
 //! ```
 //! use grainstore_format::{Encoding, Grain};
@@ -32,6 +32,7 @@ mod json;
 mod normalise;
 mod payload;
 mod profile;
+mod state;
 mod text;
 mod time;
 mod typed;
@@ -49,6 +50,7 @@ pub use header::{Flags, Header, Sensitivity, namespace_hash};
 pub use json::parse_json;
 pub use payload::PayloadKey;
 pub use profile::Profile;
+pub use state::{GrainState, VerificationStatus};
 pub use time::{EpochMs, parse_datetime};
 pub use typed::{
     Action, ActionBuilder, Belief, BeliefBuilder, Consensus, ConsensusBuilder, Consent,

@@ -43,33 +43,24 @@ pub(crate) fn fields(given: Map, max_depth: usize) -> Result<(GrainType, Map)> {
 /// The type named by `type` (OMS section 8 and its aliases).
 pub(crate) fn grain_type(fields: &Map) -> Result<GrainType> {
     match fields.get("type") {
-        None => Err(Error::new(
-            ErrorKind::NoType,
-            "missing required field: type",
-        )),
+        None => Err(Error::new(ErrorKind::NoType, "missing required field: type")),
         Some(Value::Str(name)) => GrainType::from_name(name).ok_or_else(|| {
             let message = format!("unknown memory type: {:?}", text::excerpt(name));
             Error::new(ErrorKind::UnknownType, message).at("type")
         }),
-        Some(other) => Err(schema(
-            "type",
-            format!("type is a string, not {}", other.type_name()),
-        )),
+        Some(other) => Err(schema("type", format!("type is a string, not {}", other.type_name()))),
     }
 }
 
 fn canonical(value: Value, depth: usize, max_depth: usize) -> Result<Value> {
     match value {
         Value::Str(given) => Ok(Value::Str(canonical_text(given)?)),
-        Value::Float(x) if !x.is_finite() => Err(Error::new(
-            ErrorKind::FloatInvalid,
-            "a float is NaN or infinite",
-        )),
+        Value::Float(x) if !x.is_finite() => {
+            Err(Error::new(ErrorKind::FloatInvalid, "a float is NaN or infinite"))
+        }
         Value::Array(items) => {
             check_depth(depth, max_depth)?;
-            let items = items
-                .into_iter()
-                .map(|item| canonical(item, depth + 1, max_depth));
+            let items = items.into_iter().map(|item| canonical(item, depth + 1, max_depth));
             items.collect::<Result<_>>().map(Value::Array)
         }
         Value::Map(map) => canonical_map(map, depth, max_depth).map(Value::Map),
@@ -106,28 +97,19 @@ fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
     if depth <= max_depth {
         return Ok(());
     }
-    Err(corrupt(format!(
-        "nested deeper than the profile's {max_depth} levels"
-    )))
+    Err(corrupt(format!("nested deeper than the profile's {max_depth} levels")))
 }
 
 /// Keeps the innermost place an error was found at.
 fn within(error: Error, key: &str) -> Error {
-    if error.place().is_empty() {
-        error.at(key)
-    } else {
-        error
-    }
+    if error.place().is_empty() { error.at(key) } else { error }
 }
 
 /// A short key used as a name would smuggle its field past the schema.
 fn check_names(map: &Map, allowed: impl Fn(&str) -> bool) -> Result<()> {
     match map.keys().find(|name| !allowed(name)) {
         None => Ok(()),
-        Some(key) => Err(schema(
-            key,
-            format!("{key:?} is a short key; write the full name"),
-        )),
+        Some(key) => Err(schema(key, format!("{key:?} is a short key; write the full name"))),
     }
 }
 
@@ -137,10 +119,8 @@ fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
     };
     for entry in entries {
         let Value::Map(map) = entry else { continue };
-        check_names(map, |name| {
-            nested.by_name(name).is_some() || nested.by_key(name).is_none()
-        })
-        .map_err(|e| e.at(nested.parent))?;
+        check_names(map, |name| nested.by_name(name).is_some() || nested.by_key(name).is_none())
+            .map_err(|e| e.at(nested.parent))?;
         type_map(nested.fields, map).map_err(|e| e.at(nested.parent))?;
         if nested.parent == "content_refs" {
             type_map(&CITATION, map).map_err(|e| e.at(nested.parent))?;
@@ -205,20 +185,14 @@ fn base64(value: &mut Value) -> Result<()> {
     if let Value::Str(text) = value {
         let bytes = BASE64.decode(text.as_bytes());
         *value = Value::Bytes(bytes.map_err(|_| {
-            Error::new(
-                ErrorKind::Schema,
-                "bytes are written as base64 with padding",
-            )
+            Error::new(ErrorKind::Schema, "bytes are written as base64 with padding")
         })?);
     }
     Ok(())
 }
 
 /// A float without a fraction, as an integer of the shared range.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a float to i128 saturates; Int checks"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a float to i128 saturates; Int checks")]
 fn whole(x: f64) -> Option<Int> {
     (x.fract() == 0.0).then(|| Int::new(x as i128)).flatten()
 }

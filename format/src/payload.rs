@@ -78,10 +78,7 @@ pub(crate) fn seal(
     }
     if header.flags.contains(Flags::ENCRYPTED) {
         let (key, nonce) = sealing.ok_or_else(no_key)?;
-        let sealed = Payload {
-            msg: &payload,
-            aad: &header.to_bytes(),
-        };
+        let sealed = Payload { msg: &payload, aad: &header.to_bytes() };
         let sealed = key.cipher().encrypt(&Nonce::from(nonce), sealed);
         let mut out = nonce.to_vec();
         out.extend(sealed.map_err(|_| no_key())?);
@@ -95,10 +92,7 @@ fn decrypt(header: &Header, stored: &[u8], key: Option<&PayloadKey>) -> Result<V
     let Some((nonce, sealed)) = stored.split_first_chunk::<NONCE>() else {
         return Err(corrupt("an encrypted payload is shorter than its nonce"));
     };
-    let sealed = Payload {
-        msg: sealed,
-        aad: &header.to_bytes(),
-    };
+    let sealed = Payload { msg: sealed, aad: &header.to_bytes() };
     key.cipher()
         .decrypt(&Nonce::from(*nonce), sealed)
         .map_err(|_| Error::new(ErrorKind::Key, "the key does not open this payload"))
@@ -107,20 +101,12 @@ fn decrypt(header: &Header, stored: &[u8], key: Option<&PayloadKey>) -> Result<V
 fn inflate(frame: &[u8], profile: &Profile) -> Result<Vec<u8>> {
     let broken = |_| corrupt("the payload is no single zstd frame");
     let limit = profile.max_blob_bytes.saturating_sub(Header::LEN);
-    let mut decoder = zstd::Decoder::with_buffer(frame)
-        .map_err(broken)?
-        .single_frame();
+    let mut decoder = zstd::Decoder::with_buffer(frame).map_err(broken)?.single_frame();
     let mut payload = Vec::new();
     let bounded = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    (&mut decoder)
-        .take(bounded)
-        .read_to_end(&mut payload)
-        .map_err(broken)?;
+    (&mut decoder).take(bounded).read_to_end(&mut payload).map_err(broken)?;
     if payload.len() > limit {
-        return Err(profile
-            .check_size(payload.len() + Header::LEN)
-            .err()
-            .unwrap_or_else(no_key));
+        return Err(profile.check_size(payload.len() + Header::LEN).err().unwrap_or_else(no_key));
     }
     if !decoder.finish().is_empty() {
         return Err(corrupt("bytes after the zstd frame"));
@@ -129,8 +115,5 @@ fn inflate(frame: &[u8], profile: &Profile) -> Result<Vec<u8>> {
 }
 
 fn no_key() -> Error {
-    Error::new(
-        ErrorKind::Key,
-        "the payload is encrypted and no key was given",
-    )
+    Error::new(ErrorKind::Key, "the payload is encrypted and no key was given")
 }

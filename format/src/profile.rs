@@ -15,34 +15,18 @@ pub struct Profile {
 
 impl Profile {
     /// Servers and desktops: 1 MiB, 32 levels (18.1). The default.
-    pub const EXTENDED: Self = Self {
-        max_blob_bytes: 1 << 20,
-        max_depth: 32,
-        required_fields_only: false,
-    };
+    pub const EXTENDED: Self =
+        Self { max_blob_bytes: 1 << 20, max_depth: 32, required_fields_only: false };
     /// Phones and single-board computers: 32 KiB, 16 levels (18.2).
-    pub const STANDARD: Self = Self {
-        max_blob_bytes: 32 << 10,
-        max_depth: 16,
-        required_fields_only: false,
-    };
+    pub const STANDARD: Self =
+        Self { max_blob_bytes: 32 << 10, max_depth: 16, required_fields_only: false };
     /// Microcontrollers: 512 bytes, 8 levels, seven fields (18.3).
-    pub const LIGHTWEIGHT: Self = Self {
-        max_blob_bytes: 512,
-        max_depth: 8,
-        required_fields_only: true,
-    };
+    pub const LIGHTWEIGHT: Self =
+        Self { max_blob_bytes: 512, max_depth: 8, required_fields_only: true };
 
     /// The fields a lightweight grain may carry.
-    pub const LIGHTWEIGHT_FIELDS: [&'static str; 7] = [
-        "type",
-        "subject",
-        "relation",
-        "object",
-        "confidence",
-        "created_at",
-        "namespace",
-    ];
+    pub const LIGHTWEIGHT_FIELDS: [&'static str; 7] =
+        ["type", "subject", "relation", "object", "confidence", "created_at", "namespace"];
 
     /// Checks the size of a blob.
     ///

@@ -40,9 +40,9 @@ pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> R
 fn bytes_in_place(fields: &Map) -> Result<()> {
     for (name, value) in fields {
         let misplaced = match (name.as_str(), value) {
-            ("supersession_auth", Value::Array(entries)) => entries
-                .iter()
-                .any(|entry| !matches!(entry, Value::Bytes(_)) && has_bytes(entry)),
+            ("supersession_auth", Value::Array(entries)) => {
+                entries.iter().any(|entry| !matches!(entry, Value::Bytes(_)) && has_bytes(entry))
+            }
             ("trusted_timestamp", Value::Map(map)) => map.iter().any(|(key, value)| {
                 !(key == "tsp_response" && matches!(value, Value::Bytes(_))) && has_bytes(value)
             }),
@@ -73,10 +73,7 @@ fn index_fields(grain_type: GrainType, fields: &Map) -> Result<()> {
         |name: &&String| fields::by_name(name, grain_type).is_some_and(|def| def.index_layer);
     match fields.keys().find(kept_by_store) {
         None => Ok(()),
-        Some(name) => Err(schema(
-            name,
-            format!("{name} is kept by the store, never in a grain"),
-        )),
+        Some(name) => Err(schema(name, format!("{name} is kept by the store, never in a grain"))),
     }
 }
 
@@ -93,10 +90,7 @@ fn profile_fields(fields: &Map, profile: &Profile) -> Result<()> {
 
 /// The maps listed under a field; other items were refused before.
 fn maps<'a>(fields: &'a Map, name: &str) -> impl Iterator<Item = &'a Map> {
-    let items = fields
-        .get(name)
-        .and_then(Value::as_array)
-        .unwrap_or_default();
+    let items = fields.get(name).and_then(Value::as_array).unwrap_or_default();
     items.iter().filter_map(Value::as_map)
 }
 

@@ -18,9 +18,7 @@ impl Int {
     /// The integer, or nothing outside -2^63 ..= 2^64-1.
     #[must_use]
     pub fn new(n: i128) -> Option<Self> {
-        (i128::from(i64::MIN)..=i128::from(u64::MAX))
-            .contains(&n)
-            .then_some(Self(n))
+        (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&n).then_some(Self(n))
     }
 
     /// The integer as `i64`, where it fits.
@@ -43,10 +41,7 @@ impl Int {
 
     /// The nearest float64; exact up to 2^53.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "nearest float is what is asked for"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "nearest float is what is asked for")]
     pub fn to_f64(self) -> f64 {
         self.0 as f64
     }

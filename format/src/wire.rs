@@ -64,10 +64,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8], encoding: Encoding) -> Self {
-        Self {
-            rest: bytes,
-            encoding,
-        }
+        Self { rest: bytes, encoding }
     }
 
     pub(crate) fn encoding(&self) -> Encoding {
@@ -103,9 +100,7 @@ impl<'a> Reader<'a> {
             _ => 0,
         };
         if declared > self.rest.len() {
-            return Err(corrupt(
-                "a container declares more items than there are bytes",
-            ));
+            return Err(corrupt("a container declares more items than there are bytes"));
         }
         Ok(token)
     }
@@ -134,29 +129,23 @@ impl<'a> Reader<'a> {
 
     /// The next `len` bytes.
     fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(len)
-            .ok_or_else(|| corrupt("the bytes end too early"))?;
+        let (taken, rest) =
+            self.rest.split_at_checked(len).ok_or_else(|| corrupt("the bytes end too early"))?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// The next `N` bytes as an array.
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self
-            .rest
-            .split_first_chunk()
-            .ok_or_else(|| corrupt("the bytes end too early"))?;
+        let (taken, rest) =
+            self.rest.split_first_chunk().ok_or_else(|| corrupt("the bytes end too early"))?;
         self.rest = rest;
         Ok(*taken)
     }
 
     fn text(&mut self, len: usize) -> Result<Token<'a>> {
         let bytes = self.take(len)?;
-        std::str::from_utf8(bytes)
-            .map(Token::Str)
-            .map_err(|_| corrupt("text is not UTF-8"))
+        std::str::from_utf8(bytes).map(Token::Str).map_err(|_| corrupt("text is not UTF-8"))
     }
 }
 

@@ -24,19 +24,14 @@ fn value() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         (-300_i64..300).prop_map(Value::from),
-        any::<f64>()
-            .prop_filter("finite", |x| x.is_finite())
-            .prop_map(Value::from),
+        any::<f64>().prop_filter("finite", |x| x.is_finite()).prop_map(Value::from),
         prop_oneof![Just(0.0), Just(-0.0), Just(1.5), Just(65504.0)].prop_map(Value::from),
         text().prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 5, |inner| {
         prop_oneof![
-            prop::collection::vec(
-                prop_oneof![9 => inner.clone(), 1 => Just(Value::Null)],
-                0..5
-            )
-            .prop_map(Value::Array),
+            prop::collection::vec(prop_oneof![9 => inner.clone(), 1 => Just(Value::Null)], 0..5)
+                .prop_map(Value::Array),
             prop::collection::btree_map("[a-z]{1,3}", inner, 0..5).prop_map(Value::Map),
         ]
     })
@@ -44,13 +39,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 /// Belief, event, state or goal with unknown fields beside the known ones.
 fn fields() -> impl Strategy<Value = Map> {
-    let known = (
-        text(),
-        text(),
-        0.0..=1.0_f64,
-        0..4_294_967_295_999_i64,
-        text(),
-    );
+    let known = (text(), text(), 0.0..=1.0_f64, 0..4_294_967_295_999_i64, text());
     let extra = prop::collection::btree_map("x_[a-z]{1,4}", value(), 0..5);
     let tags = prop::collection::vec("(pii:|phi:|reg:|)[a-z]{1,5}", 0..4);
     (0..4_usize, known, extra, tags, value()).prop_map(|(kind, known, extra, tags, open)| {

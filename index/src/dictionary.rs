@@ -49,10 +49,7 @@ impl<'txn> StagedDictionary<'txn> {
     /// # Errors
     /// `ERR_IO`; `ERR_INTEGRITY` where it is open in this transaction already.
     pub fn open(txn: &'txn WriteTransaction) -> Result<Self> {
-        Ok(Self {
-            terms: txn.open_table(TERMS)?,
-            ids: txn.open_table(IDS)?,
-        })
+        Ok(Self { terms: txn.open_table(TERMS)?, ids: txn.open_table(IDS)? })
     }
 }
 

@@ -50,11 +50,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of stored bytes that no writer of this crate leaves behind.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
-        Self {
-            kind: ErrorKind::Integrity,
-            message: message.into(),
-            source: None,
-        }
+        Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
     }
 
     /// What went wrong.
@@ -95,11 +91,7 @@ impl From<redb::StorageError> for Error {
             _ => ErrorKind::Io,
         };
         let message = "an index table cannot be read or written".to_owned();
-        Self {
-            kind,
-            message,
-            source: Some(source.into()),
-        }
+        Self { kind, message, source: Some(source.into()) }
     }
 }
 
@@ -124,10 +116,7 @@ mod tests {
     fn storage_failures_keep_their_source_and_their_code() {
         let broken = redb::StorageError::Corrupted("page".to_owned());
         for (source, code) in [
-            (
-                redb::StorageError::Io(std::io::Error::other("disk")),
-                "ERR_IO",
-            ),
+            (redb::StorageError::Io(std::io::Error::other("disk")), "ERR_IO"),
             (broken, "ERR_INTEGRITY"),
         ] {
             let error = Error::from(source);

@@ -29,10 +29,9 @@ impl<'a> Facts<'a> {
     pub fn of(grain: &GrainRef<'a>) -> Self {
         let word = |name| grain.text(name).map(Word::Plain);
         let tags = match grain.get("structural_tags") {
-            Some(ValueRef::Array(tags)) => tags
-                .iter()
-                .filter_map(|tag| tag.as_str().map(Word::Plain))
-                .collect(),
+            Some(ValueRef::Array(tags)) => {
+                tags.iter().filter_map(|tag| tag.as_str().map(Word::Plain)).collect()
+            }
             _ => Vec::new(),
         };
         Self {

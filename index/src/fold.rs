@@ -22,15 +22,11 @@ use crate::tail::Tail;
 pub fn fold(txn: &WriteTransaction, tail: &Tail) -> Result<Option<Watermark>> {
     let mut meta = txn.open_table(META)?;
     if stamp::stamp(&meta)? != Some(keys::LAYOUT) {
-        return Err(Error::integrity(
-            "the index tables have no stamp of this layout",
-        ));
+        return Err(Error::integrity("the index tables have no stamp of this layout"));
     }
     let before = stamp::watermark(&meta)?;
     if before < tail.base() {
-        return Err(Error::integrity(
-            "the tail continues tables that were folded further",
-        ));
+        return Err(Error::integrity("the tail continues tables that were folded further"));
     }
     fold_terms(txn, tail)?;
     fold_postings(txn, tail)?;
@@ -49,9 +45,7 @@ fn fold_terms(txn: &WriteTransaction, tail: &Tail) -> Result<()> {
         let known = terms.insert(&**key, &keys::id_bytes(new.id))?;
         let known = known.map(|id| keys::id_of(*id.value()));
         if known.is_some_and(|id| id != new.id) {
-            return Err(Error::integrity(
-                "a term has two ids; this tail continues other tables",
-            ));
+            return Err(Error::integrity("a term has two ids; this tail continues other tables"));
         }
     }
     let mut rows: Vec<_> = tail.terms().values().collect();

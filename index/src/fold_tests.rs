@@ -25,11 +25,7 @@ fn one_grain_leaves_exactly_these_rows() {
     let expected = [
         // stamp: layout 1; watermark: sequence 1 and its address
         "index.meta 7374616d70 = 00000001".to_owned(),
-        format!(
-            "index.meta 77617465726d61726b = {0}{0}{1}",
-            "0000000000000001",
-            "ad".repeat(24)
-        ),
+        format!("index.meta 77617465726d61726b = {0}{0}{1}", "0000000000000001", "ad".repeat(24)),
         "index.terms 010061 = 0000000000000000".to_owned(),
         "index.terms 0200616c696365 = 0000000000000001".to_owned(),
         "index.terms 030070726566657273 = 0000000000000002".to_owned(),
@@ -99,23 +95,18 @@ fn a_tail_that_skips_grains_is_refused() {
 fn a_tail_of_other_tables_is_refused() {
     let mut other = Store::new();
     other.push(1, &Note::about("bob", "a", 0).facts()).unwrap();
-    other
-        .push(2, &Note::about("alice", "a", 0).facts())
-        .unwrap();
+    other.push(2, &Note::about("alice", "a", 0).facts()).unwrap();
     other.fold().unwrap();
     let mut store = Store::new();
-    store
-        .push(1, &Note::about("alice", "a", 0).facts())
-        .unwrap();
+    store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
     other.tail = store.tail;
     assert_eq!(code(other.fold()), "ERR_INTEGRITY");
 }
 
 #[test]
 fn one_transaction_folds_what_many_do() {
-    let notes: Vec<Note> = (0_u8..10)
-        .map(|n| Note::about(&format!("s{}", n % 4), "a", n.into()))
-        .collect();
+    let notes: Vec<Note> =
+        (0_u8..10).map(|n| Note::about(&format!("s{}", n % 4), "a", n.into())).collect();
     let mut many = Store::new();
     for (sequence, note) in (1..).zip(&notes) {
         many.push(sequence, &note.facts()).unwrap();

@@ -65,18 +65,14 @@ impl Rank {
         let from = times.from.map_or(i64::MIN, EpochMs::get);
         let to = times.to.map_or(i64::MAX, EpochMs::get);
         let at = |ms, number| {
-            Self::of(Posting {
-                time: EpochMs::new(ms),
-                sequence: Sequence::new(number),
-            })
+            Self::of(Posting { time: EpochMs::new(ms), sequence: Sequence::new(number) })
         };
         (from <= to).then(|| (at(to, u64::MAX), at(from, 0)))
     }
 
     /// The rank at the end of a row; nothing for bytes too few to hold one.
     pub(crate) fn of_row(row: &[u8]) -> Option<Self> {
-        row.last_chunk()
-            .map(|bytes| Self(u128::from_be_bytes(*bytes)))
+        row.last_chunk().map(|bytes| Self(u128::from_be_bytes(*bytes)))
     }
 
     /// The posting of this rank.
@@ -125,12 +121,7 @@ pub(crate) fn pair_row(
     (first, second): (TermId, TermId),
     rank: Rank,
 ) -> [u8; PAIR_ROW] {
-    join(&[
-        &id_bytes(namespace),
-        &id_bytes(first),
-        &id_bytes(second),
-        &rank.bytes(),
-    ])
+    join(&[&id_bytes(namespace), &id_bytes(first), &id_bytes(second), &rank.bytes()])
 }
 
 /// How the bytes of a term stand for its text.
@@ -177,10 +168,7 @@ pub(crate) fn term_row_of(term: &Term<'_>) -> Vec<u8> {
 
 /// `kind:1 form:1 bytes`, which is also the start of every key whose bytes start so.
 pub(crate) fn form_key(kind: TermKind, form: Form, bytes: &[u8]) -> Vec<u8> {
-    let kind = KIND_BYTES
-        .iter()
-        .find(|(known, _)| *known == kind)
-        .map_or(0, |(_, byte)| *byte);
+    let kind = KIND_BYTES.iter().find(|(known, _)| *known == kind).map_or(0, |(_, byte)| *byte);
     [&[kind, form as u8], bytes].concat()
 }
 
@@ -213,10 +201,7 @@ pub(crate) fn watermark_row(mark: &Watermark) -> [u8; 40] {
 pub(crate) fn watermark_of(row: &[u8]) -> Option<Watermark> {
     let (sequence, address) = row.split_first_chunk()?;
     let sequence = Sequence::new(u64::from_be_bytes(*sequence));
-    Some(Watermark {
-        sequence,
-        address: address.try_into().ok()?,
-    })
+    Some(Watermark { sequence, address: address.try_into().ok()? })
 }
 
 /// The parts one after another; callers give parts that fill exactly `N` bytes.

@@ -6,10 +6,7 @@ use crate::test_kit::hex;
 const NAMESPACE: TermId = TermId::new(1);
 
 fn rank(ms: i64, sequence: u64) -> Rank {
-    Rank::of(Posting {
-        time: EpochMs::new(ms),
-        sequence: Sequence::new(sequence),
-    })
+    Rank::of(Posting { time: EpochMs::new(ms), sequence: Sequence::new(sequence) })
 }
 
 /// 2026-01-15T10:00:00Z and sequence 7, inverted.
@@ -21,14 +18,8 @@ fn posting_rows_have_these_bytes() {
     let (two, three) = (TermId::new(2), TermId::new(0x0102_0304_0506_0708));
     for (row, expected) in [
         (namespace_row(NAMESPACE, rank).to_vec(), "0000000000000001"),
-        (
-            byte_row(NAMESPACE, 0x0A, rank).to_vec(),
-            "00000000000000010a",
-        ),
-        (
-            term_row(NAMESPACE, three, rank).to_vec(),
-            "00000000000000010102030405060708",
-        ),
+        (byte_row(NAMESPACE, 0x0A, rank).to_vec(), "00000000000000010a"),
+        (term_row(NAMESPACE, three, rank).to_vec(), "00000000000000010102030405060708"),
         (
             pair_row(NAMESPACE, (two, three), rank).to_vec(),
             "000000000000000100000000000000020102030405060708",
@@ -52,16 +43,10 @@ fn ranks_order_newest_first_and_give_their_posting_back() {
         (i64::MIN, 1),
         (i64::MIN, 0),
     ];
-    let ranks: Vec<Rank> = newest_first
-        .iter()
-        .map(|(ms, seq)| rank(*ms, *seq))
-        .collect();
+    let ranks: Vec<Rank> = newest_first.iter().map(|(ms, seq)| rank(*ms, *seq)).collect();
     assert!(ranks.is_sorted(), "{ranks:?}");
     for (rank, (ms, sequence)) in ranks.iter().zip(newest_first) {
-        let posting = Posting {
-            time: EpochMs::new(ms),
-            sequence: Sequence::new(sequence),
-        };
+        let posting = Posting { time: EpochMs::new(ms), sequence: Sequence::new(sequence) };
         assert_eq!(rank.posting(), posting);
     }
 }
@@ -69,15 +54,9 @@ fn ranks_order_newest_first_and_give_their_posting_back() {
 #[test]
 fn time_ranges_become_ranks_with_both_ends_inside() {
     let at = |from: Option<i64>, to: Option<i64>| {
-        Rank::bounds(TimeRange {
-            from: from.map(EpochMs::new),
-            to: to.map(EpochMs::new),
-        })
+        Rank::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
     };
-    assert_eq!(
-        at(None, None),
-        Some((rank(i64::MAX, u64::MAX), rank(i64::MIN, 0)))
-    );
+    assert_eq!(at(None, None), Some((rank(i64::MAX, u64::MAX), rank(i64::MIN, 0))));
     assert_eq!(at(Some(5), Some(5)), Some((rank(5, u64::MAX), rank(5, 0))));
     assert_eq!(at(Some(6), Some(5)), None);
 }
@@ -89,24 +68,12 @@ fn terms_have_these_bytes() {
     let fits = "x".repeat(256);
     let plain = |kind, text| Term::plain(kind, text);
     for (term, key, row) in [
-        (
-            plain(TermKind::Namespace, "a:b"),
-            "0100613a62".to_owned(),
-            None,
-        ),
+        (plain(TermKind::Namespace, "a:b"), "0100613a62".to_owned(), None),
         (plain(TermKind::Subject, "é"), "0200c3a9".to_owned(), None),
         (plain(TermKind::Relation, ""), "0300".to_owned(), None),
         (plain(TermKind::Session, "s"), "040073".to_owned(), None),
-        (
-            plain(TermKind::Tag, &fits),
-            format!("0500{}", "78".repeat(256)),
-            None,
-        ),
-        (
-            Term::token(TermKind::Tag, [7; 32]),
-            format!("0501{}", "07".repeat(32)),
-            None,
-        ),
+        (plain(TermKind::Tag, &fits), format!("0500{}", "78".repeat(256)), None),
+        (Term::token(TermKind::Tag, [7; 32]), format!("0501{}", "07".repeat(32)), None),
         (
             plain(TermKind::Subject, &long),
             format!("0202{digest}"),
@@ -146,10 +113,7 @@ fn the_key_after_a_start_is_the_least_above_all_that_start_so() {
 
 #[test]
 fn watermarks_have_these_bytes() {
-    let mark = Watermark {
-        sequence: Sequence::new(258),
-        address: [0xC0; 32],
-    };
+    let mark = Watermark { sequence: Sequence::new(258), address: [0xC0; 32] };
     let row = watermark_row(&mark);
     assert_eq!(hex(&row), format!("0000000000000102{}", "c0".repeat(32)));
     assert_eq!(watermark_of(&row), Some(mark));

@@ -124,9 +124,7 @@ impl Turn {
 impl<'v> Scan<'v> {
     /// A scan of these sources, all of which run in its order.
     pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, Turn>>) -> Result<Self> {
-        Ok(Self {
-            turns: Merge::of(sources)?,
-        })
+        Ok(Self { turns: Merge::of(sources)? })
     }
 }
 
@@ -140,9 +138,7 @@ impl Iterator for Scan<'_> {
 
 impl fmt::Debug for Scan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scan")
-            .field("sources", &self.turns.heads.len())
-            .finish()
+        f.debug_struct("Scan").field("sources", &self.turns.heads.len()).finish()
     }
 }
 
@@ -182,11 +178,7 @@ mod tests {
         let (even, odd): (Vec<u32>, Vec<u32>) = (0..50_000).partition(|n| n % 2 == 0);
         let merge = Merge::of([source(&even, &pulled), source(&odd, &pulled)]).unwrap();
         assert_eq!(merge.take(20).count(), 20);
-        assert_eq!(
-            pulled.get(),
-            22,
-            "twenty items and the two heads behind them"
-        );
+        assert_eq!(pulled.get(), 22, "twenty items and the two heads behind them");
     }
 
     #[test]

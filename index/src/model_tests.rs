@@ -20,20 +20,13 @@ enum Step {
 
 /// Words that share starts, and one that is keyed by its digest.
 fn words() -> Vec<String> {
-    ["", "a", "ab", "b"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(["c".repeat(300)])
-        .collect()
+    ["", "a", "ab", "b"].map(str::to_owned).into_iter().chain(["c".repeat(300)]).collect()
 }
 
 fn namespaces() -> Vec<String> {
     let long = format!("a:{}", "x".repeat(300));
     let names = ["shared", "a", "a:b", "a:b:c", "ab", "a;", "b"].map(str::to_owned);
-    names
-        .into_iter()
-        .chain([format!("{long}:y"), long])
-        .collect()
+    names.into_iter().chain([format!("{long}:y"), long]).collect()
 }
 
 fn times() -> Vec<i64> {
@@ -42,32 +35,19 @@ fn times() -> Vec<i64> {
 
 fn note() -> impl Strategy<Value = Note> {
     let word = || proptest::option::of(select(words()));
-    let types = select(vec![
-        GrainType::Belief,
-        GrainType::Event,
-        GrainType::Consent,
-    ]);
+    let types = select(vec![GrainType::Belief, GrainType::Event, GrainType::Consent]);
     let tags = subsequence(words(), 0..=3);
-    (
-        select(namespaces()),
-        types,
-        word(),
-        word(),
-        word(),
-        tags,
-        select(times()),
+    (select(namespaces()), types, word(), word(), word(), tags, select(times())).prop_map(
+        |(namespace, grain_type, subject, relation, session, tags, time)| Note {
+            namespace,
+            grain_type,
+            subject,
+            relation,
+            session,
+            tags,
+            time,
+        },
     )
-        .prop_map(
-            |(namespace, grain_type, subject, relation, session, tags, time)| Note {
-                namespace,
-                grain_type,
-                subject,
-                relation,
-                session,
-                tags,
-                time,
-            },
-        )
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -125,9 +105,7 @@ fn in_scope(scope: &Scope<'_>, namespace: &str) -> bool {
 
 fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
     let is = |field: &Option<String>, word: &Word<'_>| {
-        field
-            .as_deref()
-            .is_some_and(|text| Word::Plain(text) == *word)
+        field.as_deref().is_some_and(|text| Word::Plain(text) == *word)
     };
     match shape {
         Shape::All => true,
@@ -165,19 +143,11 @@ fn expected(
 }
 
 fn shapes(words: &[String]) -> Vec<Shape<'_>> {
-    let mut shapes = vec![
-        Shape::All,
-        Shape::Type(GrainType::Event),
-        Shape::Type(GrainType::Goal),
-    ];
+    let mut shapes = vec![Shape::All, Shape::Type(GrainType::Event), Shape::Type(GrainType::Goal)];
     for word in words {
         let word = Word::Plain(word);
         shapes.extend([Shape::Subject(word), Shape::Session(word), Shape::Tag(word)]);
-        shapes.extend(
-            words
-                .iter()
-                .map(|other| Shape::SubjectRelation(word, Word::Plain(other))),
-        );
+        shapes.extend(words.iter().map(|other| Shape::SubjectRelation(word, Word::Plain(other))));
     }
     shapes.push(Shape::Subject(Word::Plain("nobody")));
     shapes.push(Shape::Subject(Word::Token([7; 32])));
@@ -202,27 +172,12 @@ fn check(
     let mut wanted = expected(log, scope, shape, times);
     for cap in [0, 1, 2, 1_000] {
         let counted = reader.estimate(scope, shape, times, cap).unwrap();
-        prop_assert_eq!(
-            counted,
-            wanted.len().min(cap),
-            "{:?} {:?} {:?}",
-            scope,
-            shape,
-            times
-        );
+        prop_assert_eq!(counted, wanted.len().min(cap), "{:?} {:?} {:?}", scope, shape, times);
     }
     for order in [Order::Newest, Order::Oldest] {
         let scan = reader.scan(scope, shape, times, order).unwrap();
         let found: Vec<Posting> = scan.map(Result::unwrap).collect();
-        prop_assert_eq!(
-            &found,
-            &wanted,
-            "{:?} {:?} {:?} {:?}",
-            scope,
-            shape,
-            times,
-            order
-        );
+        prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?} {:?}", scope, shape, times, order);
         wanted.reverse();
     }
     Ok(())

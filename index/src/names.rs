@@ -83,11 +83,7 @@ impl<'v> Names<'v> {
         let starts = |row: &[u8]| keys::plain_text(row).map(|text| text.starts_with(start));
         let answer = match self.tail.terms().get(key) {
             Some(new) => starts(&new.row),
-            None => self
-                .tables
-                .ids
-                .get(&keys::id_bytes(id))?
-                .and_then(|row| starts(row.value())),
+            None => self.tables.ids.get(&keys::id_bytes(id))?.and_then(|row| starts(row.value())),
         };
         answer.ok_or_else(|| Error::integrity("a term has no readable row"))
     }
@@ -100,20 +96,13 @@ impl<'v> Names<'v> {
 
     /// Terms with keys from `lower` to before `upper`, of tables and tail as one.
     fn between(&self, lower: &[u8], upper: &[u8]) -> Result<Merge<'v, Named>> {
-        let folded = self
-            .tables
-            .terms
-            .range::<&[u8]>(lower..upper)?
-            .map(|entry| {
-                let (key, id) = entry?;
-                Ok((key.value().to_vec(), keys::id_of(*id.value())))
-            });
+        let folded = self.tables.terms.range::<&[u8]>(lower..upper)?.map(|entry| {
+            let (key, id) = entry?;
+            Ok((key.value().to_vec(), keys::id_of(*id.value())))
+        });
         let within = (Bound::Included(lower), Bound::Excluded(upper));
-        let tail = self
-            .tail
-            .terms()
-            .range::<_, [u8]>(within)
-            .map(|(key, new)| Ok((key.to_vec(), new.id)));
+        let tail =
+            self.tail.terms().range::<_, [u8]>(within).map(|(key, new)| Ok((key.to_vec(), new.id)));
         Merge::of([Box::new(folded) as Source<'v, Named>, Box::new(tail)])
     }
 }

@@ -23,9 +23,7 @@ impl<'v> Reader<'v> {
     /// A reader of this view.
     #[must_use]
     pub fn new(tables: &'v Tables, tail: &'v Tail) -> Self {
-        Self {
-            names: Names { tables, tail },
-        }
+        Self { names: Names { tables, tail } }
     }
 
     /// The postings of a shape within a scope and a time range, each once, read lazily: seeks to
@@ -96,10 +94,7 @@ impl<'v> Reader<'v> {
 
     fn is_subject_of(&self, namespaces: &[TermId], subject: TermId) -> Result<bool> {
         for namespace in namespaces {
-            let prefix = Prefix {
-                namespace: *namespace,
-                bound: Bound::Subject(subject),
-            };
+            let prefix = Prefix { namespace: *namespace, bound: Bound::Subject(subject) };
             if self.count(prefix, TimeRange::default(), 1)? > 0 {
                 return Ok(true);
             }
@@ -109,9 +104,7 @@ impl<'v> Reader<'v> {
 
     fn count(&self, prefix: Prefix, times: TimeRange, cap: usize) -> Result<usize> {
         let postings = Scan::of(self.sources(prefix, times, Order::Newest)?)?;
-        postings
-            .take(cap)
-            .try_fold(0_usize, |n, posting| posting.map(|_| n.saturating_add(1)))
+        postings.take(cap).try_fold(0_usize, |n, posting| posting.map(|_| n.saturating_add(1)))
     }
 
     /// One prefix a namespace in scope; none where the shape names a term nobody ever used.
@@ -120,10 +113,7 @@ impl<'v> Reader<'v> {
             return Ok(Vec::new());
         };
         let namespaces = self.names.namespaces(scope)?;
-        Ok(namespaces
-            .into_iter()
-            .map(|namespace| Prefix { namespace, bound })
-            .collect())
+        Ok(namespaces.into_iter().map(|namespace| Prefix { namespace, bound }).collect())
     }
 
     fn bound(&self, shape: &Shape<'_>) -> Result<Option<Bound>> {
@@ -135,9 +125,7 @@ impl<'v> Reader<'v> {
             Shape::SubjectRelation(subject, relation) => {
                 let subject = id(TermKind::Subject, subject)?;
                 let relation = id(TermKind::Relation, relation)?;
-                subject
-                    .zip(relation)
-                    .map(|(s, r)| Bound::SubjectRelation(s, r))
+                subject.zip(relation).map(|(s, r)| Bound::SubjectRelation(s, r))
             }
             Shape::Session(session) => id(TermKind::Session, session)?.map(Bound::Session),
             Shape::Tag(tag) => id(TermKind::Tag, tag)?.map(Bound::Tag),
@@ -185,14 +173,12 @@ fn folded<const N: usize>(
     (first, last): (Rank, Rank),
     order: Order,
 ) -> Result<Source<'static, Turn>> {
-    let turns = rows
-        .range::<&[u8; N]>(&row(first)..=&row(last))?
-        .map(move |entry| {
-            let (key, _) = entry?;
-            let rank = Rank::of_row(key.value());
-            let rank = rank.ok_or_else(|| Error::integrity("a posting row is too short"))?;
-            Ok(Turn::of(rank, order))
-        });
+    let turns = rows.range::<&[u8; N]>(&row(first)..=&row(last))?.map(move |entry| {
+        let (key, _) = entry?;
+        let rank = Rank::of_row(key.value());
+        let rank = rank.ok_or_else(|| Error::integrity("a posting row is too short"))?;
+        Ok(Turn::of(rank, order))
+    });
     Ok(match order {
         Order::Newest => Box::new(turns),
         Order::Oldest => Box::new(turns.rev()),

@@ -7,21 +7,15 @@ use crate::test_kit::{Note, Store};
 use crate::{Facts, Posting, Sequence, Word};
 
 fn sequences(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Vec<u64> {
-    let scan = store
-        .reader()
-        .scan(scope, shape, TimeRange::default(), Order::Newest)
-        .unwrap();
-    scan.map(|posting| posting.unwrap().sequence.get())
-        .collect()
+    let scan = store.reader().scan(scope, shape, TimeRange::default(), Order::Newest).unwrap();
+    scan.map(|posting| posting.unwrap().sequence.get()).collect()
 }
 
 #[test]
 fn the_latest_comes_first_by_time_then_by_sequence() {
     let mut store = Store::new();
     for (sequence, time) in [(1, 50), (2, 10), (3, 50), (4, 20)] {
-        store
-            .push(sequence, &Note::about("alice", "a", time).facts())
-            .unwrap();
+        store.push(sequence, &Note::about("alice", "a", time).facts()).unwrap();
         if sequence == 2 {
             store.fold().unwrap();
         }
@@ -60,10 +54,7 @@ fn tokens_are_found_by_tokens_only() {
         }
         // the bytes of a token are not the bytes of a text
         let text = "\u{2}".repeat(32);
-        assert_eq!(
-            sequences(store, &scope, &Shape::Subject(Word::Plain(&text))),
-            [0; 0]
-        );
+        assert_eq!(sequences(store, &scope, &Shape::Subject(Word::Plain(&text))), [0; 0]);
         assert_eq!(store.reader().subjects(&scope, "", 9).unwrap(), [""; 0]);
     };
     check(&store);
@@ -75,17 +66,9 @@ fn tokens_are_found_by_tokens_only() {
 fn subjects_are_completed_within_their_scope() {
     let mut store = Store::new();
     let long = "al".repeat(200);
-    let notes = [
-        ("alice", "a"),
-        ("alina", "a:b"),
-        ("bob", "a"),
-        ("alf", "c"),
-        (&long, "a"),
-    ];
+    let notes = [("alice", "a"), ("alina", "a:b"), ("bob", "a"), ("alf", "c"), (&long, "a")];
     for (sequence, (subject, namespace)) in (1..).zip(notes) {
-        store
-            .push(sequence, &Note::about(subject, namespace, 0).facts())
-            .unwrap();
+        store.push(sequence, &Note::about(subject, namespace, 0).facts()).unwrap();
         if sequence == 2 {
             store.fold().unwrap();
         }
@@ -108,25 +91,18 @@ fn subjects_are_completed_within_their_scope() {
 #[test]
 fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     let mut store = Store::new();
-    store
-        .push(1, &Note::about("alice", "a", 0).facts())
-        .unwrap();
+    store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
     store.fold().unwrap();
     let (tables, tail) = (&store.tables, store.tail.clone());
     let mut scan = {
         let reader = Reader::new(tables, &tail);
         let all = TimeRange::default();
-        reader
-            .scan(&Scope::All, &Shape::All, all, Order::Oldest)
-            .unwrap()
+        reader.scan(&Scope::All, &Shape::All, all, Order::Oldest).unwrap()
     };
     let txn = store.db.begin_write().unwrap();
     crate::reset(&txn).unwrap();
     txn.commit().unwrap();
-    let posting = Posting {
-        time: EpochMs::new(0),
-        sequence: Sequence::new(1),
-    };
+    let posting = Posting { time: EpochMs::new(0), sequence: Sequence::new(1) };
     assert_eq!(scan.next().unwrap().unwrap(), posting);
     assert!(scan.next().is_none());
 }

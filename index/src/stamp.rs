@@ -93,10 +93,8 @@ fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
 /// # Errors
 /// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
 pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
-    let derived: Vec<_> = txn
-        .list_tables()?
-        .filter(|table| table.name().starts_with(NAME_PREFIX))
-        .collect();
+    let derived: Vec<_> =
+        txn.list_tables()?.filter(|table| table.name().starts_with(NAME_PREFIX)).collect();
     for table in derived {
         txn.delete_table(table)?;
     }
@@ -117,8 +115,7 @@ pub fn reset(txn: &WriteTransaction) -> Result<()> {
     txn.open_table(BY_TAG)?;
     txn.open_table(TERMS)?;
     txn.open_table(IDS)?;
-    txn.open_table(META)?
-        .insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
+    txn.open_table(META)?.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
     Ok(())
 }
 

@@ -17,9 +17,7 @@ fn state_with_log(store: &Store, end: u64) -> IndexState {
 fn store_of_three() -> Store {
     let mut store = Store::new();
     for sequence in 1..=3 {
-        store
-            .push(sequence, &Note::about("alice", "a", 0).facts())
-            .unwrap();
+        store.push(sequence, &Note::about("alice", "a", 0).facts()).unwrap();
     }
     store.fold().unwrap();
     store
@@ -38,27 +36,15 @@ fn a_fresh_index_is_ready_and_empty() {
 
 #[test]
 fn a_folded_index_says_how_far() {
-    let mark = Watermark {
-        sequence: Sequence::new(3),
-        address: address(3),
-    };
-    assert_eq!(
-        state_with_log(&store_of_three(), 3),
-        IndexState::Ready(Some(mark))
-    );
-    assert_eq!(
-        state_with_log(&store_of_three(), 9),
-        IndexState::Ready(Some(mark))
-    );
+    let mark = Watermark { sequence: Sequence::new(3), address: address(3) };
+    assert_eq!(state_with_log(&store_of_three(), 3), IndexState::Ready(Some(mark)));
+    assert_eq!(state_with_log(&store_of_three(), 9), IndexState::Ready(Some(mark)));
 }
 
 #[test]
 fn a_watermark_the_log_does_not_know_is_stale() {
     let store = store_of_three();
-    assert_eq!(
-        state_with_log(&store, 2),
-        IndexState::Stale(StaleReason::OtherLog)
-    );
+    assert_eq!(state_with_log(&store, 2), IndexState::Stale(StaleReason::OtherLog));
     let txn = store.db.begin_read().unwrap();
     let other = state::<Error>(&txn, |_| Ok(Some([1; 32]))).unwrap();
     assert_eq!(other, IndexState::Stale(StaleReason::OtherLog));
@@ -73,22 +59,13 @@ fn what_is_missing_foreign_or_damaged_is_stale() {
             txn.open_table(META).unwrap().remove(STAMP).unwrap();
         }),
         (StaleReason::Layout(0x0102_0304), |txn| {
-            txn.open_table(META)
-                .unwrap()
-                .insert(STAMP, [1, 2, 3, 4].as_slice())
-                .unwrap();
+            txn.open_table(META).unwrap().insert(STAMP, [1, 2, 3, 4].as_slice()).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
-            txn.open_table(META)
-                .unwrap()
-                .insert(STAMP, [1].as_slice())
-                .unwrap();
+            txn.open_table(META).unwrap().insert(STAMP, [1].as_slice()).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
-            txn.open_table(META)
-                .unwrap()
-                .insert(WATERMARK, [0; 39].as_slice())
-                .unwrap();
+            txn.open_table(META).unwrap().insert(WATERMARK, [0; 39].as_slice()).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
             txn.delete_table(IDS).unwrap();
@@ -121,12 +98,7 @@ fn reset_takes_every_derived_table_and_no_other() {
     change(&store, |txn| reset(txn).unwrap());
     assert_eq!(state_with_log(&store, 3), IndexState::Ready(None));
     let txn = store.db.begin_read().unwrap();
-    let kept = txn
-        .open_table(TRUTH)
-        .unwrap()
-        .get(1)
-        .unwrap()
-        .map(|row| row.value());
+    let kept = txn.open_table(TRUTH).unwrap().get(1).unwrap().map(|row| row.value());
     assert_eq!(kept, Some(2));
     assert!(txn.open_table(OLD).is_err());
     assert_eq!(store.dump(), Store::new().dump());

@@ -53,10 +53,7 @@ impl Tail {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn after(tables: &Tables) -> Result<Self> {
-        Ok(Self::empty(
-            tables.next_id()?,
-            stamp::watermark(&tables.meta)?,
-        ))
+        Ok(Self::empty(tables.next_id()?, stamp::watermark(&tables.meta)?))
     }
 
     /// An empty tail that continues this one, for when this one has been folded and committed.
@@ -80,14 +77,9 @@ impl Tail {
         facts: &Facts<'_>,
     ) -> Result<()> {
         if self.watermark.is_some_and(|mark| mark.sequence >= sequence) {
-            return Err(Error::integrity(
-                "the log was replayed to the index out of order",
-            ));
+            return Err(Error::integrity("the log was replayed to the index out of order"));
         }
-        let rank = Rank::of(Posting {
-            time: facts.time,
-            sequence,
-        });
+        let rank = Rank::of(Posting { time: facts.time, sequence });
         for prefix in self.prefixes_of(dictionary, facts)? {
             if self.postings.insert(PostingKey { prefix, rank }).is_none() {
                 self.bytes = self.bytes.saturating_add(Self::POSTING_BYTES);
@@ -138,15 +130,7 @@ impl Tail {
 
     fn empty(next_id: TermId, base: Option<Watermark>) -> Self {
         let (postings, terms) = (OrdSet::new(), OrdMap::new());
-        Self {
-            postings,
-            terms,
-            next_id,
-            base,
-            watermark: base,
-            grains: 0,
-            bytes: 0,
-        }
+        Self { postings, terms, next_id, base, watermark: base, grains: 0, bytes: 0 }
     }
 
     /// Everything a grain is to be found by. All ids are known before the first posting goes in.
@@ -172,10 +156,7 @@ impl Tail {
         for tag in &facts.tags {
             bounds.push(Bound::Tag(id(TermKind::Tag, *tag)?));
         }
-        Ok(bounds
-            .into_iter()
-            .map(|bound| Prefix { namespace, bound })
-            .collect())
+        Ok(bounds.into_iter().map(|bound| Prefix { namespace, bound }).collect())
     }
 
     /// The id of a term: from the tail, from the tables, or the next one.
@@ -188,14 +169,9 @@ impl Tail {
             return Ok(id);
         }
         let id = self.next_id;
-        let after = id
-            .next()
-            .ok_or_else(|| Error::integrity("the dictionary has no ids left"))?;
+        let after = id.next().ok_or_else(|| Error::integrity("the dictionary has no ids left"))?;
         let row: Arc<[u8]> = keys::term_row_of(term).into();
-        let taken = key
-            .len()
-            .saturating_add(row.len())
-            .saturating_add(Self::TERM_BYTES);
+        let taken = key.len().saturating_add(row.len()).saturating_add(Self::TERM_BYTES);
         self.terms.insert(key.into(), NewTerm { id, row });
         self.bytes = self.bytes.saturating_add(taken);
         self.next_id = after;

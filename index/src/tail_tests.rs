@@ -14,10 +14,7 @@ fn sequences_must_ascend_over_folds_too() {
     store.fold().unwrap();
     assert_eq!(code(store.push(5, &note.facts())), "ERR_INTEGRITY");
     store.push(9, &note.facts()).unwrap();
-    let mark = Watermark {
-        sequence: Sequence::new(9),
-        address: address(9),
-    };
+    let mark = Watermark { sequence: Sequence::new(9), address: address(9) };
     assert_eq!(store.tail.watermark(), Some(mark));
 }
 
@@ -26,9 +23,7 @@ fn a_tail_is_full_by_grains() {
     let mut store = Store::new();
     for sequence in 1..=4_096 {
         assert!(!store.tail.is_full(), "{sequence}");
-        store
-            .push(sequence, &Note::about("alice", "a", 0).facts())
-            .unwrap();
+        store.push(sequence, &Note::about("alice", "a", 0).facts()).unwrap();
     }
     assert!(store.tail.is_full());
     assert_eq!(store.tail.grains(), Tail::MAX_GRAINS);
@@ -51,26 +46,17 @@ fn a_repeated_tag_is_one_posting() {
     let mut note = Note::about("alice", "a", 0);
     note.tags = vec!["ui".to_owned(), "ui".to_owned()];
     store.push(1, &note.facts()).unwrap();
-    assert_eq!(
-        store.tail.postings().len(),
-        4,
-        "namespace, type, subject, tag"
-    );
+    assert_eq!(store.tail.postings().len(), 4, "namespace, type, subject, tag");
 }
 
 #[test]
 fn a_clone_does_not_see_what_comes_later() {
     let mut store = Store::new();
-    store
-        .push(1, &Note::about("alice", "a", 0).facts())
-        .unwrap();
+    store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
     let (postings, terms) = (store.tail.postings().len(), store.tail.terms().len());
     let before = store.tail.clone();
     store.push(2, &Note::about("bob", "b", 0).facts()).unwrap();
-    assert_eq!(
-        (before.postings().len(), before.terms().len()),
-        (postings, terms)
-    );
+    assert_eq!((before.postings().len(), before.terms().len()), (postings, terms));
     assert_eq!((before.grains(), store.tail.grains()), (1, 2));
 }
 

@@ -6,11 +6,7 @@ use grainstore_format::SHARED;
 
 /// The partition a namespace names: itself, or the shared one where it is empty (OMS 28.2).
 pub(crate) fn partition(namespace: &str) -> &str {
-    if namespace.is_empty() {
-        SHARED
-    } else {
-        namespace
-    }
+    if namespace.is_empty() { SHARED } else { namespace }
 }
 
 /// What a term names. The same text is a different term in each kind.

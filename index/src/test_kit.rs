@@ -67,9 +67,7 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new() -> Self {
-        let db = Database::builder()
-            .create_with_backend(InMemoryBackend::new())
-            .unwrap();
+        let db = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         Self::over(db)
     }
 
@@ -113,9 +111,7 @@ impl Store {
                 for note in batch {
                     sequence += 1;
                     let at = Sequence::new(sequence);
-                    self.tail
-                        .push(&staged, at, address(sequence), &note.facts())
-                        .unwrap();
+                    self.tail.push(&staged, at, address(sequence), &note.facts()).unwrap();
                 }
             }
             fold(&txn, &self.tail).unwrap();

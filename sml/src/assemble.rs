@@ -112,11 +112,7 @@ pub fn assemble(
             *slot = report(draft, &placed);
         }
     }
-    Ok(Assembly {
-        text: text.text,
-        tokens: text.tokens,
-        sources: reports,
-    })
+    Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports })
 }
 
 /// Every source once: the listed ones, then the others.
@@ -158,11 +154,7 @@ fn fit(
 
 fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
     let label = draft.label.to_owned();
-    let mut report = SourceReport {
-        label,
-        allocated: draft.allocated,
-        ..SourceReport::default()
-    };
+    let mut report = SourceReport { label, allocated: draft.allocated, ..SourceReport::default() };
     for placed in placed.iter().filter(|placed| placed.source == draft.source) {
         match placed.level {
             Level::Full => report.full += 1,
@@ -192,10 +184,7 @@ impl Text {
         order.sort_by_key(|placed| (placed.source, placed.position));
         let elements = order.into_iter().filter_map(|placed| {
             let projection = project(placed.item, placed.level, &options.clock)?;
-            let group = Group {
-                source: placed.source,
-                grain_type: projection.grain_type,
-            };
+            let group = Group { source: placed.source, grain_type: projection.grain_type };
             Some((group, projection))
         });
         let text = sml::document(options.intent, elements);

@@ -5,10 +5,7 @@ use grainstore_format::{EpochMs, Grain};
 use super::*;
 use crate::tokens::Estimator;
 
-const CLOCK: Clock = Clock {
-    now: EpochMs::new(1_768_471_200_000),
-    iso_timestamps: false,
-};
+const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
 /// One token a line: every element of these tests is one, so is every gap; the envelope is three.
 struct Lines;
@@ -36,10 +33,7 @@ impl TokenCounter for Bytes {
 }
 
 fn item(json: &str) -> Item {
-    Item {
-        grain: Grain::from_json(json).expect(json),
-        verification: None,
-    }
+    Item { grain: Grain::from_json(json).expect(json), verification: None }
 }
 
 fn belief(object: &str) -> Item {
@@ -61,23 +55,12 @@ fn beliefs(objects: &[&str]) -> Vec<Item> {
 }
 
 fn source<'a>(label: &'a str, items: &'a [Item]) -> Source<'a> {
-    Source {
-        label,
-        items,
-        asked: 20,
-        failed: false,
-    }
+    Source { label, items, asked: 20, failed: false }
 }
 
 fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
     let disclosure = Disclosure::Fixed(Level::Standard);
-    AssemblyOptions {
-        intent: None,
-        budget,
-        priority: &[],
-        disclosure,
-        clock: CLOCK,
-    }
+    AssemblyOptions { intent: None, budget, priority: &[], disclosure, clock: CLOCK }
 }
 
 fn run(sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Assembly {
@@ -87,9 +70,7 @@ fn run(sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Assembly {
 /// The texts of the elements, in order.
 fn texts(assembly: &Assembly) -> Vec<&str> {
     let elements = assembly.text.lines().filter(|line| line.starts_with("  <"));
-    elements
-        .filter_map(|line| line.split(['>', '<']).nth(2))
-        .collect()
+    elements.filter_map(|line| line.split(['>', '<']).nth(2)).collect()
 }
 
 #[test]
@@ -109,11 +90,7 @@ fn sources_appear_in_their_own_order_with_the_intent() {
                     <belief subject=\"a\" confidence=\"0.5\">is z</belief>\n\n</context>\n";
     assert_eq!(assembly.text, expected);
     assert_eq!(assembly.tokens, Estimator.count(expected));
-    let reports: Vec<_> = assembly
-        .sources
-        .iter()
-        .map(|s| (s.label.as_str(), s.standard))
-        .collect();
+    let reports: Vec<_> = assembly.sources.iter().map(|s| (s.label.as_str(), s.standard)).collect();
     assert_eq!(reports, [("b", 1), ("g", 2)]);
 }
 
@@ -121,11 +98,7 @@ fn sources_appear_in_their_own_order_with_the_intent() {
 fn a_budget_below_the_empty_envelope_is_refused() {
     let items = beliefs(&["x"]);
     for tokens in 0..3 {
-        let refused = assemble(
-            &[source("b", &items)],
-            &options(Budget::Tokens(tokens)),
-            &Lines,
-        );
+        let refused = assemble(&[source("b", &items)], &options(Budget::Tokens(tokens)), &Lines);
         assert_eq!(refused.map_err(|e| e.code()), Err("CAL-E030"), "{tokens}");
     }
     for tokens in 3..5 {
@@ -133,25 +106,15 @@ fn a_budget_below_the_empty_envelope_is_refused() {
         assert_eq!(assembly.text, "<context>\n\n</context>\n");
         assert_eq!((assembly.tokens, assembly.sources[0].omitted), (3, 1));
     }
-    assert_eq!(
-        run(&[source("b", &items)], &options(Budget::Tokens(5))).tokens,
-        5
-    );
+    assert_eq!(run(&[source("b", &items)], &options(Budget::Tokens(5))).tokens, 5);
 }
 
 #[test]
 fn the_budget_is_split_by_priority() {
     let items = beliefs(&["1"; 100]);
     let sources = [source("one", &items), source("two", &items)];
-    for (priority, expected) in [
-        (&[][..], [64, 34]),
-        (&[1, 0], [34, 64]),
-        (&[1, 1, 9], [34, 64]),
-    ] {
-        let options = AssemblyOptions {
-            priority,
-            ..options(Budget::Grains(98))
-        };
+    for (priority, expected) in [(&[][..], [64, 34]), (&[1, 0], [34, 64]), (&[1, 1, 9], [34, 64])] {
+        let options = AssemblyOptions { priority, ..options(Budget::Grains(98)) };
         let reports = run(&sources, &options).sources;
         let allocated: Vec<_> = reports.iter().map(|s| s.allocated).collect();
         let used: Vec<_> = reports.iter().map(|s| s.used).collect();
@@ -162,15 +125,10 @@ fn the_budget_is_split_by_priority() {
 
 #[test]
 fn room_that_whole_grains_cannot_use_goes_to_another_source() {
-    let (large, small) = (
-        beliefs(&[&"x".repeat(300), &"x".repeat(300)]),
-        beliefs(&["1"; 9]),
-    );
+    let (large, small) = (beliefs(&[&"x".repeat(300), &"x".repeat(300)]), beliefs(&["1"; 9]));
     let sources = [source("large", &large), source("small", &small)];
     let assembly = assemble(&sources, &options(Budget::Tokens(800)), &Bytes).unwrap();
-    let [large, small] = assembly.sources.as_slice() else {
-        panic!("two reports")
-    };
+    let [large, small] = assembly.sources.as_slice() else { panic!("two reports") };
     assert_eq!((large.standard, large.omitted), (1, 1));
     assert!(small.used > small.allocated);
     assert!(
@@ -184,11 +142,7 @@ fn what_is_left_at_the_end_goes_back_to_the_first() {
     let (first, second) = ([large(150), large(90)], [large(200)]);
     let sources = [source("first", &first), source("second", &second)];
     let assembly = assemble(&sources, &options(Budget::Tokens(423)), &Bytes).unwrap();
-    let shown: Vec<_> = assembly
-        .sources
-        .iter()
-        .map(|s| (s.standard, s.omitted))
-        .collect();
+    let shown: Vec<_> = assembly.sources.iter().map(|s| (s.standard, s.omitted)).collect();
     assert_eq!(shown, [(2, 0), (0, 1)]);
 }
 
@@ -205,14 +159,8 @@ fn a_group_pays_for_the_empty_line_after_it() {
 fn a_share_nobody_needs_flows_on_and_so_does_that_of_a_failed_source() {
     let (few, many) = (beliefs(&["1"; 5]), beliefs(&["2"; 100]));
     for failed in [false, true] {
-        let first = Source {
-            failed,
-            ..source("first", &few)
-        };
-        let assembly = run(
-            &[first, source("second", &many)],
-            &options(Budget::Grains(40)),
-        );
+        let first = Source { failed, ..source("first", &few) };
+        let assembly = run(&[first, source("second", &many)], &options(Budget::Grains(40)));
         let shown: Vec<_> = assembly.sources.iter().map(|s| s.standard).collect();
         assert_eq!(shown, if failed { [0, 40] } else { [5, 35] });
         assert_eq!(assembly.sources[1].omitted, 100 - shown[1]);
@@ -224,17 +172,10 @@ fn a_share_nobody_needs_flows_on_and_so_does_that_of_a_failed_source() {
 fn a_grain_too_large_leaves_room_for_smaller_ones_after_it() {
     let long = "x".repeat(200);
     let items = beliefs(&["1", &long, "2"]);
-    let assembly = assemble(
-        &[source("b", &items)],
-        &options(Budget::Tokens(200)),
-        &Bytes,
-    );
+    let assembly = assemble(&[source("b", &items)], &options(Budget::Tokens(200)), &Bytes);
     let assembly = assembly.unwrap();
     assert_eq!(texts(&assembly), ["is 1", "is 2"]);
-    assert_eq!(
-        (assembly.sources[0].standard, assembly.sources[0].omitted),
-        (2, 1)
-    );
+    assert_eq!((assembly.sources[0].standard, assembly.sources[0].omitted), (2, 1));
     assert!(!assembly.text.contains("xx"));
 }
 
@@ -248,11 +189,7 @@ fn a_fixed_level_is_kept_and_auto_steps_down_before_omitting() {
     let intent = "i".repeat(1000);
     let budget = Budget::Tokens(empty + " intent=\"\"".len() + 1000 + 1 + standard + summary);
     let run = |disclosure| {
-        let options = AssemblyOptions {
-            intent: Some(&intent),
-            disclosure,
-            ..options(budget)
-        };
+        let options = AssemblyOptions { intent: Some(&intent), disclosure, ..options(budget) };
         let assembly = assemble(&[source("b", &items)], &options, &Bytes).unwrap();
         let report = &assembly.sources[0];
         (report.full, report.standard, report.summary, report.omitted)
@@ -274,14 +211,8 @@ fn auto_follows_the_budget_and_what_a_source_asks_for() {
         (Budget::Grains(1), 5, (0, 1, 0)),
         (Budget::Grains(50), 20, (0, 2, 0)),
     ] {
-        let auto = AssemblyOptions {
-            disclosure: Disclosure::Auto,
-            ..options(budget)
-        };
-        let source = Source {
-            asked,
-            ..source("b", &items)
-        };
+        let auto = AssemblyOptions { disclosure: Disclosure::Auto, ..options(budget) };
+        let source = Source { asked, ..source("b", &items) };
         let report = &run(&[source], &auto).sources[0];
         let levels = (report.full, report.standard, report.summary);
         assert_eq!(levels, expected, "{budget:?} asking {asked}");
@@ -292,23 +223,12 @@ fn auto_follows_the_budget_and_what_a_source_asks_for() {
 fn a_full_source_that_does_not_fit_leaves_the_others_in_full() {
     let (short, long) = (beliefs(&["1"]), beliefs(&[&"x".repeat(1500), "2"]));
     let sources = [
-        Source {
-            asked: 5,
-            ..source("long", &long)
-        },
-        Source {
-            asked: 5,
-            ..source("short", &short)
-        },
+        Source { asked: 5, ..source("long", &long) },
+        Source { asked: 5, ..source("short", &short) },
     ];
-    let auto = AssemblyOptions {
-        disclosure: Disclosure::Auto,
-        ..options(Budget::Tokens(1600))
-    };
+    let auto = AssemblyOptions { disclosure: Disclosure::Auto, ..options(Budget::Tokens(1600)) };
     let assembly = assemble(&sources, &auto, &Bytes).unwrap();
-    let [first, second] = assembly.sources.as_slice() else {
-        panic!("two reports")
-    };
+    let [first, second] = assembly.sources.as_slice() else { panic!("two reports") };
     assert_eq!((first.full, first.omitted), (0, 1));
     assert_eq!(second.full, 1);
 }
@@ -323,10 +243,7 @@ fn grains_that_must_not_be_shown_take_no_budget_and_no_part_in_the_report() {
     let assembly = run(&[source("b", &items)], &options(Budget::Grains(1)));
     assert_eq!(texts(&assembly), ["is 1"]);
     assert_eq!(assembly.sources[0].omitted, 0);
-    assert_eq!(
-        assembly.text,
-        crate::render(&items, Level::Standard, &CLOCK)
-    );
+    assert_eq!(assembly.text, crate::render(&items, Level::Standard, &CLOCK));
 }
 
 #[test]
@@ -355,11 +272,7 @@ fn a_counter_that_does_not_add_up_costs_grains_and_not_the_budget() {
     let items = beliefs(&["1"; 40]);
     let sources = [source("first", &items), source("second", &items)];
     let assembly = assemble(&sources, &options(Budget::Tokens(1700)), &Square).unwrap();
-    let shown: Vec<_> = assembly
-        .sources
-        .iter()
-        .map(|s| (s.standard, s.omitted))
-        .collect();
+    let shown: Vec<_> = assembly.sources.iter().map(|s| (s.standard, s.omitted)).collect();
     assert_eq!(shown, [(40, 0), (1, 39)]);
     assert_eq!(assembly.tokens, 41 * 41);
 }

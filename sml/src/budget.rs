@@ -12,12 +12,7 @@ pub enum Budget {
 }
 
 /// Weights in thousandths for one to four sources, highest priority first.
-const WEIGHTS: [&[u64]; 4] = [
-    &[1000],
-    &[650, 350],
-    &[500, 300, 200],
-    &[400, 280, 200, 120],
-];
+const WEIGHTS: [&[u64]; 4] = [&[1000], &[650, 350], &[500, 300, 200], &[400, 280, 200, 120]];
 
 /// What each source gets of `total`, given what each would use: `demands` and the answer are in
 /// priority order.
@@ -26,10 +21,7 @@ const WEIGHTS: [&[u64]; 4] = [
 /// share, a failed source's whole share included, flows to the others, highest priority first.
 pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
     let shares = shares(total, demands.len());
-    let mut given: Vec<usize> = shares
-        .zip(demands)
-        .map(|(share, want)| share.min(*want))
-        .collect();
+    let mut given: Vec<usize> = shares.zip(demands).map(|(share, want)| share.min(*want)).collect();
     let mut spare = total.saturating_sub(given.iter().sum());
     for (given, want) in given.iter_mut().zip(demands) {
         let more = spare.min(want - *given);
@@ -79,11 +71,7 @@ mod tests {
             (0, 3, vec![0, 0, 0]),
             (7, 0, vec![]),
         ] {
-            assert_eq!(
-                shares(total, sources).collect::<Vec<_>>(),
-                expected,
-                "{total}/{sources}"
-            );
+            assert_eq!(shares(total, sources).collect::<Vec<_>>(), expected, "{total}/{sources}");
         }
     }
 

@@ -44,10 +44,7 @@ impl Error {
         let message = format!(
             "a budget of {budget} tokens is below the empty envelope, which takes {tokens}"
         );
-        Self {
-            kind: ErrorKind::Budget,
-            message,
-        }
+        Self { kind: ErrorKind::Budget, message }
     }
 
     /// What went wrong.

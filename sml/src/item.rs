@@ -41,9 +41,7 @@ pub struct Item {
 impl Item {
     /// The status as a word, where there is more to say than `unverified`.
     pub(crate) fn verification(&self) -> Option<&str> {
-        self.verification
-            .as_deref()
-            .filter(|status| *status != "unverified")
+        self.verification.as_deref().filter(|status| *status != "unverified")
     }
 
     /// Whether formatted text may show it: one of the ten standard types, and no reasoning that
@@ -67,13 +65,8 @@ impl Item {
     #[must_use]
     pub fn agreed_address(&self) -> Option<ContentAddress> {
         let names_no_claim = self.grain.get("object").is_none();
-        let agreed = self
-            .grain
-            .text("agreed_content")
-            .filter(|_| names_no_claim)?;
-        (self.grain.grain_type() == GrainType::Consensus)
-            .then(|| address(agreed))
-            .flatten()
+        let agreed = self.grain.text("agreed_content").filter(|_| names_no_claim)?;
+        (self.grain.grain_type() == GrainType::Consensus).then(|| address(agreed)).flatten()
     }
 
     /// Puts the text of the `agreed` grain in the place of its address, for display only: the

@@ -39,19 +39,13 @@ pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projec
         })
         .collect();
     let text = text_of(&item.grain).unwrap_or_default();
-    Some(Projection {
-        grain_type,
-        attributes,
-        text,
-    })
+    Some(Projection { grain_type, attributes, text })
 }
 
 /// The text of a grain, the same at every level.
 pub(crate) fn text_of(grain: &Grain) -> Option<Cow<'_, str>> {
     let row = table::row(grain.grain_type())?;
-    row.text
-        .iter()
-        .find_map(|rule| text(*rule, grain).filter(|text| !text.is_empty()))
+    row.text.iter().find_map(|rule| text(*rule, grain).filter(|text| !text.is_empty()))
 }
 
 fn text(rule: Text, grain: &Grain) -> Option<Cow<'_, str>> {
@@ -60,9 +54,7 @@ fn text(rule: Text, grain: &Grain) -> Option<Cow<'_, str>> {
         Text::Triple => triple(grain),
         Text::Field(name) => grain.get(name).map(words::value),
         Text::InPhase(phase, name) => {
-            let value = grain
-                .get(name)
-                .filter(|_| grain.text("action_phase") == Some(phase));
+            let value = grain.get(name).filter(|_| grain.text("action_phase") == Some(phase));
             value.map(words::value)
         }
         Text::Spelled(name) => {
@@ -110,9 +102,7 @@ fn blocks(blocks: &[Value]) -> Option<Cow<'_, str>> {
 
 fn numbered(steps: &[Value]) -> Cow<'_, str> {
     let steps = steps.iter().zip(1..);
-    let lines: Vec<_> = steps
-        .map(|(step, n)| format!("{n}. {}", words::value(step)))
-        .collect();
+    let lines: Vec<_> = steps.map(|(step, n)| format!("{n}. {}", words::value(step))).collect();
     Cow::Owned(lines.join("  "))
 }
 

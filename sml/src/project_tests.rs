@@ -9,17 +9,11 @@ const CREATED: &str = "2026-03-13T12:00:00Z";
 
 fn item(json: &str) -> Item {
     let text = json.replacen('{', &format!(r#"{{"created_at": "{CREATED}", "#), 1);
-    Item {
-        grain: Grain::from_json(&text).expect(json),
-        verification: None,
-    }
+    Item { grain: Grain::from_json(&text).expect(json), verification: None }
 }
 
 fn clock() -> Clock {
-    Clock {
-        now: parse_datetime("2026-03-15T12:00:00Z").unwrap(),
-        iso_timestamps: false,
-    }
+    Clock { now: parse_datetime("2026-03-15T12:00:00Z").unwrap(), iso_timestamps: false }
 }
 
 fn shown(item: &Item, level: Level) -> String {
@@ -32,11 +26,7 @@ fn shown(item: &Item, level: Level) -> String {
 fn check(json: &str, summary: &str, standard: &str) {
     let item = item(json);
     assert_eq!(shown(&item, Level::Summary), summary, "summary of {json}");
-    assert_eq!(
-        shown(&item, Level::Standard),
-        standard,
-        "standard of {json}"
-    );
+    assert_eq!(shown(&item, Level::Standard), standard, "standard of {json}");
 }
 
 #[test]
@@ -218,10 +208,7 @@ const ADDRESS: &str = "3288d0d41cf49a1d428e404f0b6a6fe60388be9536937557f6139b813
 #[test]
 fn consensuses_show_the_claim_but_no_address() {
     for (claim, text) in [
-        (
-            r#""object": "it works", "agreed_content": "unused"}"#.to_owned(),
-            "it works",
-        ),
+        (r#""object": "it works", "agreed_content": "unused"}"#.to_owned(), "it works"),
         (r#""agreed_content": "it holds"}"#.to_owned(), "it holds"),
         (r#""agreed_content": {"v": 1.0}}"#.to_owned(), r#"{"v":1}"#),
         (format!(r#""agreed_content": "{ADDRESS}"}}"#), ""),
@@ -240,13 +227,8 @@ fn consensuses_show_the_claim_but_no_address() {
 
 #[test]
 fn a_consensus_takes_the_text_of_the_grain_it_points_to() {
-    let mut consensus = item(&format!(
-        r#"{CONSENSUS} "agreed_content": "sha256:{ADDRESS}"}}"#
-    ));
-    assert_eq!(
-        consensus.agreed_address().map(|a| a.to_string()).as_deref(),
-        Some(ADDRESS)
-    );
+    let mut consensus = item(&format!(r#"{CONSENSUS} "agreed_content": "sha256:{ADDRESS}"}}"#));
+    assert_eq!(consensus.agreed_address().map(|a| a.to_string()).as_deref(), Some(ADDRESS));
     let secret =
         item(r#"{"type": "reasoning", "conclusion": "not yet", "requires_human_review": true}"#);
     consensus.resolve_agreed(&secret).unwrap();
@@ -257,18 +239,12 @@ fn a_consensus_takes_the_text_of_the_grain_it_points_to() {
             "tool_description": "does things", "input_schema": {}}"#,
     );
     consensus.resolve_agreed(&tool).unwrap();
-    assert_eq!(
-        shown(&consensus, Level::Summary),
-        "<consensus>does things</consensus>"
-    );
+    assert_eq!(shown(&consensus, Level::Summary), "<consensus>does things</consensus>");
     assert_eq!(consensus.agreed_address(), None);
 
     let mut spelled = item(&format!(r#"{CONSENSUS} "agreed_content": "as agreed"}}"#));
     spelled.resolve_agreed(&tool).unwrap();
-    assert_eq!(
-        shown(&spelled, Level::Summary),
-        "<consensus>as agreed</consensus>"
-    );
+    assert_eq!(shown(&spelled, Level::Summary), "<consensus>as agreed</consensus>");
 }
 
 #[test]
@@ -280,11 +256,7 @@ fn consents_show_purpose_else_scope_and_both_parties_at_every_level() {
             "billing",
             "granted",
         ),
-        (
-            r#""scope": ["store", "share"], "is_withdrawal": false"#,
-            "store, share",
-            "granted",
-        ),
+        (r#""scope": ["store", "share"], "is_withdrawal": false"#, "store, share", "granted"),
         (
             r#""scope": ["store"], "is_withdrawal": true, "prior_consent": "x""#,
             "store",
@@ -294,11 +266,7 @@ fn consents_show_purpose_else_scope_and_both_parties_at_every_level() {
         let element = format!(
             r#"<consent action="{action}" grantor="did:key:zA" grantee="did:web:b">{text}</consent>"#
         );
-        check(
-            &format!(r#"{{"type": "consent", {fields}, {parties}}}"#),
-            &element,
-            &element,
-        );
+        check(&format!(r#"{{"type": "consent", {fields}, {parties}}}"#), &element, &element);
     }
 }
 
@@ -333,16 +301,9 @@ fn absent_and_empty_extras_are_left_out() {
 #[test]
 fn iso_timestamps_replace_every_age() {
     let item = item(r#"{"type": "event", "content": "c"}"#);
-    let clock = Clock {
-        iso_timestamps: true,
-        ..clock()
-    };
+    let clock = Clock { iso_timestamps: true, ..clock() };
     let projection = project(&item, Level::Full, &clock).unwrap();
-    let times: Vec<_> = projection
-        .attributes
-        .iter()
-        .map(|(_, value)| value.as_ref())
-        .collect();
+    let times: Vec<_> = projection.attributes.iter().map(|(_, value)| value.as_ref()).collect();
     assert_eq!(times, [CREATED, CREATED]);
 }
 
@@ -356,16 +317,9 @@ fn a_reasoning_waiting_for_review_is_never_shown() {
         (Some("retracted"), false),
         (Some("verified"), true),
     ] {
-        let item = Item {
-            verification: status.map(str::to_owned),
-            ..item(json)
-        };
+        let item = Item { verification: status.map(str::to_owned), ..item(json) };
         for level in [Level::Summary, Level::Standard, Level::Full] {
-            assert_eq!(
-                project(&item, level, &clock()).is_some(),
-                expected,
-                "{status:?}"
-            );
+            assert_eq!(project(&item, level, &clock()).is_some(), expected, "{status:?}");
         }
     }
     let belief = item(

@@ -47,20 +47,11 @@ impl<'a> Meter<'a> {
             Budget::Tokens(tokens) => {
                 let gap = counter.count(sml::GAP);
                 let open = counter.count(&sml::open(options.intent));
-                let envelope = open
-                    .saturating_add(gap)
-                    .saturating_add(counter.count(sml::CLOSE));
+                let envelope = open.saturating_add(gap).saturating_add(counter.count(sml::CLOSE));
                 (Unit::Tokens, tokens.saturating_sub(envelope), gap)
             }
         };
-        Self {
-            counter,
-            clock,
-            unit,
-            available,
-            gap,
-            scratch: String::new(),
-        }
+        Self { counter, clock, unit, available, gap, scratch: String::new() }
     }
 
     /// What it takes to show the item at this level.
@@ -122,12 +113,7 @@ impl<'a> Draft<'a> {
             if last.replace(grain_type) != Some(grain_type) {
                 groups.push(false);
             }
-            Entry {
-                item,
-                group: groups.len().saturating_sub(1),
-                price: 0,
-                placed: false,
-            }
+            Entry { item, group: groups.len().saturating_sub(1), price: 0, placed: false }
         });
         let entries = shown.collect();
         Self {
@@ -156,9 +142,7 @@ impl<'a> Draft<'a> {
     /// What it takes to show every grain at the level of the source.
     fn demand(&self, meter: &Meter<'_>) -> usize {
         let gaps = self.groups.len().saturating_mul(meter.gap);
-        self.entries
-            .iter()
-            .fold(gaps, |sum, entry| sum.saturating_add(entry.price))
+        self.entries.iter().fold(gaps, |sum, entry| sum.saturating_add(entry.price))
     }
 
     /// Places what fits of the grains not placed yet, in order: one too large leaves room for
@@ -171,11 +155,7 @@ impl<'a> Draft<'a> {
         placed: &mut Vec<Placed<'a>>,
     ) -> usize {
         let mut left = allowance;
-        let waiting = self
-            .entries
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, entry)| !entry.placed);
+        let waiting = self.entries.iter_mut().enumerate().filter(|(_, entry)| !entry.placed);
         for (position, entry) in waiting {
             let Some(paid) = self.groups.get_mut(entry.group) else {
                 continue;
@@ -183,11 +163,8 @@ impl<'a> Draft<'a> {
             let gap = if *paid { 0 } else { meter.gap };
             let lower = |level: &Level| level.lower().filter(|_| step_down);
             let fitting = iter::successors(Some(self.level), lower).find_map(|level| {
-                let own = if level == self.level {
-                    entry.price
-                } else {
-                    meter.price(entry.item, level)
-                };
+                let own =
+                    if level == self.level { entry.price } else { meter.price(entry.item, level) };
                 let price = own.saturating_add(gap);
                 (price <= left).then_some((level, price))
             });

@@ -28,18 +28,7 @@ pub(crate) struct Group {
 #[must_use]
 pub fn render(items: &[Item], level: Level, clock: &Clock) -> String {
     let shown = items.iter().filter_map(|item| project(item, level, clock));
-    document(
-        None,
-        shown.map(|shown| {
-            (
-                Group {
-                    source: 0,
-                    grain_type: shown.grain_type,
-                },
-                shown,
-            )
-        }),
-    )
+    document(None, shown.map(|shown| (Group { source: 0, grain_type: shown.grain_type }, shown)))
 }
 
 /// The whole text: envelope, elements, and the empty lines between groups.
@@ -192,11 +181,7 @@ mod tests {
     #[test]
     fn groups_are_sources_cut_where_the_type_changes() {
         let element = |source, grain_type, text| {
-            let projection = Projection {
-                grain_type,
-                attributes: Vec::new(),
-                text,
-            };
+            let projection = Projection { grain_type, attributes: Vec::new(), text };
             (Group { source, grain_type }, projection)
         };
         let text = document(
@@ -220,27 +205,15 @@ mod tests {
     fn an_empty_context_is_an_envelope_with_one_empty_line() {
         let none = std::iter::empty;
         assert_eq!(document(None, none()), "<context>\n\n</context>\n");
-        assert_eq!(
-            document(Some(""), none()),
-            "<context intent=\"\">\n\n</context>\n"
-        );
-        let clock = Clock {
-            now: EpochMs::new(0),
-            iso_timestamps: false,
-        };
-        assert_eq!(
-            render(&[], Level::Full, &clock),
-            "<context>\n\n</context>\n"
-        );
+        assert_eq!(document(Some(""), none()), "<context intent=\"\">\n\n</context>\n");
+        let clock = Clock { now: EpochMs::new(0), iso_timestamps: false };
+        assert_eq!(render(&[], Level::Full, &clock), "<context>\n\n</context>\n");
     }
 
     #[test]
     fn elements_carry_their_attributes_in_order() {
         let mut out = String::new();
         element(&mut out, &belief("al\nice", "prefers <b>"));
-        assert_eq!(
-            out,
-            "  <belief subject=\"al ice\">prefers &lt;b></belief>\n"
-        );
+        assert_eq!(out, "  <belief subject=\"al ice\">prefers &lt;b></belief>\n");
     }
 }

@@ -73,36 +73,21 @@ pub(crate) fn row(grain_type: GrainType) -> Option<&'static Row> {
 
 /// Shown at every level.
 const fn always(name: &'static str, value: Source) -> Attribute {
-    Attribute {
-        name,
-        value,
-        from: Level::Summary,
-    }
+    Attribute { name, value, from: Level::Summary }
 }
 
 /// Marked `?` in the source: not at summary level.
 const fn standard(name: &'static str, value: Source) -> Attribute {
-    Attribute {
-        name,
-        value,
-        from: Level::Standard,
-    }
+    Attribute { name, value, from: Level::Standard }
 }
 
 const fn full(name: &'static str, value: Source) -> Attribute {
-    Attribute {
-        name,
-        value,
-        from: Level::Full,
-    }
+    Attribute { name, value, from: Level::Full }
 }
 
 /// What the full level adds to every type.
 pub(crate) const EXTRAS: [Attribute; 5] = [
-    full(
-        "source",
-        Source::Reworded("source_type", "user_explicit", "explicit"),
-    ),
+    full("source", Source::Reworded("source_type", "user_explicit", "explicit")),
     full("observed", Source::Time),
     full("importance", Source::Field("importance")),
     full("tags", Source::List("structural_tags")),
@@ -121,23 +106,12 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Event,
-        text: &[
-            Text::Field("content"),
-            Text::Blocks("content_blocks"),
-            Text::Triple,
-        ],
-        attributes: &[
-            always("role", Source::Field("role")),
-            standard("time", Source::Time),
-        ],
+        text: &[Text::Field("content"), Text::Blocks("content_blocks"), Text::Triple],
+        attributes: &[always("role", Source::Field("role")), standard("time", Source::Time)],
     },
     Row {
         grain_type: GrainType::Goal,
-        text: &[
-            Text::Field("object"),
-            Text::Field("description"),
-            Text::Field("context"),
-        ],
+        text: &[Text::Field("object"), Text::Field("description"), Text::Field("context")],
         attributes: &[
             always("subject", Source::Field("subject")),
             standard("state", Source::Field("goal_state")),
@@ -162,50 +136,27 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Observation,
-        text: &[
-            Text::Field("object"),
-            Text::Field("content"),
-            Text::Field("context"),
-        ],
+        text: &[Text::Field("object"), Text::Field("content"), Text::Field("context")],
         attributes: &[standard("observer", Source::Field("observer_id"))],
     },
     Row {
         grain_type: GrainType::Reasoning,
-        text: &[
-            Text::Field("conclusion"),
-            Text::Triple,
-            Text::Field("context"),
-        ],
+        text: &[Text::Field("conclusion"), Text::Triple, Text::Field("context")],
         attributes: &[standard("type", Source::Field("inference_method"))],
     },
     Row {
         grain_type: GrainType::State,
-        text: &[
-            Text::Joined("plan", "; "),
-            Text::Field("context"),
-            Text::Triple,
-        ],
-        attributes: &[standard(
-            "context",
-            Source::Inside("context", &["id", "name"]),
-        )],
+        text: &[Text::Joined("plan", "; "), Text::Field("context"), Text::Triple],
+        attributes: &[standard("context", Source::Inside("context", &["id", "name"]))],
     },
     Row {
         grain_type: GrainType::Workflow,
-        text: &[
-            Text::Numbered("steps"),
-            Text::Triple,
-            Text::Field("context"),
-        ],
+        text: &[Text::Numbered("steps"), Text::Triple, Text::Field("context")],
         attributes: &[standard("trigger", Source::Field("trigger"))],
     },
     Row {
         grain_type: GrainType::Consensus,
-        text: &[
-            Text::Field("object"),
-            Text::Spelled("agreed_content"),
-            Text::Field("context"),
-        ],
+        text: &[Text::Field("object"), Text::Spelled("agreed_content"), Text::Field("context")],
         attributes: &[
             standard("threshold", Source::Field("threshold")),
             standard("count", Source::Field("agreement_count")),
@@ -220,10 +171,7 @@ const ROWS: [Row; 10] = [
             Text::Field("context"),
         ],
         attributes: &[
-            always(
-                "action",
-                Source::Flag("is_withdrawal", "granted", "withdrawn"),
-            ),
+            always("action", Source::Flag("is_withdrawal", "granted", "withdrawn")),
             always("grantor", Source::Field("subject_did")),
             always("grantee", Source::Field("grantee_did")),
         ],

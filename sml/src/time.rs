@@ -56,16 +56,11 @@ fn iso(at: EpochMs) -> String {
 
 /// The parts of a date; beyond the calendar's years the bare milliseconds.
 fn formatted(pattern: &str, at: EpochMs) -> String {
-    civil(at).map_or_else(
-        || at.to_string(),
-        |civil| civil.strftime(pattern).to_string(),
-    )
+    civil(at).map_or_else(|| at.to_string(), |civil| civil.strftime(pattern).to_string())
 }
 
 fn civil(at: EpochMs) -> Option<DateTime> {
-    Timestamp::from_millisecond(at.get())
-        .ok()
-        .map(|time| TimeZone::UTC.to_datetime(time))
+    Timestamp::from_millisecond(at.get()).ok().map(|time| TimeZone::UTC.to_datetime(time))
 }
 
 #[cfg(test)]
@@ -77,10 +72,7 @@ mod tests {
     const NOW: &str = "2026-03-15T12:00:00Z";
 
     fn clock(iso_timestamps: bool) -> Clock {
-        Clock {
-            now: parse_datetime(NOW).unwrap(),
-            iso_timestamps,
-        }
+        Clock { now: parse_datetime(NOW).unwrap(), iso_timestamps }
     }
 
     #[test]
@@ -107,11 +99,7 @@ mod tests {
             ("2026-03-15T12:00:00.001Z", "2026-03-15T12:00:00.001Z"),
             ("2026-04-01T00:00:00Z", "2026-04-01T00:00:00Z"),
         ] {
-            assert_eq!(
-                relative_time(parse_datetime(at).unwrap(), &clock(false)),
-                text,
-                "{at}"
-            );
+            assert_eq!(relative_time(parse_datetime(at).unwrap(), &clock(false)), text, "{at}");
         }
     }
 
@@ -121,10 +109,7 @@ mod tests {
             ("2026-03-15T13:00:00+02:00", "2026-03-15T11:00:00Z"),
             ("2024-02-29T23:59:59.5Z", "2024-02-29T23:59:59.500Z"),
         ] {
-            assert_eq!(
-                relative_time(parse_datetime(at).unwrap(), &clock(true)),
-                text
-            );
+            assert_eq!(relative_time(parse_datetime(at).unwrap(), &clock(true)), text);
         }
     }
 
@@ -147,13 +132,7 @@ mod tests {
             assert_eq!(relative_time(at, &clock(false)), ms.to_string());
             assert_eq!(date_or_iso(at), ms.to_string());
         }
-        let ancient = Clock {
-            now: EpochMs::new(i64::MIN),
-            iso_timestamps: false,
-        };
-        assert_eq!(
-            relative_time(EpochMs::new(0), &ancient),
-            "1970-01-01T00:00:00Z"
-        );
+        let ancient = Clock { now: EpochMs::new(i64::MIN), iso_timestamps: false };
+        assert_eq!(relative_time(EpochMs::new(0), &ancient), "1970-01-01T00:00:00Z");
     }
 }

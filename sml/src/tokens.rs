@@ -117,11 +117,7 @@ impl Line {
         let class = Class::of(c);
         if class != self.run.class {
             self.close(class);
-            self.run = Run {
-                class,
-                first: c,
-                ..Run::default()
-            };
+            self.run = Run { class, first: c, ..Run::default() };
         }
         self.run.chars += 1;
         self.run.capitals += usize::from(c.is_ascii_uppercase());
@@ -209,16 +205,8 @@ mod tests {
 
     /// Texts with what `cl100k_base` makes of them, and how far off the estimate may be in percent.
     const MEASURED: [(usize, usize, &str); 15] = [
-        (
-            13,
-            10,
-            "Hey, did you manage to book the dentist for Thursday afternoon?",
-        ),
-        (
-            23,
-            10,
-            "Yes, they had one slot left at 4:30, so I moved the standup to the morning.",
-        ),
+        (13, 10, "Hey, did you manage to book the dentist for Thursday afternoon?"),
+        (23, 10, "Yes, they had one slot left at 4:30, so I moved the standup to the morning."),
         (
             24,
             10,
@@ -267,16 +255,8 @@ mod tests {
             "  <consent action=\"granted\" grantor=\"did:web:example.com:alice\" \
              grantee=\"did:web:example.com:agent\">store, retrieve</consent>\n",
         ),
-        (
-            15,
-            20,
-            "Ja, das Treffen findet nächste Woche am Donnerstag statt.",
-        ),
-        (
-            15,
-            20,
-            "¿Puedes enviarme la dirección del restaurante, por favor?",
-        ),
+        (15, 20, "Ja, das Treffen findet nächste Woche am Donnerstag statt."),
+        (15, 20, "¿Puedes enviarme la dirección del restaurante, por favor?"),
         (23, 20, "明日の朝、駅前のカフェで会いましょう。"),
         (15, 20, "请把会议记录发给我，谢谢。"),
         (18, 20, "Завтра утром я поеду на вокзал."),
@@ -286,11 +266,7 @@ mod tests {
     fn estimates_come_near_the_real_tokenizer() {
         for (real, percent, text) in MEASURED {
             let off = count(text).abs_diff(real);
-            assert!(
-                off * 100 <= real * percent,
-                "{} for {real}: {text}",
-                count(text)
-            );
+            assert!(off * 100 <= real * percent, "{} for {real}: {text}", count(text));
         }
     }
 

@@ -14,19 +14,12 @@ use serde_json::ser::{Formatter, Serializer};
 /// `mg:works_at` becomes `works at` (`cal.md` section 8).
 #[must_use]
 pub fn humanize(relation: &str) -> String {
-    relation
-        .rsplit_once(':')
-        .map_or(relation, |(_, name)| name)
-        .replace('_', " ")
+    relation.rsplit_once(':').map_or(relation, |(_, name)| name).replace('_', " ")
 }
 
 /// The shortest decimal that reads back as the same float64: `0.9`, `1`; never an exponent.
 pub(crate) fn number(x: f64) -> String {
-    if x == 0.0 {
-        "0".to_owned()
-    } else {
-        x.to_string()
-    }
+    if x == 0.0 { "0".to_owned() } else { x.to_string() }
 }
 
 /// A value as text: strings as they are, lists and maps as compact JSON with sorted keys.
@@ -48,10 +41,7 @@ pub(crate) fn join(items: &[Value], separator: &str) -> Option<String> {
 fn json(value: &Value) -> String {
     let mut bytes = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, ShortFloats));
-    written
-        .ok()
-        .and_then(|()| String::from_utf8(bytes).ok())
-        .unwrap_or_default()
+    written.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
 /// Compact JSON with numbers written as everywhere else in the text: `1`, not `1.0`.
@@ -105,10 +95,7 @@ mod tests {
     fn values_of_every_shape_become_text() {
         let map = Map::from([
             ("z".to_owned(), Value::from(1.0)),
-            (
-                "a".to_owned(),
-                Value::from(vec![Value::Null, Value::from("q\"\n")]),
-            ),
+            ("a".to_owned(), Value::from(vec![Value::Null, Value::from("q\"\n")])),
         ]);
         for (input, text) in [
             (Value::from("as is"), "as is"),

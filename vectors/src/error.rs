@@ -15,10 +15,7 @@ impl LoadError {
         file: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> Self {
-        Self {
-            file: file.into(),
-            source: source.into(),
-        }
+        Self { file: file.into(), source: source.into() }
     }
 
     /// The file that could not be loaded.
@@ -30,11 +27,7 @@ impl LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot load the vectors of {}: {}",
-            self.file, self.source
-        )
+        write!(f, "cannot load the vectors of {}: {}", self.file, self.source)
     }
 }
 

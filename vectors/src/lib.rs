@@ -51,10 +51,7 @@ pub fn large_rows() -> Result<Vec<LargeRow>, LoadError> {
 /// # Errors
 /// When `data/refuse_encode.json` does not hold such rows.
 pub fn refuse_encode_rows() -> Result<Vec<RefuseEncodeRow>, LoadError> {
-    rows(
-        "data/refuse_encode.json",
-        include_str!("../data/refuse_encode.json"),
-    )
+    rows("data/refuse_encode.json", include_str!("../data/refuse_encode.json"))
 }
 
 /// Blobs that must be read although the default encoder would not write them.
@@ -62,10 +59,7 @@ pub fn refuse_encode_rows() -> Result<Vec<RefuseEncodeRow>, LoadError> {
 /// # Errors
 /// When `data/accept_decode.json` does not hold such rows.
 pub fn accept_decode_rows() -> Result<Vec<AcceptDecodeRow>, LoadError> {
-    rows(
-        "data/accept_decode.json",
-        include_str!("../data/accept_decode.json"),
-    )
+    rows("data/accept_decode.json", include_str!("../data/accept_decode.json"))
 }
 
 /// Bytes that are no valid blob, with the code each must be refused with.
@@ -73,10 +67,7 @@ pub fn accept_decode_rows() -> Result<Vec<AcceptDecodeRow>, LoadError> {
 /// # Errors
 /// When `data/refuse_decode.json` does not hold such rows.
 pub fn refuse_decode_rows() -> Result<Vec<RefuseDecodeRow>, LoadError> {
-    rows(
-        "data/refuse_decode.json",
-        include_str!("../data/refuse_decode.json"),
-    )
+    rows("data/refuse_decode.json", include_str!("../data/refuse_decode.json"))
 }
 
 /// Reference rows kept outside the project: `data/vectors/dev.json` under the directory

@@ -24,10 +24,7 @@ struct Part {
 pub(crate) fn text<'de, D: Deserializer<'de>>(source: D) -> Result<String, D::Error> {
     Ok(match Written::deserialize(source)? {
         Written::Plain(text) => text,
-        Written::Parts(parts) => parts
-            .iter()
-            .map(|part| part.text.repeat(part.times))
-            .collect(),
+        Written::Parts(parts) => parts.iter().map(|part| part.text.repeat(part.times)).collect(),
     })
 }
 

@@ -34,20 +34,13 @@ impl From<serde_json::Error> for Failure {
 #[test]
 fn grains_encode_to_the_exact_bytes_and_read_back() {
     let rows = encode_rows().unwrap();
-    report(
-        304,
-        rows.iter()
-            .map(|row| (row.name.as_str(), check_encode(row))),
-    );
+    report(304, rows.iter().map(|row| (row.name.as_str(), check_encode(row))));
 }
 
 #[test]
 fn reference_rows_kept_outside_the_project_agree() {
     match dev_rows().unwrap() {
-        Some(rows) => report(
-            21,
-            rows.iter().map(|row| (row.name.as_str(), check_bytes(row))),
-        ),
+        Some(rows) => report(21, rows.iter().map(|row| (row.name.as_str(), check_bytes(row)))),
         None => println!("skipped: no data/vectors/dev.json; set GRAINSTORE_SHARED to its root"),
     }
 }
@@ -55,10 +48,7 @@ fn reference_rows_kept_outside_the_project_agree() {
 #[test]
 fn large_grains_encode_to_their_size_and_address() {
     let rows = large_rows().unwrap();
-    report(
-        14,
-        rows.iter().map(|row| (row.name.as_str(), check_large(row))),
-    );
+    report(14, rows.iter().map(|row| (row.name.as_str(), check_large(row))));
 }
 
 #[test]
@@ -74,22 +64,15 @@ fn invalid_grains_are_refused_with_the_exact_code() {
 #[test]
 fn unusual_blobs_are_read() {
     let rows = accept_decode_rows().unwrap();
-    report(
-        49,
-        rows.iter()
-            .map(|row| (row.name.as_str(), check_accept(row))),
-    );
+    report(49, rows.iter().map(|row| (row.name.as_str(), check_accept(row))));
 }
 
 #[test]
 fn bad_blobs_are_refused_with_the_exact_code() {
     let rows = refuse_decode_rows().unwrap();
-    let outcomes = rows.iter().map(|row| {
-        (
-            row.name.as_str(),
-            check_refusal(Grain::decode(&row.blob), &row.code),
-        )
-    });
+    let outcomes = rows
+        .iter()
+        .map(|row| (row.name.as_str(), check_refusal(Grain::decode(&row.blob), &row.code)));
     report(296, outcomes);
 }
 
@@ -102,15 +85,7 @@ fn views_of_bad_blobs_read_fields_without_panic() {
             continue;
         };
         viewed += 1;
-        for name in [
-            "type",
-            "subject",
-            "context",
-            "content_refs",
-            "supersession_auth",
-            "n",
-            "x",
-        ] {
+        for name in ["type", "subject", "context", "content_refs", "supersession_auth", "n", "x"] {
             let _ = open.view().get(name).map(|value| value.to_value());
         }
     }
@@ -135,11 +110,7 @@ fn check_large(row: &LargeRow) -> Outcome {
     same("size", &blob.bytes().len(), &row.size)?;
     same("address", &blob.address().to_string(), &row.address)?;
     let again = Grain::decode(blob.bytes())?.encode(codec(row.encoding))?;
-    same(
-        "address of the bytes encoded again",
-        &again.address(),
-        &blob.address(),
-    )
+    same("address of the bytes encoded again", &again.address(), &blob.address())
 }
 
 fn check_accept(row: &AcceptDecodeRow) -> Outcome {
@@ -148,14 +119,7 @@ fn check_accept(row: &AcceptDecodeRow) -> Outcome {
         return Ok(());
     }
     let cbor = row.blob.get(1).is_some_and(|flags| flags & CBOR_FLAG != 0);
-    check_reencoding(
-        &row.blob,
-        if cbor {
-            RowEncoding::Cbor
-        } else {
-            RowEncoding::MsgPack
-        },
-    )
+    check_reencoding(&row.blob, if cbor { RowEncoding::Cbor } else { RowEncoding::MsgPack })
 }
 
 /// The blob decodes to the grain, and a view answers every field as the decoded grain does.
@@ -168,11 +132,7 @@ fn check_reading(blob: &[u8], expected: &str) -> Outcome {
         let seen = open.view().get(name).map(|value| value.to_value());
         same(&format!("view of {name}"), &seen.as_ref(), &Some(value))?;
     }
-    same(
-        "type of the view",
-        &open.view().grain_type(),
-        &grain.grain_type(),
-    )
+    same("type of the view", &open.view().grain_type(), &grain.grain_type())
 }
 
 fn check_reencoding(blob: &[u8], encoding: RowEncoding) -> Outcome {
@@ -184,10 +144,7 @@ fn check_refusal<T>(result: Result<T, Error>, code: &str) -> Outcome {
     match result {
         Ok(_) => Err(Failure(format!("accepted, expected {code}"))),
         Err(error) if error.code() == code => Ok(()),
-        Err(error) => Err(Failure(format!(
-            "{}, expected {code}: {error}",
-            error.code()
-        ))),
+        Err(error) => Err(Failure(format!("{}, expected {code}: {error}", error.code()))),
     }
 }
 
@@ -233,9 +190,5 @@ fn report<'a>(least: usize, outcomes: impl Iterator<Item = (&'a str, Outcome)>) 
     let count = names.len();
     assert!(count >= least, "{count} rows, at least {least} expected");
     let failed = failures.len();
-    assert!(
-        failures.is_empty(),
-        "{failed} of {count} rows fail:\n  {}",
-        failures.join("\n  ")
-    );
+    assert!(failures.is_empty(), "{failed} of {count} rows fail:\n  {}", failures.join("\n  "));
 }

@@ -22,10 +22,7 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
 /// # Errors
 /// `ERR_SUPERSEDE_REQUIRED`.
 pub(super) fn check_fields(grain: &Grain) -> Result<()> {
-    match SUPERSESSION_FIELDS
-        .iter()
-        .find(|name| grain.get(name).is_some())
-    {
+    match SUPERSESSION_FIELDS.iter().find(|name| grain.get(name).is_some()) {
         None => Ok(()),
         Some(name) => {
             let message = format!("{name} says that this grain replaces another");
@@ -40,32 +37,23 @@ pub(super) fn check_fields(grain: &Grain) -> Result<()> {
 /// `ERR_SCHEMA`.
 pub(super) fn check_successor(old: &ContentAddress, row: &Row, new: &Grain) -> Result<()> {
     let schema = |message: String| {
-        Error::new(
-            ErrorKind::Format(grainstore_format::ErrorKind::Schema),
-            message,
-        )
+        Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
     };
     let old_type = with_fields(&row.blob, |view| Ok(view.grain_type()))?;
     if old_type != new.grain_type() {
-        let message = format!(
-            "a {old_type} is superseded by its own type, not {}",
-            new.grain_type()
-        );
+        let message =
+            format!("a {old_type} is superseded by its own type, not {}", new.grain_type());
         return Err(schema(message));
     }
     if !parents(new).any(|parent| parent == *old) {
-        return Err(schema(format!(
-            "derived_from of the new grain must contain {old}"
-        )));
+        return Err(schema(format!("derived_from of the new grain must contain {old}")));
     }
     Ok(())
 }
 
 /// The stored addresses a grain derives from; citations are no parents.
 pub(super) fn parents(grain: &Grain) -> impl Iterator<Item = ContentAddress> {
-    grain
-        .texts("derived_from")
-        .filter_map(|text| text.parse().ok())
+    grain.texts("derived_from").filter_map(|text| text.parse().ok())
 }
 
 impl Plan<'_> {
@@ -74,10 +62,7 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
     pub(super) fn check_parents(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<()> {
-        if new
-            .int("consolidation_level")
-            .is_some_and(|level| level >= 1)
-        {
+        if new.int("consolidation_level").is_some_and(|level| level >= 1) {
             return Ok(());
         }
         for parent in parents(new).filter(|parent| old != Some(parent)) {
@@ -98,18 +83,14 @@ impl Plan<'_> {
 
 /// Whether `new` reads as the next version of `stored`.
 fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
-    let never = matches!(
-        new.grain_type(),
-        GrainType::Event | GrainType::Action | GrainType::Observation
-    );
+    let never =
+        matches!(new.grain_type(), GrainType::Event | GrainType::Action | GrainType::Observation);
     if never || new.grain_type() != stored.grain_type() || new.partition() != stored.partition() {
         return false;
     }
     let same = |name: &str| {
         let value = stored.get(name).map(|value| value.to_value());
-        value
-            .as_ref()
-            .is_some_and(|value: &Value| new.get(name) == Some(value))
+        value.as_ref().is_some_and(|value: &Value| new.get(name) == Some(value))
     };
     let same_triple = same("subject") && same("relation");
     same_triple || (new.grain_type() == GrainType::Goal && same("description"))

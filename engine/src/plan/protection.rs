@@ -20,10 +20,7 @@ const MAX_ANCESTORS: usize = 1024;
 /// The outcome over all policies that bear on a supersession.
 pub(super) enum Verdict {
     /// Every one allows it.
-    Allowed {
-        rules: Vec<&'static str>,
-        needs_review: bool,
-    },
+    Allowed { rules: Vec<&'static str>, needs_review: bool },
     /// One refuses; `by` says which.
     Refused { rule: Rule, by: String },
 }
@@ -39,73 +36,48 @@ struct Ancestor {
 impl Plan<'_> {
     /// Asks the policy of the grain to be superseded and those of its ancestors.
     pub(super) fn decide(&self, old: &ContentAddress, row: &Row, new: &Grain) -> Result<Verdict> {
-        let request = Request {
-            justification: new.text("supersession_justification"),
-            now: self.now,
-        };
+        let request =
+            Request { justification: new.text("supersession_justification"), now: self.now };
         let mut rules = Vec::new();
         let mut needs_review = false;
         let mut seen = HashSet::new();
-        let mut queue = VecDeque::from([Ancestor {
-            address: *old,
-            hops: 0,
-            is_version: true,
-        }]);
+        let mut queue = VecDeque::from([Ancestor { address: *old, hops: 0, is_version: true }]);
         queue.extend(
-            disguise::parents(new)
-                .filter(|parent| parent != old)
-                .map(|address| Ancestor {
-                    address,
-                    hops: 1,
-                    is_version: false,
-                }),
+            disguise::parents(new).filter(|parent| parent != old).map(|address| Ancestor {
+                address,
+                hops: 1,
+                is_version: false,
+            }),
         );
-        let mut root = row.state.protected_root;
+        let mut root = row.record.protected_root;
         while let Some(ancestor) = queue.pop_front() {
             if !seen.insert(ancestor.address) {
                 continue;
             }
             if seen.len() > MAX_ANCESTORS {
                 let by = format!("more than {MAX_ANCESTORS} ancestors");
-                return Ok(Verdict::Refused {
-                    rule: Rule::TooManyAncestors,
-                    by,
-                });
+                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by });
             }
             let Some(row) = self.find(&ancestor.address)? else {
                 continue;
             };
             match ask(&row, ancestor.is_version, &request)? {
                 Some(Decision::Deny(rule)) => {
-                    return Ok(Verdict::Refused {
-                        rule,
-                        by: ancestor.address.to_string(),
-                    });
+                    return Ok(Verdict::Refused { rule, by: ancestor.address.to_string() });
                 }
-                Some(Decision::Allow {
-                    rule,
-                    needs_review: review,
-                }) => {
+                Some(Decision::Allow { rule, needs_review: review }) => {
                     rules.push(rule.name());
                     needs_review |= review;
                 }
                 None => {}
             }
             if ancestor.hops >= MAX_HOPS {
-                root = root.or(row.state.protected_root);
+                root = root.or(row.record.protected_root);
                 continue;
             }
             self.enqueue_parents(&ancestor, &row, &mut queue)?;
         }
-        self.ask_root(
-            root,
-            &seen,
-            &request,
-            Verdict::Allowed {
-                rules,
-                needs_review,
-            },
-        )
+        self.ask_root(root, &seen, &request, Verdict::Allowed { rules, needs_review })
     }
 
     fn enqueue_parents(
@@ -115,13 +87,9 @@ impl Plan<'_> {
         queue: &mut VecDeque<Ancestor>,
     ) -> Result<()> {
         let grain = with_fields(&row.blob, |view| {
-            let parents = view
-                .get("derived_from")
-                .and_then(|parents| parents.as_array());
+            let parents = view.get("derived_from").and_then(|parents| parents.as_array());
             let parents = parents.into_iter().flat_map(|parents| {
-                parents
-                    .iter()
-                    .filter_map(|p| p.as_str().and_then(|text| text.parse().ok()))
+                parents.iter().filter_map(|p| p.as_str().and_then(|text| text.parse().ok()))
             });
             Ok(parents.collect::<Vec<ContentAddress>>())
         })?;
@@ -129,12 +97,9 @@ impl Plan<'_> {
             let Some(parent) = self.find(&address)? else {
                 continue;
             };
-            let is_version = child.is_version && parent.state.superseded_by == Some(child.address);
-            queue.push_back(Ancestor {
-                address,
-                hops: child.hops + 1,
-                is_version,
-            });
+            let is_version =
+                child.is_version && parent.record.state.superseded_by == Some(child.address);
+            queue.push_back(Ancestor { address, hops: child.hops + 1, is_version });
         }
         Ok(())
     }
@@ -156,22 +121,13 @@ impl Plan<'_> {
         }
         let decision = with_fields(&blob, |view| Ok(Policy::of(view).decide(request)))?;
         match (decision, verdict) {
-            (Decision::Deny(rule), _) => Ok(Verdict::Refused {
-                rule,
-                by: address.to_string(),
-            }),
+            (Decision::Deny(rule), _) => Ok(Verdict::Refused { rule, by: address.to_string() }),
             (
                 Decision::Allow { rule, needs_review },
-                Verdict::Allowed {
-                    mut rules,
-                    needs_review: before,
-                },
+                Verdict::Allowed { mut rules, needs_review: before },
             ) => {
                 rules.push(rule.name());
-                Ok(Verdict::Allowed {
-                    rules,
-                    needs_review: needs_review || before,
-                })
+                Ok(Verdict::Allowed { rules, needs_review: needs_review || before })
             }
             (_, refused) => Ok(refused),
         }
@@ -192,7 +148,7 @@ impl Plan<'_> {
             if reaches(&parent.blob, is_version)? {
                 return Ok(Some(parent.sequence));
             }
-            let Some(root) = parent.state.protected_root else {
+            let Some(root) = parent.record.protected_root else {
                 continue;
             };
             let reached = match self.at(root)? {
@@ -208,11 +164,7 @@ impl Plan<'_> {
 
     /// The grain at a place of the log, staged or stored.
     fn at(&self, sequence: Sequence) -> Result<Option<(ContentAddress, Vec<u8>)>> {
-        if let Some(staged) = self
-            .grains
-            .iter()
-            .find(|staged| staged.sequence == sequence)
-        {
+        if let Some(staged) = self.grains.iter().find(|staged| staged.sequence == sequence) {
             let blob = &staged.prepared.blob;
             return Ok(Some((blob.address(), blob.bytes().to_vec())));
         }

@@ -26,8 +26,7 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     created_at(fields)?;
     let typed = |name: &str| {
         let def = fields::by_name(name, grain_type);
-        def.filter(|def| def.section.covers(grain_type))
-            .and_then(|_| fields.get(name))
+        def.filter(|def| def.section.covers(grain_type)).and_then(|_| fields.get(name))
     };
     for name in UNIT {
         within_unit(typed(name), name)?;
@@ -48,13 +47,8 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     for entry in maps(fields, "embedding_refs") {
         at_least(entry.get("dimensions"), 1, "embedding_refs.dimensions")?;
     }
-    let parents = fields
-        .get("derived_from")
-        .and_then(Value::as_array)
-        .unwrap_or_default();
-    parents
-        .iter()
-        .try_for_each(|parent| address(Some(parent), "derived_from"))
+    let parents = fields.get("derived_from").and_then(Value::as_array).unwrap_or_default();
+    parents.iter().try_for_each(|parent| address(Some(parent), "derived_from"))
 }
 
 /// The header holds the second in 32 unsigned bits (OMS 3.1.1).
@@ -89,10 +83,9 @@ fn at_least(value: Option<&Value>, least: i128, place: &str) -> Result<()> {
 
 fn address(value: Option<&Value>, place: &str) -> Result<()> {
     match value {
-        Some(Value::Str(text)) => text
-            .parse::<ContentAddress>()
-            .map(|_| ())
-            .map_err(|e| e.at(place)),
+        Some(Value::Str(text)) => {
+            text.parse::<ContentAddress>().map(|_| ()).map_err(|e| e.at(place))
+        }
         _ => Ok(()),
     }
 }

@@ -9,10 +9,7 @@ use super::{maps, missing, text};
 
 /// Fields every grain of a type has, beside `type` and `created_at`.
 const REQUIRED: [(GrainType, &[&str]); 10] = [
-    (
-        GrainType::Belief,
-        &["subject", "relation", "object", "confidence"],
-    ),
+    (GrainType::Belief, &["subject", "relation", "object", "confidence"]),
     (GrainType::Event, &[]),
     (GrainType::State, &["context"]),
     (GrainType::Workflow, &["steps", "trigger"]),
@@ -22,17 +19,9 @@ const REQUIRED: [(GrainType, &[&str]); 10] = [
     (GrainType::Reasoning, &[]),
     (
         GrainType::Consensus,
-        &[
-            "participating_observers",
-            "threshold",
-            "agreement_count",
-            "dissent_count",
-        ],
+        &["participating_observers", "threshold", "agreement_count", "dissent_count"],
     ),
-    (
-        GrainType::Consent,
-        &["subject_did", "grantee_did", "scope", "is_withdrawal"],
-    ),
+    (GrainType::Consent, &["subject_did", "grantee_did", "scope", "is_withdrawal"]),
 ];
 
 /// What one phase of an action asks for and forbids (OMS 27.1).
@@ -42,61 +31,28 @@ struct Phase {
 }
 
 /// What happens to an action's outcome before it has one: the MUST NOT cells of definition and call.
-const OUTCOME: [&str; 6] = [
-    "content",
-    "is_error",
-    "stdout",
-    "stderr",
-    "exit_code",
-    "duration_ms",
-];
+const OUTCOME: [&str; 6] = ["content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"];
 
 const DEFINITION: Phase = Phase {
     required: &["tool_name", "tool_description", "input_schema"],
-    forbidden: &[
-        "input",
-        "content",
-        "is_error",
-        "stdout",
-        "stderr",
-        "exit_code",
-        "duration_ms",
-    ],
+    forbidden: &["input", "content", "is_error", "stdout", "stderr", "exit_code", "duration_ms"],
 };
-const CALL: Phase = Phase {
-    required: &["tool_name", "input"],
-    forbidden: &OUTCOME,
-};
-const CODE_CALL: Phase = Phase {
-    required: &["code"],
-    forbidden: &OUTCOME,
-};
-const RESULT: Phase = Phase {
-    required: &["tool_call_id", "content", "is_error", "derived_from"],
-    forbidden: &[],
-};
-const CODE_RESULT: Phase = Phase {
-    required: &["tool_call_id", "code", "is_error", "derived_from"],
-    forbidden: &[],
-};
-const COMPLETE: Phase = Phase {
-    required: &["tool_name", "input", "content", "is_error"],
-    forbidden: &[],
-};
-const CODE_COMPLETE: Phase = Phase {
-    required: &["code", "is_error"],
-    forbidden: &[],
-};
+const CALL: Phase = Phase { required: &["tool_name", "input"], forbidden: &OUTCOME };
+const CODE_CALL: Phase = Phase { required: &["code"], forbidden: &OUTCOME };
+const RESULT: Phase =
+    Phase { required: &["tool_call_id", "content", "is_error", "derived_from"], forbidden: &[] };
+const CODE_RESULT: Phase =
+    Phase { required: &["tool_call_id", "code", "is_error", "derived_from"], forbidden: &[] };
+const COMPLETE: Phase =
+    Phase { required: &["tool_name", "input", "content", "is_error"], forbidden: &[] };
+const CODE_COMPLETE: Phase = Phase { required: &["code", "is_error"], forbidden: &[] };
 
 /// Required, forbidden and empty fields.
 ///
 /// # Errors
 /// `ERR_SCHEMA` for a missing or forbidden field, `ERR_EMPTY` for an empty one.
 pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
-    let by_type = REQUIRED
-        .iter()
-        .find(|(t, _)| *t == grain_type)
-        .map_or(&[][..], |(_, r)| r);
+    let by_type = REQUIRED.iter().find(|(t, _)| *t == grain_type).map_or(&[][..], |(_, r)| r);
     let phase = (grain_type == GrainType::Action).then(|| phase(fields));
     let by_phase = phase.as_ref().map_or(&[][..], |phase| phase.required);
     let required = || by_type.iter().chain(by_phase).chain(&["created_at"]);
@@ -104,11 +60,7 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     if let Some(name) = required().find(|name| !present(fields, name)) {
         return Err(missing(name));
     }
-    if let Some(name) = phase
-        .iter()
-        .flat_map(|p| p.forbidden)
-        .find(|n| fields.contains_key(**n))
-    {
+    if let Some(name) = phase.iter().flat_map(|p| p.forbidden).find(|n| fields.contains_key(**n)) {
         let message = format!("an action of this phase must not carry {name}");
         return Err(schema(name, message));
     }
@@ -139,11 +91,7 @@ fn not_empty(fields: &Map, name: &str) -> Result<()> {
         },
         _ => false,
     };
-    if empty {
-        Err(empty_field(name))
-    } else {
-        Ok(())
-    }
+    if empty { Err(empty_field(name)) } else { Ok(()) }
 }
 
 fn phase(fields: &Map) -> Phase {
@@ -161,18 +109,13 @@ fn phase(fields: &Map) -> Phase {
 
 /// Content, or blocks of content, or a whole triple (OMS 8.2).
 fn event(fields: &Map) -> Result<()> {
-    let blocks = fields
-        .get("content_blocks")
-        .and_then(Value::as_array)
-        .unwrap_or_default();
+    let blocks = fields.get("content_blocks").and_then(Value::as_array).unwrap_or_default();
     for block in maps(fields, "content_blocks") {
         if text(block, "type").is_none() {
             return Err(schema("content_blocks", "each content block has a type"));
         }
     }
-    let triple = ["subject", "relation", "object"]
-        .iter()
-        .all(|name| present(fields, name));
+    let triple = ["subject", "relation", "object"].iter().all(|name| present(fields, name));
     if !blocks.is_empty() || triple {
         return Ok(());
     }
@@ -226,10 +169,7 @@ pub(super) fn check_references(fields: &Map) -> Result<()> {
     }
     for entry in maps(fields, "derived_from") {
         if !has_all(entry, &["citation_type", "identifier"]) {
-            return Err(schema(
-                "derived_from",
-                "a citation has citation_type and identifier",
-            ));
+            return Err(schema("derived_from", "a citation has citation_type and identifier"));
         }
     }
     for entry in maps(fields, "embedding_refs") {

@@ -26,10 +26,7 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     if let Some(Value::Map(elided)) = fields.get("_elided")
         && elided.values().any(|hash| hash.as_str().is_none())
     {
-        return Err(schema(
-            "_elided",
-            "_elided maps names to hashes, which are strings",
-        ));
+        return Err(schema("_elided", "_elided maps names to hashes, which are strings"));
     }
     Ok(())
 }
@@ -92,11 +89,6 @@ fn range(def: &FieldDef, message: String) -> Error {
 }
 
 fn wrong(def: &FieldDef, value: &Value) -> Error {
-    let message = format!(
-        "{} takes {}, not {}",
-        def.name,
-        def.kind.describe(),
-        value.type_name()
-    );
+    let message = format!("{} takes {}, not {}", def.name, def.kind.describe(), value.type_name());
     schema(def.name, message)
 }

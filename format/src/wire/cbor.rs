@@ -50,26 +50,14 @@ fn argument(reader: &mut Reader<'_>, info: u8) -> Result<u64> {
     let (n, shorter) = match info {
         0..=23 => return Ok(u64::from(info)),
         24 => (u64::from(u8::from_be_bytes(reader.array()?)), 23),
-        25 => (
-            u64::from(u16::from_be_bytes(reader.array()?)),
-            u64::from(u8::MAX),
-        ),
-        26 => (
-            u64::from(u32::from_be_bytes(reader.array()?)),
-            u64::from(u16::MAX),
-        ),
+        25 => (u64::from(u16::from_be_bytes(reader.array()?)), u64::from(u8::MAX)),
+        26 => (u64::from(u32::from_be_bytes(reader.array()?)), u64::from(u16::MAX)),
         27 => (u64::from_be_bytes(reader.array()?), u64::from(u32::MAX)),
         _ => {
-            return Err(corrupt(
-                "indefinite or reserved lengths are not deterministic CBOR",
-            ));
+            return Err(corrupt("indefinite or reserved lengths are not deterministic CBOR"));
         }
     };
-    if n > shorter {
-        Ok(n)
-    } else {
-        Err(corrupt("a CBOR head is not in its shortest form"))
-    }
+    if n > shorter { Ok(n) } else { Err(corrupt("a CBOR head is not in its shortest form")) }
 }
 
 fn simple<'a>(reader: &mut Reader<'a>, info: u8) -> Result<Token<'a>> {
@@ -77,26 +65,15 @@ fn simple<'a>(reader: &mut Reader<'a>, info: u8) -> Result<Token<'a>> {
         FALSE => return Ok(Token::Bool(false)),
         TRUE => return Ok(Token::Bool(true)),
         NULL => return Ok(Token::Null),
-        F16 => (
-            f16::from_bits(u16::from_be_bytes(reader.array()?)).to_f64(),
-            F16,
-        ),
-        F32 => (
-            f64::from(f32::from_bits(u32::from_be_bytes(reader.array()?))),
-            F32,
-        ),
+        F16 => (f16::from_bits(u16::from_be_bytes(reader.array()?)).to_f64(), F16),
+        F32 => (f64::from(f32::from_bits(u32::from_be_bytes(reader.array()?))), F32),
         F64 => (f64::from_bits(u64::from_be_bytes(reader.array()?)), F64),
         _ => {
-            return Err(corrupt(
-                "undefined and other simple values have no place in a grain",
-            ));
+            return Err(corrupt("undefined and other simple values have no place in a grain"));
         }
     };
     if !x.is_finite() {
-        return Err(Error::new(
-            ErrorKind::FloatInvalid,
-            "a float is NaN or infinite",
-        ));
+        return Err(Error::new(ErrorKind::FloatInvalid, "a float is NaN or infinite"));
     }
     if Shortest::of(x).width() != width {
         return Err(corrupt("a CBOR float is not in its shortest form"));
@@ -112,10 +89,7 @@ enum Shortest {
 }
 
 impl Shortest {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the narrow form is compared back"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the narrow form is compared back")]
     fn of(x: f64) -> Self {
         let half = f16::from_f64(x);
         if half.to_f64().to_bits() == x.to_bits() {
@@ -187,10 +161,7 @@ fn write_float(out: &mut Vec<u8>, x: f64) {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "each width is checked by its range"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "each width is checked by its range")]
 fn write_head(out: &mut Vec<u8>, major: u8, n: u64) {
     let major = major << 5;
     match n {

@@ -7,10 +7,7 @@ use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::value::{Int, Value};
 
 pub(super) fn is_map(byte: u8) -> bool {
-    matches!(
-        Marker::from_u8(byte),
-        Marker::FixMap(_) | Marker::Map16 | Marker::Map32
-    )
+    matches!(Marker::from_u8(byte), Marker::FixMap(_) | Marker::Map16 | Marker::Map32)
 }
 
 pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
@@ -45,51 +42,28 @@ pub(super) fn token<'a>(reader: &mut Reader<'a>) -> Result<Token<'a>> {
 fn unsigned<'a>(reader: &mut Reader<'a>, marker: Marker) -> Result<Token<'a>> {
     let (n, smaller) = match marker {
         Marker::U8 => (u64::from(u8::from_be_bytes(reader.array()?)), 127),
-        Marker::U16 => (
-            u64::from(u16::from_be_bytes(reader.array()?)),
-            u64::from(u8::MAX),
-        ),
-        Marker::U32 => (
-            u64::from(u32::from_be_bytes(reader.array()?)),
-            u64::from(u16::MAX),
-        ),
+        Marker::U16 => (u64::from(u16::from_be_bytes(reader.array()?)), u64::from(u8::MAX)),
+        Marker::U32 => (u64::from(u32::from_be_bytes(reader.array()?)), u64::from(u16::MAX)),
         _ => (u64::from_be_bytes(reader.array()?), u64::from(u32::MAX)),
     };
-    if n > smaller {
-        Ok(Token::Int(n.into()))
-    } else {
-        Err(not_smallest("integer"))
-    }
+    if n > smaller { Ok(Token::Int(n.into())) } else { Err(not_smallest("integer")) }
 }
 
 fn signed<'a>(reader: &mut Reader<'a>, marker: Marker) -> Result<Token<'a>> {
     let (n, smaller) = match marker {
         Marker::I8 => (i64::from(i8::from_be_bytes(reader.array()?)), -32),
-        Marker::I16 => (
-            i64::from(i16::from_be_bytes(reader.array()?)),
-            i64::from(i8::MIN),
-        ),
-        Marker::I32 => (
-            i64::from(i32::from_be_bytes(reader.array()?)),
-            i64::from(i16::MIN),
-        ),
+        Marker::I16 => (i64::from(i16::from_be_bytes(reader.array()?)), i64::from(i8::MIN)),
+        Marker::I32 => (i64::from(i32::from_be_bytes(reader.array()?)), i64::from(i16::MIN)),
         _ => (i64::from_be_bytes(reader.array()?), i64::from(i32::MIN)),
     };
-    if n < smaller {
-        Ok(Token::Int(n.into()))
-    } else {
-        Err(not_smallest("integer"))
-    }
+    if n < smaller { Ok(Token::Int(n.into())) } else { Err(not_smallest("integer")) }
 }
 
 fn finite(x: f64) -> Result<Token<'static>> {
     if x.is_finite() {
         return Ok(Token::Float(x));
     }
-    Err(Error::new(
-        ErrorKind::FloatInvalid,
-        "a float is NaN or infinite",
-    ))
+    Err(Error::new(ErrorKind::FloatInvalid, "a float is NaN or infinite"))
 }
 
 fn bytes<'a>(
@@ -102,9 +76,7 @@ fn bytes<'a>(
 
 /// A big-endian length that must not fit the next smaller form, which holds up to `smaller`.
 fn length<const N: usize>(bytes: [u8; N], smaller: i64) -> Result<usize> {
-    let len = bytes
-        .iter()
-        .fold(0_u64, |len, byte| (len << 8) | u64::from(*byte));
+    let len = bytes.iter().fold(0_u64, |len, byte| (len << 8) | u64::from(*byte));
     if i64::try_from(len).is_ok_and(|len| len <= smaller) {
         return Err(not_smallest("length"));
     }

@@ -13,19 +13,10 @@ fn disclosure() -> impl Strategy<Value = Disclosure> {
 }
 
 /// Sources (items, asked, failed), priority, intent and disclosure.
-pub(crate) type Given = (
-    Vec<(Vec<Item>, usize, bool)>,
-    Vec<usize>,
-    Option<String>,
-    Disclosure,
-);
+pub(crate) type Given = (Vec<(Vec<Item>, usize, bool)>, Vec<usize>, Option<String>, Disclosure);
 
 pub(crate) fn given_sources() -> impl Strategy<Value = Given> {
-    let source = (
-        prop::collection::vec(item(), 0..8),
-        0..10_usize,
-        prop::bool::weighted(0.1),
-    );
+    let source = (prop::collection::vec(item(), 0..8), 0..10_usize, prop::bool::weighted(0.1));
     let priority = prop::collection::vec(0..9_usize, 0..9);
     let sources = prop::collection::vec(source, 0..8);
     (sources, priority, prop::option::of(hostile()), disclosure())
@@ -65,14 +56,9 @@ fn hostile() -> impl Strategy<Value = String> {
         "e\u{301}",
     ]);
     // U+FEFF is no part of canonical text; the leading letter keeps required fields from being empty.
-    let any = any::<char>()
-        .prop_filter("canonical", |c| *c != '\u{feff}')
-        .prop_map(String::from);
-    prop::collection::vec(
-        prop_oneof![3 => fragment.prop_map(String::from), 2 => any],
-        0..8,
-    )
-    .prop_map(|parts| format!("x{}", parts.concat()))
+    let any = any::<char>().prop_filter("canonical", |c| *c != '\u{feff}').prop_map(String::from);
+    prop::collection::vec(prop_oneof![3 => fragment.prop_map(String::from), 2 => any], 0..8)
+        .prop_map(|parts| format!("x{}", parts.concat()))
 }
 
 fn value(text: &str) -> Value {
@@ -84,15 +70,8 @@ fn fields_of(kind: usize, [a, b, c, d]: [&str; 4]) -> (&'static str, Vec<(&'stat
     let map = Map::from([("k1".to_owned(), value(a)), (format!("x_{b}"), value(c))]);
     match kind {
         0 => {
-            let triple = vec![
-                ("subject", value(a)),
-                ("relation", value(b)),
-                ("object", value(c)),
-            ];
-            (
-                "belief",
-                [triple, vec![("confidence", Value::from(0.5))]].concat(),
-            )
+            let triple = vec![("subject", value(a)), ("relation", value(b)), ("object", value(c))];
+            ("belief", [triple, vec![("confidence", Value::from(0.5))]].concat())
         }
         1 => ("event", vec![("content", value(a)), ("role", value(b))]),
         2 => {
@@ -102,15 +81,7 @@ fn fields_of(kind: usize, [a, b, c, d]: [&str; 4]) -> (&'static str, Vec<(&'stat
         3 => {
             let state = ("goal_state", value("active"));
             let deadline = ("deadline", Value::from(1_768_471_200_000_i64));
-            (
-                "goal",
-                vec![
-                    ("description", value(a)),
-                    ("subject", value(b)),
-                    state,
-                    deadline,
-                ],
-            )
+            ("goal", vec![("description", value(a)), ("subject", value(b)), state, deadline])
         }
         4 => {
             let call = [("tool_name", value(b)), ("input", Value::from(map))];
@@ -119,33 +90,15 @@ fn fields_of(kind: usize, [a, b, c, d]: [&str; 4]) -> (&'static str, Vec<(&'stat
         }
         5 => {
             let phase = ("action_phase", value("call"));
-            (
-                "action",
-                vec![phase, ("tool_name", value(d)), ("input", Value::from(map))],
-            )
+            ("action", vec![phase, ("tool_name", value(d)), ("input", Value::from(map))])
         }
         6 => {
             let observer = vec![("observer_id", value(a)), ("observer_type", value("agent"))];
-            (
-                "observation",
-                [observer, vec![("object", Value::from(map))]].concat(),
-            )
+            ("observation", [observer, vec![("object", Value::from(map))]].concat())
         }
-        7 => (
-            "reasoning",
-            vec![("conclusion", value(a)), ("inference_method", value(b))],
-        ),
-        8 => (
-            "state",
-            vec![
-                ("context", Value::from(map)),
-                ("plan", Value::from(vec![a, b])),
-            ],
-        ),
-        9 => (
-            "workflow",
-            vec![("steps", Value::from(vec![a, b])), ("trigger", value(c))],
-        ),
+        7 => ("reasoning", vec![("conclusion", value(a)), ("inference_method", value(b))]),
+        8 => ("state", vec![("context", Value::from(map)), ("plan", Value::from(vec![a, b]))]),
+        9 => ("workflow", vec![("steps", Value::from(vec![a, b])), ("trigger", value(c))]),
         10 => {
             let counts = ["threshold", "agreement_count", "dissent_count"];
             let mut fields: Vec<_> = counts.map(|name| (name, Value::from(2))).to_vec();
@@ -155,10 +108,7 @@ fn fields_of(kind: usize, [a, b, c, d]: [&str; 4]) -> (&'static str, Vec<(&'stat
         }
         _ => {
             let parties = [("subject_did", value(a)), ("grantee_did", value(b))];
-            let grant = [
-                ("scope", Value::from(vec![c])),
-                ("is_withdrawal", Value::from(false)),
-            ];
+            let grant = [("scope", Value::from(vec![c])), ("is_withdrawal", Value::from(false))];
             ("consent", [parties, grant].concat())
         }
     }
@@ -166,11 +116,8 @@ fn fields_of(kind: usize, [a, b, c, d]: [&str; 4]) -> (&'static str, Vec<(&'stat
 
 pub(crate) fn item() -> impl Strategy<Value = Item> {
     let texts = (hostile(), hostile(), hostile(), hostile());
-    let flags = (
-        any::<bool>(),
-        prop::option::of(hostile()),
-        1_600_000_000_000_i64..1_900_000_000_000,
-    );
+    let flags =
+        (any::<bool>(), prop::option::of(hostile()), 1_600_000_000_000_i64..1_900_000_000_000);
     (0..12_usize, texts, flags).prop_map(|(kind, (a, b, c, d), (review, verification, at))| {
         let (name, fields) = fields_of(kind, [&a, &b, &c, &d]);
         let mut all: Map = fields.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
@@ -180,9 +127,6 @@ pub(crate) fn item() -> impl Strategy<Value = Item> {
         all.insert("structural_tags".to_owned(), Value::from(vec![c, d]));
         all.insert("requires_human_review".to_owned(), Value::from(review));
         let grain = Grain::from_fields(all).unwrap_or_else(|error| panic!("{name}: {error}"));
-        Item {
-            grain,
-            verification,
-        }
+        Item { grain, verification }
     })
 }

@@ -1,10 +1,7 @@
 //! Stored text against the promises of the output: no forged markup, no budget exceeded, the same
 //! bytes again. Uses the public interface only.
 
-#![expect(
-    clippy::panic,
-    reason = "helpers of tests, which the allowance for tests does not reach"
-)]
+#![expect(clippy::panic, reason = "helpers of tests, which the allowance for tests does not reach")]
 
 mod given;
 mod reader;
@@ -21,10 +18,7 @@ use proptest::prelude::*;
 use given::{Given, LEVELS, given_sources, item};
 use reader::{Element, parse};
 
-const CLOCK: Clock = Clock {
-    now: EpochMs::new(1_768_471_200_000),
-    iso_timestamps: false,
-};
+const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
 /// What a reader must get back of an item, or nothing where it must not be shown.
 fn expected(item: &Item, level: Level) -> Option<Element> {
@@ -32,18 +26,14 @@ fn expected(item: &Item, level: Level) -> Option<Element> {
     let attributes = projection.attributes.iter();
     Some(Element {
         name: projection.grain_type.name().to_owned(),
-        attributes: attributes
-            .map(|(name, value)| ((*name).to_owned(), one_line(value)))
-            .collect(),
+        attributes: attributes.map(|(name, value)| ((*name).to_owned(), one_line(value))).collect(),
         text: printable(&projection.text),
     })
 }
 
 /// Text without the control characters that are dropped.
 fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect()
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 /// Text as an attribute holds it.
@@ -65,11 +55,7 @@ fn squared_lines(text: &str) -> usize {
 }
 
 fn parts_are_free(text: &str) -> usize {
-    if text.starts_with("<context") && text.ends_with("</context>\n") {
-        text.len()
-    } else {
-        0
-    }
+    if text.starts_with("<context") && text.ends_with("</context>\n") { text.len() } else { 0 }
 }
 
 fn shrinking(text: &str) -> usize {
@@ -114,12 +100,7 @@ fn run(
 ) -> Option<Assembly> {
     let sources: Vec<_> = sources
         .iter()
-        .map(|(items, asked, failed)| Source {
-            label: "s",
-            items,
-            asked: *asked,
-            failed: *failed,
-        })
+        .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
         .collect();
     let options = AssemblyOptions {
         intent: intent.as_deref(),
@@ -141,14 +122,9 @@ fn check_elements(given: &Given, assembly: &Assembly) {
         for element in shown.by_ref().take(count) {
             assert!(!failed, "a failed source shows nothing");
             let is_it = |item: &Item| {
-                LEVELS
-                    .iter()
-                    .any(|level| expected(item, *level).as_ref() == Some(&element))
+                LEVELS.iter().any(|level| expected(item, *level).as_ref() == Some(&element))
             };
-            assert!(
-                items.any(is_it),
-                "{element:?} is no item of its source, in order"
-            );
+            assert!(items.any(is_it), "{element:?} is no item of its source, in order");
         }
     }
     assert_eq!(shown.next(), None, "an element of no source");

@@ -18,9 +18,7 @@ pub(crate) fn parse(sml: &str) -> Result<(Option<String>, Vec<Vec<Element>>), St
         [(name, value)] if name == "intent" => Some(value.clone()),
         other => return Err(format!("envelope with {other:?}")),
     };
-    rest = rest
-        .strip_prefix("\n\n")
-        .ok_or("no empty line after the envelope")?;
+    rest = rest.strip_prefix("\n\n").ok_or("no empty line after the envelope")?;
     let mut groups = Vec::new();
     let mut group = Vec::new();
     loop {
@@ -47,15 +45,9 @@ fn parse_element(rest: &mut &str) -> Result<Element, String> {
     *rest = tail;
     let attributes = parse_attributes(rest)?;
     let (text, tail) = rest.split_once('<').ok_or("an element without an end")?;
-    let tail = tail
-        .strip_prefix(&format!("/{name}>\n"))
-        .ok_or("markup inside an element")?;
+    let tail = tail.strip_prefix(&format!("/{name}>\n")).ok_or("markup inside an element")?;
     *rest = tail;
-    Ok(Element {
-        name: name.to_owned(),
-        attributes,
-        text: unescape(text),
-    })
+    Ok(Element { name: name.to_owned(), attributes, text: unescape(text) })
 }
 
 /// ` name="value"` as often as it comes, and the `>` after.
@@ -66,12 +58,8 @@ fn parse_attributes(rest: &mut &str) -> Result<Vec<(String, String)>, String> {
             *rest = tail;
             return Ok(attributes);
         }
-        let tail = rest
-            .strip_prefix(' ')
-            .ok_or("no space before an attribute")?;
-        let (name, tail) = tail
-            .split_once("=\"")
-            .ok_or("an attribute without a value")?;
+        let tail = rest.strip_prefix(' ').ok_or("no space before an attribute")?;
+        let (name, tail) = tail.split_once("=\"").ok_or("an attribute without a value")?;
         let (value, tail) = tail.split_once('"').ok_or("a value without an end")?;
         if !name.chars().all(|c| c.is_ascii_lowercase()) || value.contains(['<', '\n', '\t']) {
             return Err(format!("attribute {name:?} = {value:?}"));
@@ -86,10 +74,7 @@ fn unescape(text: &str) -> String {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let escapes = [("&lt;", "<"), ("&amp;", "&"), ("&quot;", "\"")];
-        let (from, to) = escapes
-            .into_iter()
-            .find(|(from, _)| rest.starts_with(from))
-            .unzip();
+        let (from, to) = escapes.into_iter().find(|(from, _)| rest.starts_with(from)).unzip();
         match (from, to) {
             (Some(from), Some(to)) => {
                 out.push_str(to);

@@ -1,0 +1,266 @@
+//! Calls made at random over small sets of words, so that they meet: same facts, same bytes, heads
+//! and superseded grains, locks, sources, sessions inside and outside of a namespace.
+//!
+//! Knows the model only to choose what to call about; what a call may answer is the model's matter.
+
+use super::engine::format::{ContentAddress, Encoding, Grain, Map, Profile, Value, parse_json};
+use super::engine::{Pending, Put, SameFact, Session, SessionOptions, Store};
+use super::model::{Answer, Call, Known, Model, Offered};
+use super::random::Random;
+
+/// Who works with the store.
+pub(crate) const SESSIONS: [Option<&str>; 6] =
+    [None, None, Some("acme"), Some("acme:bot"), Some("shared"), Some("elsewhere")];
+/// Where grains belong; nothing and the empty name are the same partition.
+pub(crate) const NAMESPACES: [Option<&str>; 6] =
+    [None, Some(""), Some("acme"), Some("acme:bot"), Some("acme2"), Some("acme:bot")];
+pub(crate) const RELATIONS: [&str; 3] = ["prefers", "works_at", "mg:knows"];
+const POLICIES: [&str; 14] = [
+    r#"{"mode": "open"}"#,
+    r#"{"mode": "soft_locked"}"#,
+    r#"{"mode": "soft_locked", "scope": "subtree"}"#,
+    r#"{"mode": "soft_locked", "scope": "lineage"}"#,
+    r#"{"mode": "locked"}"#,
+    r#"{"mode": "locked", "scope": "subtree"}"#,
+    r#"{"mode": "hold"}"#,
+    r#"{"mode": "quorum", "threshold": 1}"#,
+    r#"{"mode": "delegated", "scope": "unheard of"}"#,
+    r#"{"mode": "timed", "locked_until": 1000, "fallback_mode": "open", "scope": "subtree"}"#,
+    r#"{"mode": "timed", "locked_until": 1000, "fallback_mode": "soft_locked"}"#,
+    r#"{"mode": "timed", "locked_until": 99000000000, "fallback_mode": "open"}"#,
+    r#"{"mode": "consent_cascade"}"#,
+    r#"{"mode": "ajar"}"#,
+];
+/// Protection is followed this far and then remembered (OMS 23.6); longer ways are not made here.
+const MAX_DEPTH: usize = 12;
+
+/// Somebody who calls at random.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) random: Random,
+}
+
+impl Caller {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { random: Random::new(seed) }
+    }
+
+    /// A call, and the namespace of the session that makes it.
+    pub(crate) fn next(&mut self, model: &Model) -> (Option<&'static str>, Call) {
+        let namespace = self.random.pick(&SESSIONS);
+        let call = match self.random.below(100) {
+            0..30 => Call::Put(self.offered(model, namespace), SameFact::Add),
+            30..40 => Call::Put(self.offered(model, namespace), SameFact::Keep),
+            40..52 => {
+                let offered = self.offered(model, namespace);
+                let deep = model.current_twins(&offered.grain).any(|twin| twin.depth >= MAX_DEPTH);
+                Call::Put(offered, if deep { SameFact::Keep } else { SameFact::Supersede })
+            }
+            52..65 => {
+                let members = 1 + self.random.below(6);
+                Call::Batch((0..members).map(|_| self.offered(model, namespace)).collect())
+            }
+            _ => self.supersession(model, namespace),
+        };
+        (namespace, call)
+    }
+
+    /// A grain to supersede by another, mostly one that can be.
+    fn supersession(&mut self, model: &Model, namespace: Option<&'static str>) -> Call {
+        let found = self.known(model, 70).cloned();
+        let why =
+            self.random.percent(40).then(|| self.random.pick(&["it changed", " "]).to_owned());
+        let Some(found) = found.filter(|_| self.random.percent(96)) else {
+            let old = ContentAddress::of(&self.random.next().to_be_bytes());
+            return Call::Supersede { old, new: self.offered(model, namespace), why };
+        };
+        let mut new = self.offered(model, namespace);
+        let mut fields = new.grain.into_fields();
+        if self.random.percent(85) {
+            for name in ["type", "subject", "relation", "namespace", "description"] {
+                if let Some(value) = found.grain.get(name) {
+                    fields.insert(name.to_owned(), value.clone());
+                }
+            }
+            complete(&mut fields);
+        }
+        if new.finished && self.random.percent(80) {
+            let parent = Value::from(found.address.to_string());
+            match fields.entry("derived_from".to_owned()).or_insert(Value::Array(Vec::new())) {
+                Value::Array(parents) if !parents.contains(&parent) => parents.push(parent),
+                _ => {}
+            }
+        }
+        if let Some(why) = &why
+            && (new.finished || self.random.percent(5))
+            && self.random.percent(70)
+        {
+            fields.insert("supersession_justification".to_owned(), Value::from(why.as_str()));
+        }
+        new.grain = Grain::from_fields(fields).expect("a valid grain");
+        Call::Supersede { old: found.address, new, why }
+    }
+
+    /// Something to put: mostly new, sometimes the very bytes of a stored grain.
+    fn offered(&mut self, model: &Model, namespace: Option<&'static str>) -> Offered {
+        let finished = self.random.percent(25);
+        let encoding =
+            if finished && self.random.percent(50) { Encoding::Cbor } else { Encoding::default() };
+        let again = self.random.percent(6);
+        let grain = match self.known(model, 30) {
+            Some(known) if again => Grain::clone(&known.grain),
+            _ => self.grain(model, namespace),
+        };
+        Offered { grain, encoding, finished }
+    }
+
+    fn grain(&mut self, model: &Model, namespace: Option<&'static str>) -> Grain {
+        let random = &mut self.random;
+        let kind =
+            random.pick(&["belief", "belief", "belief", "belief", "event", "goal", "consent"]);
+        let created_at = 1_700_000_000_000 + 1000 * i64::from(random.next() as u8 % 40);
+        let mut fields = Map::new();
+        let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        set("type", kind.into());
+        set("created_at", created_at.into());
+        if kind == "belief" || random.percent(60) {
+            let subjects = 6 + model.grains.len() / 40;
+            set("subject", format!("subject {}", random.below(subjects)).into());
+            set("relation", random.pick(&RELATIONS).into());
+            set("object", self.object());
+        }
+        let random = &mut self.random;
+        let inside = namespace.filter(|_| random.percent(80));
+        if let Some(namespace) = inside.or_else(|| random.pick(&NAMESPACES)) {
+            set("namespace", namespace.into());
+        }
+        if random.percent(20) {
+            set("session_id", random.pick(&["s1", "s2"]).into());
+            set("structural_tags", Value::Array(vec![random.pick(&["red", "blue"]).into()]));
+        }
+        if random.percent(22) {
+            let policy = parse_json(random.pick(&POLICIES), &Profile::default());
+            set("invalidation_policy", policy.expect("a policy"));
+        }
+        if random.percent(4) {
+            set("invalidation_reason", "obsolete".into());
+        }
+        if random.percent(5) {
+            let note = "grain ".repeat(1 + random.below(3000));
+            set("context", Value::Map(Map::from([("note".to_owned(), note.into())])));
+        }
+        self.derive(model, &mut fields);
+        complete(&mut fields);
+        Grain::from_fields(fields).expect("a valid grain")
+    }
+
+    /// Sometimes a source or two, and sometimes as a digest of them.
+    fn derive(&mut self, model: &Model, fields: &mut Map) {
+        let sources = self.random.pick(&[0, 0, 0, 0, 1, 2]);
+        let mut parents = Vec::new();
+        for _ in 0..sources {
+            if let Some(parent) = self.known(model, 50) {
+                let parent = Value::from(parent.address.to_string());
+                if !parents.contains(&parent) {
+                    parents.push(parent);
+                }
+            }
+        }
+        if parents.is_empty() {
+            return;
+        }
+        fields.insert("derived_from".to_owned(), Value::Array(parents));
+        if self.random.percent(40) {
+            fields.insert("consolidation_level".to_owned(), Value::from(1_i64));
+        }
+    }
+
+    fn object(&mut self) -> Value {
+        match self.random.below(5) {
+            0 => Value::Map(Map::from([("city".to_owned(), Value::from("Oslo"))])),
+            choice => format!("object {choice}").into(),
+        }
+    }
+
+    /// A stored grain that is not too deep; this often one that is current.
+    fn known<'m>(&mut self, model: &'m Model, current: usize) -> Option<&'m Known> {
+        let current = self.random.percent(current);
+        let recent = self.random.percent(60);
+        let from = if recent { model.grains.len().saturating_sub(40) } else { 0 };
+        let choices = model.grains.get(from..)?;
+        if choices.is_empty() {
+            return None;
+        }
+        let start = self.random.below(choices.len());
+        let mut around = choices.iter().cycle().skip(start).take(choices.len().min(60));
+        around.find(|known| known.depth < MAX_DEPTH && (!current || known.superseded_by.is_none()))
+    }
+}
+
+/// Gives a grain the fields its type asks for, where it has none.
+fn complete(fields: &mut Map) {
+    let kind = fields.get("type").and_then(Value::as_str).map(str::to_owned);
+    let required: &[(&str, Value)] = match kind.as_deref() {
+        Some("belief") => &[
+            ("subject", "somebody".into()),
+            ("relation", "prefers".into()),
+            ("object", "tea".into()),
+            ("confidence", 0.5.into()),
+        ],
+        Some("event") => &[("content", "something was said".into())],
+        Some("goal") => &[("description", "arrive".into()), ("goal_state", "active".into())],
+        _ => &[
+            ("subject_did", "did:key:z6MkSubject".into()),
+            ("grantee_did", "did:key:z6MkGrantee".into()),
+            ("scope", Value::Array(vec!["recall".into()])),
+            ("is_withdrawal", false.into()),
+        ],
+    };
+    for (name, value) in required {
+        fields.entry((*name).to_owned()).or_insert_with(|| value.clone());
+    }
+}
+
+/// A session that works in this namespace; the operator's where there is none.
+pub(crate) fn session(store: &Store, namespace: Option<&str>) -> Session {
+    let namespace = namespace.map(str::to_owned);
+    store.session(SessionOptions { namespace, ..SessionOptions::default() })
+}
+
+/// A call that was made and is not answered yet.
+pub(crate) enum Made {
+    Put(Pending<Put>),
+    Batch(Pending<Vec<Put>>),
+    Supersede(Pending<ContentAddress>),
+}
+
+impl Made {
+    /// Makes a call without waiting for the disk.
+    pub(crate) fn submit(session: &Session, call: &Call) -> Self {
+        match call {
+            Call::Put(offered, same_fact) if offered.finished => {
+                Self::Put(session.submit(offered.blob(), *same_fact))
+            }
+            Call::Put(offered, same_fact) => {
+                Self::Put(session.submit(offered.grain.clone(), *same_fact))
+            }
+            Call::Batch(members) => Self::Batch(session.submit_batch(members.iter().map(offer))),
+            Call::Supersede { old, new, why } => {
+                Self::Supersede(session.submit_supersede(old, offer(new), why.as_deref()))
+            }
+        }
+    }
+
+    pub(crate) fn wait(self) -> Answer {
+        let answer = match self {
+            Self::Put(pending) => pending.wait().map(Answer::Put),
+            Self::Batch(pending) => pending.wait().map(Answer::Batch),
+            Self::Supersede(pending) => pending.wait().map(Answer::Superseded),
+        };
+        answer.unwrap_or_else(|error| Answer::Refused(error.code()))
+    }
+}
+
+fn offer(offered: &Offered) -> super::engine::Offer {
+    if offered.finished { offered.blob().into() } else { offered.grain.clone().into() }
+}

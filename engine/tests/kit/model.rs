@@ -1,0 +1,451 @@
+//! A store as the rules describe it, in memory: what a call may answer, and what it leaves behind.
+//!
+//! [`Model::settle`] takes a call and the answer somebody got, says whether the rules allow that
+//! answer, and then holds what the store must hold. Where several rules are broken at once, any of
+//! their codes is a right answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::engine::format::{Blob, ContentAddress, Encoding, EpochMs, Grain, Value};
+use super::engine::{Put, SameFact};
+use super::rules::{self, Lock};
+
+/// A grain as it is offered to the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Offered {
+    pub(crate) grain: Grain,
+    pub(crate) encoding: Encoding,
+    /// Offered as finished bytes, not as fields to encode.
+    pub(crate) finished: bool,
+}
+
+impl Offered {
+    pub(crate) fn blob(&self) -> Blob {
+        let encoding = if self.finished { self.encoding } else { Encoding::default() };
+        self.grain.encode(encoding).expect("a grain encodes")
+    }
+
+    /// The same with another field or parent, as the store writes it.
+    fn with(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) -> Self {
+        let mut fields = self.grain.fields().clone();
+        change(&mut fields);
+        let grain = Grain::from_fields(fields).expect("the change is valid");
+        Self { grain, ..*self }
+    }
+
+    fn derived_from(&self, old: &ContentAddress) -> Self {
+        if rules::parents(&self.grain).contains(old) {
+            return self.clone();
+        }
+        self.with(|fields| {
+            let parents = fields.entry("derived_from".to_owned());
+            match parents.or_insert_with(|| Value::Array(Vec::new())) {
+                Value::Array(parents) => parents.push(Value::from(old.to_string())),
+                other => panic!("derived_from is {other:?}"),
+            }
+        })
+    }
+}
+
+/// A call that writes.
+#[derive(Debug, Clone)]
+pub(crate) enum Call {
+    Put(Offered, SameFact),
+    Batch(Vec<Offered>),
+    Supersede { old: ContentAddress, new: Offered, why: Option<String> },
+}
+
+/// What it answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Put(Put),
+    Batch(Vec<Put>),
+    Superseded(ContentAddress),
+    Refused(&'static str),
+}
+
+/// A call, who made it, when, and what it answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    /// The namespace of the session; nothing for the operator.
+    pub(crate) namespace: Option<&'static str>,
+    pub(crate) now: EpochMs,
+    pub(crate) call: Call,
+    pub(crate) answer: Answer,
+}
+
+/// A grain the store must hold. Its place in [`Model::grains`] is its place in the log, less one.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) address: ContentAddress,
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) grain: Arc<Grain>,
+    pub(crate) superseded_by: Option<ContentAddress>,
+    pub(crate) ended: Option<EpochMs>,
+    pub(crate) needs_review: bool,
+    /// The longest way back through its sources.
+    pub(crate) depth: usize,
+}
+
+/// An entry the audit log must hold, after genesis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) time: EpochMs,
+    pub(crate) operation: &'static str,
+    pub(crate) subjects: Vec<ContentAddress>,
+    pub(crate) decision: &'static str,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Model {
+    pub(crate) grains: Vec<Known>,
+    pub(crate) audit: Vec<Entry>,
+    places: BTreeMap<ContentAddress, usize>,
+    /// Subject and relation -> the places of the grains that have both.
+    pub(crate) words: BTreeMap<(String, String), Vec<usize>>,
+}
+
+/// The codes of the rules that a call breaks.
+type Broken = BTreeSet<&'static str>;
+
+const ACCESS: &str = "ERR_ACCESS";
+const CONFLICT: &str = "ERR_CONFLICT";
+const DENIED: &str = "ERR_INVALIDATION_DENIED";
+const DISGUISED: &str = "ERR_SUPERSEDE_REQUIRED";
+const NOT_FOUND: &str = "ERR_NOT_FOUND";
+const SCHEMA: &str = "ERR_SCHEMA";
+
+impl Model {
+    pub(crate) fn find(&self, address: &ContentAddress) -> Option<&Known> {
+        self.grains.get(*self.places.get(address)?)
+    }
+
+    /// Takes a call and its answer for true, or says why it cannot be.
+    pub(crate) fn settle(&mut self, settled: &Settled) -> Result<(), String> {
+        let Settled { namespace, now, call, answer } = settled;
+        match (call, answer) {
+            (Call::Put(offered, same_fact), _) => {
+                self.settle_put(*namespace, *now, offered, *same_fact, answer)
+            }
+            (Call::Batch(members), _) => {
+                let before = self.grains.len();
+                let outcome = self.stage_batch(*namespace, members, answer);
+                match answer {
+                    Answer::Batch(puts) if outcome.is_ok() => {
+                        self.note_put(*now, puts.iter().filter_map(added).collect());
+                    }
+                    _ => self.forget_after(before),
+                }
+                outcome
+            }
+            (Call::Supersede { old, new, why }, _) => {
+                let (new, why) = (successor(old, new, why.as_deref()), why.as_deref());
+                self.settle_supersession(*namespace, *now, (old, &new, why), answer)
+            }
+        }
+    }
+
+    fn settle_put(
+        &mut self,
+        namespace: Option<&str>,
+        now: EpochMs,
+        offered: &Offered,
+        same_fact: SameFact,
+        answer: &Answer,
+    ) -> Result<(), String> {
+        let address = offered.blob().address();
+        let broken = self.broken_by_put(namespace, offered);
+        if !broken.is_empty() {
+            return allow(&broken, answer);
+        }
+        if self.find(&address).is_some() {
+            return expect(answer, &Answer::Put(Put::Duplicate(address)));
+        }
+        let twin = match same_fact {
+            SameFact::Add => None,
+            SameFact::Keep | SameFact::Supersede => self.newest_twin(&offered.grain),
+        };
+        match (same_fact, twin) {
+            (SameFact::Keep, Some(kept)) => expect(answer, &Answer::Put(Put::Kept(kept))),
+            (SameFact::Supersede, Some(old)) => {
+                let successor = offered.derived_from(&old);
+                let superseded = match answer {
+                    Answer::Put(Put::Replaced { old: replaced, new }) if *replaced == old => {
+                        &Answer::Superseded(*new)
+                    }
+                    answer => answer,
+                };
+                self.settle_supersession(namespace, now, (&old, &successor, None), superseded)
+            }
+            _ => {
+                expect(answer, &Answer::Put(Put::Added(address)))?;
+                self.add(offered);
+                self.note_put(now, vec![address]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the members that break no rule, and says whether the batch may answer so.
+    fn stage_batch(
+        &mut self,
+        namespace: Option<&str>,
+        members: &[Offered],
+        answer: &Answer,
+    ) -> Result<(), String> {
+        let mut all_broken = Broken::new();
+        let mut puts = Vec::new();
+        for offered in members {
+            let address = offered.blob().address();
+            let broken = self.broken_by_put(namespace, offered);
+            if self.find(&address).is_some() {
+                puts.push(Put::Duplicate(address));
+            } else if broken.is_empty() {
+                self.add(offered);
+                puts.push(Put::Added(address));
+            }
+            all_broken.extend(broken);
+        }
+        allow(&all_broken, answer)?;
+        match answer {
+            Answer::Refused(_) => Ok(()),
+            _ => expect(answer, &Answer::Batch(puts)),
+        }
+    }
+
+    fn settle_supersession(
+        &mut self,
+        namespace: Option<&str>,
+        now: EpochMs,
+        (old, new, why): (&ContentAddress, &Offered, Option<&str>),
+        answer: &Answer,
+    ) -> Result<(), String> {
+        let address = new.blob().address();
+        let (broken, asks_review) = self.broken_by_supersession(namespace, now, old, new, why);
+        let done = self.find(old).is_some_and(|old| old.superseded_by == Some(address));
+        if done && [ACCESS, NOT_FOUND, SCHEMA].iter().all(|code| !broken.contains(code)) {
+            return expect(answer, &Answer::Superseded(address));
+        }
+        allow(&broken, answer)?;
+        if *answer == Answer::Refused(DENIED) {
+            self.note_supersession(now, old, address, "refused");
+        }
+        if matches!(answer, Answer::Refused(_)) {
+            return Ok(());
+        }
+        expect(answer, &Answer::Superseded(address))?;
+        if self.find(&address).is_none() {
+            self.add(new);
+        }
+        let places = [self.places[old], self.places[&address]];
+        self.grains[places[0]].superseded_by = Some(address);
+        self.grains[places[0]].ended = Some(now);
+        self.grains[places[1]].needs_review |= asks_review;
+        self.note_supersession(now, old, address, "done");
+        Ok(())
+    }
+
+    fn broken_by_put(&self, namespace: Option<&str>, offered: &Offered) -> Broken {
+        let grain = &offered.grain;
+        let mut broken = Broken::new();
+        if !rules::reaches(namespace, rules::partition(grain)) {
+            broken.insert(ACCESS);
+        } else if self.find(&offered.blob().address()).is_none()
+            && (rules::says_it_replaces(grain) || self.is_disguised(grain, None))
+        {
+            broken.insert(DISGUISED);
+        }
+        broken
+    }
+
+    fn broken_by_supersession(
+        &self,
+        namespace: Option<&str>,
+        now: EpochMs,
+        old: &ContentAddress,
+        new: &Offered,
+        why: Option<&str>,
+    ) -> (Broken, bool) {
+        let mut broken = Broken::new();
+        let inside = new.grain.text("supersession_justification");
+        if !rules::reaches(namespace, rules::partition(&new.grain)) {
+            broken.insert(ACCESS);
+        }
+        if why.is_some_and(|why| inside.is_some_and(|inside| inside != why)) {
+            broken.insert(SCHEMA);
+        }
+        let reached = |known: &&Known| rules::reaches(namespace, rules::partition(&known.grain));
+        let Some(known) = self.find(old).filter(reached) else {
+            broken.insert(NOT_FOUND);
+            return (broken, false);
+        };
+        if known.superseded_by.is_some() {
+            broken.insert(CONFLICT);
+        }
+        let same_type = known.grain.grain_type() == new.grain.grain_type();
+        if !same_type || !rules::parents(&new.grain).contains(old) {
+            broken.insert(SCHEMA);
+        }
+        if self.is_disguised(&new.grain, Some(old)) {
+            broken.insert(DISGUISED);
+        }
+        let locks = self.locks_over(old, &new.grain, now);
+        let reasoned = inside.is_some_and(|why| !why.trim().is_empty());
+        if locks.contains(&Lock::Shut) || (locks.contains(&Lock::Soft) && !reasoned) {
+            broken.insert(DENIED);
+        }
+        (broken, locks.contains(&Lock::Soft))
+    }
+
+    fn is_disguised(&self, new: &Grain, old: Option<&ContentAddress>) -> bool {
+        let parents = rules::parents(new);
+        let mut others = parents.iter().filter(|parent| Some(*parent) != old);
+        others.any(|parent| {
+            self.find(parent).is_some_and(|known| rules::is_next_version(new, &known.grain))
+        })
+    }
+
+    /// The locks that bear on replacing `old` by `new`: those of all versions up to `old`, and those
+    /// of sources, however far back, that cover what derives from them (OMS 23.6, 23.7).
+    fn locks_over(&self, old: &ContentAddress, new: &Grain, now: EpochMs) -> Vec<Lock> {
+        let seconds = now.get().div_euclid(1000);
+        let mut versions = vec![*old];
+        let mut sources = rules::parents(new);
+        let mut seen = BTreeSet::new();
+        let mut locks = Vec::new();
+        while let Some(address) = versions.pop() {
+            let Some(known) = self.find(&address) else { continue };
+            if !seen.insert(address) {
+                continue;
+            }
+            locks.push(rules::lock(&known.grain, seconds));
+            for parent in rules::parents(&known.grain) {
+                let before = self.find(&parent).and_then(|parent| parent.superseded_by);
+                if before == Some(address) {
+                    versions.push(parent);
+                } else {
+                    sources.push(parent);
+                }
+            }
+        }
+        while let Some(address) = sources.pop() {
+            let Some(known) = self.find(&address) else { continue };
+            if !seen.insert(address) {
+                continue;
+            }
+            if rules::covers_derived(&known.grain) {
+                locks.push(rules::lock(&known.grain, seconds));
+            }
+            sources.extend(rules::parents(&known.grain));
+        }
+        locks
+    }
+
+    /// The current grains that say what this one says.
+    pub(crate) fn current_twins(&self, grain: &Grain) -> impl Iterator<Item = &Known> {
+        let places = words(grain).and_then(|words| self.words.get(&words));
+        let known = places.into_iter().flatten().map(|place| &self.grains[*place]);
+        known.filter(|known| {
+            known.superseded_by.is_none() && rules::is_same_fact(&known.grain, grain)
+        })
+    }
+
+    /// The one of them that is meant: the latest by its own time, the last stored at one time.
+    fn newest_twin(&self, grain: &Grain) -> Option<ContentAddress> {
+        let newest = self.current_twins(grain).max_by_key(|twin| twin.grain.time());
+        newest.map(|twin| twin.address)
+    }
+
+    fn add(&mut self, offered: &Offered) {
+        let blob = offered.blob();
+        let parents = rules::parents(&offered.grain);
+        let depths = parents.iter().filter_map(|parent| self.find(parent));
+        let depth = depths.map(|parent| parent.depth + 1).max().unwrap_or(0);
+        self.places.insert(blob.address(), self.grains.len());
+        if let Some(words) = words(&offered.grain) {
+            self.words.entry(words).or_default().push(self.grains.len());
+        }
+        self.grains.push(Known {
+            address: blob.address(),
+            bytes: blob.bytes().into(),
+            grain: Arc::new(offered.grain.clone()),
+            superseded_by: None,
+            ended: None,
+            needs_review: false,
+            depth,
+        });
+    }
+
+    /// Takes back what was added last, down to this many grains.
+    fn forget_after(&mut self, grains: usize) {
+        for known in self.grains.drain(grains..) {
+            self.places.remove(&known.address);
+            if let Some(places) = words(&known.grain).and_then(|words| self.words.get_mut(&words)) {
+                places.pop();
+            }
+        }
+    }
+
+    fn note_put(&mut self, time: EpochMs, subjects: Vec<ContentAddress>) {
+        if !subjects.is_empty() {
+            self.audit.push(Entry { time, operation: "put", subjects, decision: "done" });
+        }
+    }
+
+    fn note_supersession(
+        &mut self,
+        time: EpochMs,
+        old: &ContentAddress,
+        new: ContentAddress,
+        decision: &'static str,
+    ) {
+        let subjects = vec![*old, new];
+        self.audit.push(Entry { time, operation: "supersede", subjects, decision });
+    }
+}
+
+/// The grain a supersession writes. Finished bytes stay as they are.
+fn successor(old: &ContentAddress, offered: &Offered, why: Option<&str>) -> Offered {
+    if offered.finished {
+        return offered.clone();
+    }
+    let reasoned = match why {
+        Some(why) if offered.grain.get("supersession_justification").is_none() => {
+            offered.with(|fields| {
+                fields.insert("supersession_justification".to_owned(), Value::from(why));
+            })
+        }
+        _ => offered.clone(),
+    };
+    reasoned.derived_from(old)
+}
+
+/// What a grain is looked up by.
+fn words(grain: &Grain) -> Option<(String, String)> {
+    Some((grain.text("subject")?.to_owned(), grain.text("relation")?.to_owned()))
+}
+
+fn added(put: &Put) -> Option<ContentAddress> {
+    match put {
+        Put::Added(address) => Some(*address),
+        _ => None,
+    }
+}
+
+/// A call that breaks no rule is not refused; one that does is, with one of their codes.
+fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
+    match answer {
+        Answer::Refused(code) if broken.contains(code) => Ok(()),
+        Answer::Refused(_) => Err(format!("{answer:?}, but the broken rules are {broken:?}")),
+        _ if broken.is_empty() => Ok(()),
+        _ => Err(format!("{answer:?} although it breaks {broken:?}")),
+    }
+}
+
+fn expect(answer: &Answer, expected: &Answer) -> Result<(), String> {
+    if answer == expected {
+        return Ok(());
+    }
+    Err(format!("{answer:?}, but the rules say {expected:?}"))
+}

@@ -1,0 +1,76 @@
+//! The index layer of one grain (OMS 5.6, 28.3): what a store keeps beside the immutable blob, and
+//! what travels in the manifest of a container (11.7).
+
+use serde::{Serialize, Serializer};
+
+use crate::address::ContentAddress;
+use crate::time::EpochMs;
+
+/// What review made of a grain (OMS 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum VerificationStatus {
+    /// Not reviewed.
+    #[default]
+    Unverified,
+    /// Confirmed by an authority.
+    Verified,
+    /// Disputed.
+    Contested,
+    /// Withdrawn from use, for good.
+    Retracted,
+}
+
+impl VerificationStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Unverified, Self::Verified, Self::Contested, Self::Retracted];
+
+    /// The word of the standard.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unverified => "unverified",
+            Self::Verified => "verified",
+            Self::Contested => "contested",
+            Self::Retracted => "retracted",
+        }
+    }
+
+    /// The status a word stands for.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+impl Serialize for VerificationStatus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The index-layer state of a grain. The default is that of a grain nothing has happened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct GrainState {
+    /// The grain that took its place.
+    pub superseded_by: Option<ContentAddress>,
+    /// When it stopped being current.
+    pub system_valid_to: Option<EpochMs>,
+    /// What review made of it.
+    pub verification_status: VerificationStatus,
+    /// Whether another grain contradicts it.
+    pub contradicted: bool,
+    /// Whether a person should look at it.
+    pub needs_review: bool,
+    /// Whether a litigation hold is on it.
+    pub held: bool,
+}
+
+impl GrainState {
+    /// Whether the grain is current: not superseded, contradicted or retracted.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.superseded_by.is_none()
+            && !self.contradicted
+            && self.verification_status != VerificationStatus::Retracted
+    }
+}

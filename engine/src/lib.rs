@@ -8,8 +8,9 @@
 //! - `keys`: every byte layout of the truth.
 //! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
-//! - `view`: one consistent state to read from. `history`, `memory`, `report`: what is read.
+//! - `view`: one consistent state to read from. `history`, `memory` (for CAL), `ask`, `report`: what is read.
 
+mod ask;
 mod audit;
 mod clock;
 mod error;
@@ -24,12 +25,15 @@ mod report;
 mod session;
 mod state;
 mod store;
+#[cfg(test)]
+mod tests;
 mod view;
 mod writer;
 
 pub use audit::AuditEntry;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
+pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
 pub use history::MAX_VERSIONS;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use grainstore_cal::Writes;
 use grainstore_format::ContentAddress;
 use grainstore_index::{self as index, IndexState};
 use redb::{Database, ReadableDatabase};
@@ -46,6 +47,8 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     shared: Shared,
     running: Mutex<Option<Running>>,
+    /// The quotas of CAL writes.
+    writes: Writes,
 }
 
 /// What ends when the store is closed. Fields drop in this order.
@@ -157,6 +160,7 @@ impl Store {
             clock: Arc::clone(&options.clock),
             shared,
             running: Mutex::new(Some(running)),
+            writes: Writes::default(),
         })))
     }
 
@@ -177,6 +181,10 @@ impl Store {
 }
 
 impl Inner {
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
     }

@@ -83,8 +83,9 @@ impl Pair {
         let now = EpochMs::new(self.now);
         self.clock.set(now);
         let (namespace, call) = self.caller.next(&self.model);
-        let answer = Made::submit(&session(&self.store, namespace), &call).wait();
-        let settled = Settled { namespace, now, call, answer };
+        let made = Made::submit(&session(&self.store, namespace), &call);
+        let mut settled = Settled::awaited(namespace, now, call);
+        settled.answer = made.wait();
         self.model.settle(&settled).map_err(|why| format!("{settled:#?}\n{why}"))
     }
 

@@ -15,9 +15,8 @@ fn a_lock_on_an_earlier_version_holds_though_the_new_grain_names_that_version_to
             "invalidation_policy": {"mode": "soft_locked"}}"#,
     );
     let first = session.put(first.unwrap()).unwrap().address();
-    let belief = |object: &str| {
-        BeliefBuilder::new(EpochMs::new(2000), "alice", "prefers", object, 1.0)
-    };
+    let belief =
+        |object: &str| BeliefBuilder::new(EpochMs::new(2000), "alice", "prefers", object, 1.0);
     let second = belief("coffee").build().unwrap();
     let second = session.supersede(&first, second, Some("it changed")).unwrap();
     // A digest may derive from several versions; a reason has to be given all the same.

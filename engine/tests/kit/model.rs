@@ -21,6 +21,11 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
+    /// A grain offered as its fields.
+    pub(crate) fn of(grain: Grain) -> Self {
+        Self { grain, encoding: Encoding::default(), finished: false }
+    }
+
     pub(crate) fn blob(&self) -> Blob {
         let encoding = if self.finished { self.encoding } else { Encoding::default() };
         self.grain.encode(encoding).expect("a grain encodes")
@@ -73,6 +78,13 @@ pub(crate) struct Settled {
     pub(crate) now: EpochMs,
     pub(crate) call: Call,
     pub(crate) answer: Answer,
+}
+
+impl Settled {
+    /// A call that has no answer yet.
+    pub(crate) fn awaited(namespace: Option<&'static str>, now: EpochMs, call: Call) -> Self {
+        Self { namespace, now, call, answer: Answer::Refused("not answered") }
+    }
 }
 
 /// A grain the store must hold. Its place in [`Model::grains`] is its place in the log, less one.

@@ -1,0 +1,30 @@
+//! Asking a session in CAL.
+
+use grainstore_cal::{Options, Response};
+
+use crate::session::Session;
+
+impl Session {
+    /// Runs one CAL query that only reads, at the store's now.
+    ///
+    /// # Errors
+    /// The CAL error with its code, position and suggestion.
+    pub fn ask(&self, query: &str) -> Result<Response, grainstore_cal::Error> {
+        self.ask_with(query.as_bytes(), &Options::at(self.now()))
+    }
+
+    /// Runs one CAL query, in UTF-8, as the options say: when it is, whether it may write, its
+    /// parameters, its format.
+    ///
+    /// Write quotas are the store's: every session of it draws on the same.
+    ///
+    /// # Errors
+    /// As [`Session::ask`]; refusals of the store keep their `ERR_` code.
+    pub fn ask_with(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+    ) -> Result<Response, grainstore_cal::Error> {
+        grainstore_cal::execute_bytes(self, query, options, self.store().inner().writes())
+    }
+}

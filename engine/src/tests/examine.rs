@@ -1,0 +1,122 @@
+//! What must be so on a disk after a crash: everything acknowledged, nothing by halves, a whole
+//! audit chain, and a store that goes on working.
+//!
+//! Beside the store's own answers, the tables are read as they are.
+
+use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, EpochMs, Value, decode_value};
+use grainstore_index::{Order, Scope, Shape, TimeRange};
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use sha2::{Digest, Sha256};
+
+use super::disk::Disk;
+use super::kit::agree::{agree, same};
+use super::kit::calls::session;
+use super::kit::model::Model;
+use super::{START_MS, clock_at, open};
+use crate::Store;
+use crate::keys::{self, AuditHead, Envelope};
+
+/// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
+/// Says which state it was.
+pub(crate) fn examine(image: Vec<u8>, states: &[Model]) -> Result<usize, String> {
+    let disk = Disk::new(image);
+    let store = open(&disk, &clock_at(2 * START_MS)).map_err(|error| format!("open: {error}"))?;
+    let stats = store.stats().map_err(|error| format!("stats: {error}"))?;
+    let found = (stats.grains, stats.audit_entries);
+    let counts = |state: &Model| (state.grains.len() as u64, state.audit.len() as u64 + 1);
+    let Some(place) = states.iter().position(|state| counts(state) == found) else {
+        let expected: Vec<_> = states.iter().map(counts).collect();
+        return Err(format!("grains and audit entries: found {found:?}, not one of {expected:?}"));
+    };
+    let state = &states[place];
+    agree(&store, state)?;
+    every_grain_is_indexed_once(&store)?;
+    takes_new_writes(&store)?;
+    store.close();
+    tables_are_whole(disk.live(), state.audit.len() as u64 + 3)?;
+    Ok(place)
+}
+
+fn every_grain_is_indexed_once(store: &Store) -> Result<(), String> {
+    let view = store.inner().view().map_err(|error| error.to_string())?;
+    let index = view.index();
+    let all = index.scan(&Scope::All, &Shape::All, TimeRange::default(), Order::Oldest);
+    let all: Result<Vec<_>, _> = all.map_err(|error| error.to_string())?.collect();
+    let all = all.map_err(|error| error.to_string())?;
+    let mut found: Vec<_> = all.into_iter().map(|posting| posting.sequence.get()).collect();
+    found.sort_unstable();
+    let last = view.last_sequence().map_err(|error| error.to_string())?;
+    same("indexed grains", &found, &(1..=last.get()).collect())
+}
+
+fn takes_new_writes(store: &Store) -> Result<(), String> {
+    let operator = session(store, None);
+    let belief = |object: &str| {
+        BeliefBuilder::new(EpochMs::new(0), "power", "comes", object, 1.0).build().unwrap()
+    };
+    let mut write = || {
+        let old = operator.put(belief("back"))?.address();
+        let new = operator.supersede(&old, belief("and stays"), None)?;
+        let history = operator.history_of("power", "comes", None, None)?;
+        Ok((vec![new, old], history.iter().map(|version| version.address).collect()))
+    };
+    let written: crate::Result<(Vec<ContentAddress>, Vec<ContentAddress>)> = write();
+    let (expected, found) = written.map_err(|error| format!("a new write: {error}"))?;
+    same("history of a new write", &found, &expected)
+}
+
+/// The tables as they lie on the disk: log and addresses are one to one, and the audit chain links
+/// from genesis to its head.
+fn tables_are_whole(image: Vec<u8>, entries: u64) -> Result<(), String> {
+    let read = || -> crate::Result<Result<(), String>> {
+        let db = Database::builder().create_with_backend(Disk::new(image))?;
+        let txn = db.begin_read()?;
+        let (log, address) = (txn.open_table(keys::LOG)?, txn.open_table(keys::ADDRESS)?);
+        let mut next = 1;
+        for row in log.iter()? {
+            let (sequence, envelope) = row?;
+            let name = ContentAddress::of(Envelope::open(envelope.value())?);
+            let place = address.get(name.as_bytes())?.map(|place| place.value());
+            let place = same("a place in the log", &(sequence.value(), place), &(next, Some(next)));
+            if place.is_err() {
+                return Ok(place);
+            }
+            next += 1;
+        }
+        let one_to_one = same("addresses", &(address.len()? + 1), &next);
+        let states = txn.open_table(keys::STATE)?;
+        let last_state = states.last()?.map_or(0, |(sequence, _)| sequence.value());
+        let known = if last_state < next { Ok(()) } else { Err("a state of no grain".to_owned()) };
+        Ok(one_to_one.and(known).and(chain_is_whole(&txn, entries)?))
+    };
+    read().map_err(|error| format!("tables: {error}"))?
+}
+
+fn chain_is_whole(
+    txn: &redb::ReadTransaction,
+    entries: u64,
+) -> crate::Result<Result<(), String>> {
+    let meta = txn.open_table(keys::META)?;
+    let row = |name| -> crate::Result<Vec<u8>> {
+        Ok(meta.get(name)?.map(|row| row.value().to_vec()).unwrap_or_default())
+    };
+    let head = AuditHead::decode(&row(keys::META_AUDIT_HEAD)?)?;
+    let genesis = Sha256::new().chain_update("grainstore-audit-v1");
+    let mut hash: [u8; 32] = genesis.chain_update(row(keys::META_STORE_ID)?).finalize().into();
+    let mut count = 0;
+    for row in txn.open_table(keys::AUDIT)?.iter()? {
+        let (sequence, entry) = row?;
+        let Ok(Value::Map(fields)) = decode_value(entry.value(), Encoding::MessagePack) else {
+            return Ok(Err(format!("audit entry {count} is no map")));
+        };
+        let link = (sequence.value(), fields.get("previous").cloned());
+        let linked = same("an audit entry", &link, &(count, Some(Value::Bytes(hash.to_vec()))));
+        if linked.is_err() {
+            return Ok(linked);
+        }
+        hash = Sha256::digest(entry.value()).into();
+        count += 1;
+    }
+    let end = same("the audit chain", &(count, hash), &(head.count, head.hash));
+    Ok(end.and(same("audit entries", &count, &entries)))
+}

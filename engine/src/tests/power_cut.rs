@@ -1,0 +1,177 @@
+//! The power is cut at every sync point of a workload, and again while the store recovers.
+
+use super::disk::{Change, Cut, Disk, Event};
+use super::examine::examine;
+use super::kit::model::{Call, Model, Offered};
+use super::script::Script;
+use super::{START_MS, assert_no_writer_panicked, clock_at, is_full, open};
+use crate::SameFact;
+use crate::format::{Grain, Map, Value};
+
+/// How much of a story is cut.
+struct Sweep<'s> {
+    script: &'s Script,
+    /// Leaves out the first sync points.
+    skip: usize,
+    /// One image in so many is recovered under further cuts.
+    nest: usize,
+    points: usize,
+    images: usize,
+    nested: usize,
+    /// Images on which a call was found done that had not been answered.
+    in_flight: usize,
+}
+
+/// The disk at one point of a story.
+struct Moment<'m> {
+    synced: &'m [u8],
+    unsynced: &'m [Change],
+}
+
+impl<'s> Sweep<'s> {
+    fn new(script: &'s Script, nest: usize) -> Self {
+        Self { script, skip: 0, nest, points: 0, images: 0, nested: 0, in_flight: 0 }
+    }
+
+    /// Cuts the power before each sync is completed, and at the end.
+    fn run(&mut self) {
+        let settled = self.script.settled();
+        let mut answered = Model::default();
+        let (mut calls, mut answers) = (0, 0);
+        replay(&self.script.image, &self.script.story, |event, moment| match event {
+            Some(Event::Called(number)) => calls = number + 1,
+            Some(Event::Answered(number)) => {
+                answers = number + 1;
+                answered.settle(settled[*number]).unwrap();
+            }
+            Some(Event::Changed(_)) => {}
+            Some(Event::Synced) | None => {
+                self.points += 1;
+                if self.points > self.skip {
+                    let mut states = vec![answered.clone()];
+                    for in_flight in &settled[answers..calls] {
+                        let mut next = states[states.len() - 1].clone();
+                        next.settle(in_flight).unwrap();
+                        states.push(next);
+                    }
+                    self.cut(moment, &states);
+                }
+            }
+        });
+        assert_no_writer_panicked();
+    }
+
+    fn cut(&mut self, moment: &Moment<'_>, states: &[Model]) {
+        let seed = self.points as u64;
+        for cut in [Cut::Dropped, Cut::Torn(seed), Cut::Applied] {
+            let image = cut.image(moment.synced, moment.unsynced);
+            let found = examine(image.clone(), states);
+            let place = found.unwrap_or_else(|why| panic!("sync {}, {cut:?}: {why}", self.points));
+            self.images += 1;
+            self.in_flight += usize::from(place > 0);
+            if self.images.is_multiple_of(self.nest) {
+                self.cut_recovery(image, &states[place..=place]);
+            }
+        }
+    }
+
+    /// Cuts the power while a store opens on what an earlier cut left, and closes again.
+    fn cut_recovery(&mut self, image: Vec<u8>, state: &[Model]) {
+        let disk = Disk::recording(image.clone());
+        open(&disk, &clock_at(2 * START_MS)).unwrap().close();
+        replay(&image, &disk.story(), |event, moment| {
+            if matches!(event, Some(Event::Synced) | None) {
+                for cut in [Cut::Dropped, Cut::Torn(self.nested as u64), Cut::Applied] {
+                    let found = examine(cut.image(moment.synced, moment.unsynced), state);
+                    let point = self.points;
+                    found.unwrap_or_else(|why| panic!("recovery of sync {point}, {cut:?}: {why}"));
+                    self.nested += 1;
+                }
+            }
+        });
+    }
+
+    fn report(&self, name: &str) {
+        let Self { points, images, nested, in_flight, .. } = self;
+        let calls = self.script.settled().len();
+        println!(
+            "power cut, {name}: {calls} calls, {points} sync points, {images} images ({in_flight} \
+             with an unanswered call done), {nested} more while recovering"
+        );
+    }
+}
+
+/// Shows each event with the disk as it is before the event, and the end.
+fn replay(image: &[u8], story: &[Event], mut show: impl FnMut(Option<&Event>, &Moment<'_>)) {
+    let mut synced = image.to_vec();
+    let mut unsynced = Vec::new();
+    for event in story {
+        show(Some(event), &Moment { synced: &synced, unsynced: &unsynced });
+        match event {
+            Event::Changed(change) => unsynced.push(change.clone()),
+            Event::Synced => unsynced.drain(..).for_each(|change| change.apply(&mut synced)),
+            Event::Called(_) | Event::Answered(_) => {}
+        }
+    }
+    show(None, &Moment { synced: &synced, unsynced: &unsynced });
+}
+
+#[test]
+fn what_was_acknowledged_is_there_whenever_the_power_goes() {
+    let (seeds, calls) = if is_full() { (1..=12, 300) } else { (1..=2, 70) };
+    for seed in seeds {
+        let script = Script::random(seed, calls);
+        let mut sweep = Sweep::new(&script, 20);
+        sweep.run();
+        sweep.report(&format!("seed {seed}"));
+        assert!(sweep.in_flight > 0, "some cuts come after the sync has all but ended");
+    }
+}
+
+#[test]
+fn a_tail_that_grows_full_is_folded_or_not_at_all() {
+    let mut script = Script::of((0..12).map(wide).collect());
+    let mut sweep = Sweep::new(&script, usize::MAX);
+    if !is_full() {
+        // The tail is full with the last grain but one.
+        let syncs = script.story.iter().filter(|event| matches!(event, Event::Synced)).count();
+        sweep.skip = syncs - 4;
+    }
+    sweep.run();
+    sweep.report("wide grains");
+    if is_full() {
+        script = Script::of(vec![many(100), many(9000), many(10)]);
+        let mut sweep = Sweep::new(&script, usize::MAX);
+        sweep.run();
+        sweep.report("large batch");
+    }
+}
+
+/// Puts a grain with so many tags that twelve like it fill a tail.
+fn wide(number: i64) -> Call {
+    let tags = (0..3000).map(|tag| format!("tag {number}.{tag}"));
+    let mut fields = belief(number);
+    fields.insert("structural_tags".to_owned(), tags.collect::<Vec<_>>().into());
+    Call::Put(Offered::of(Grain::from_fields(fields).unwrap()), SameFact::Add)
+}
+
+/// Puts as many small grains at once.
+fn many(count: i64) -> Call {
+    let grains = (0..count).map(|number| {
+        let fields = belief(count * 100_000 + number);
+        Offered::of(Grain::from_fields(fields).unwrap())
+    });
+    Call::Batch(grains.collect())
+}
+
+fn belief(number: i64) -> Map {
+    let fields: [(&str, Value); 6] = [
+        ("type", "belief".into()),
+        ("subject", format!("subject {number}").into()),
+        ("relation", "prefers".into()),
+        ("object", "tea".into()),
+        ("confidence", 0.5.into()),
+        ("created_at", number.into()),
+    ];
+    fields.map(|(name, value)| (name.to_owned(), value)).into()
+}

@@ -1,0 +1,156 @@
+//! A workload that is the same for the same seed: single calls, bursts that become one group,
+//! flushes and reopenings. Every answer is held against the model while it runs.
+
+use std::sync::Arc;
+
+use grainstore_format::{BeliefBuilder, EpochMs};
+
+use super::disk::{Disk, Event};
+use super::kit::calls::{Caller, Made, session};
+use super::kit::model::{Call, Model, Offered, Settled};
+use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
+use crate::{ManualClock, SameFact, Store};
+
+/// Calls of one burst.
+const BURST: usize = 6;
+
+/// A step of a workload.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Call(Settled),
+    Flush,
+    Reopen,
+}
+
+/// What was done to a disk, and what came of it.
+pub(crate) struct Script {
+    /// What was on the disk before.
+    pub(crate) image: Vec<u8>,
+    pub(crate) story: Vec<Event>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// Somebody at work.
+struct Worker {
+    disk: Disk,
+    clock: Arc<ManualClock>,
+    store: Store,
+    model: Model,
+    caller: Caller,
+    now: i64,
+    calls: usize,
+    steps: Vec<Step>,
+}
+
+impl Script {
+    /// Makes at least this many random calls on an empty store.
+    pub(crate) fn random(seed: u64, calls: usize) -> Self {
+        Self::run(seed, |worker| {
+            while worker.calls < calls {
+                match worker.caller.random.below(100) {
+                    0..3 => worker.reopen(),
+                    3..8 => worker.flush(),
+                    8..14 => worker.burst(),
+                    _ => {
+                        let (namespace, call) = worker.caller.next(&worker.model);
+                        worker.call(namespace, call);
+                    }
+                }
+            }
+        })
+    }
+
+    /// Makes these calls as the operator, one after another.
+    pub(crate) fn of(calls: Vec<Call>) -> Self {
+        Self::run(0, |worker| calls.into_iter().for_each(|call| worker.call(None, call)))
+    }
+
+    fn run(seed: u64, work: impl FnOnce(&mut Worker)) -> Self {
+        let image = empty_image();
+        let disk = Disk::recording(image.clone());
+        let clock = clock_at(START_MS);
+        let mut worker = Worker {
+            store: open(&disk, &clock).unwrap(),
+            disk,
+            clock,
+            model: Model::default(),
+            caller: Caller::new(seed),
+            now: START_MS,
+            calls: 0,
+            steps: Vec::new(),
+        };
+        work(&mut worker);
+        worker.store.close();
+        assert_no_writer_panicked();
+        Self { image, story: worker.disk.story(), steps: worker.steps }
+    }
+
+    /// The calls and their answers.
+    pub(crate) fn settled(&self) -> Vec<&Settled> {
+        let call = |step| match step {
+            Step::Call(settled) => Some(settled),
+            Step::Flush | Step::Reopen => None,
+        };
+        self.steps.iter().filter_map(call).collect()
+    }
+}
+
+impl Worker {
+    fn tick(&mut self) -> EpochMs {
+        self.now += 7;
+        let now = EpochMs::new(self.now);
+        self.clock.set(now);
+        now
+    }
+
+    fn call(&mut self, namespace: Option<&'static str>, call: Call) {
+        let now = self.tick();
+        let number = self.calls;
+        self.disk.note(Event::Called(number));
+        let made = Made::submit(&session(&self.store, namespace), &call);
+        self.answered(made, Settled::awaited(namespace, now, call));
+    }
+
+    fn answered(&mut self, made: Made, mut settled: Settled) {
+        settled.answer = made.wait();
+        self.disk.note(Event::Answered(self.calls));
+        self.calls += 1;
+        let judged = self.model.settle(&settled);
+        judged.unwrap_or_else(|why| panic!("call {}: {settled:#?}\n{why}", self.calls));
+        self.steps.push(Step::Call(settled));
+    }
+
+    /// Lets calls pile up behind a slow sync, so that the writer takes them as one group.
+    fn burst(&mut self) {
+        let now = self.tick();
+        let name = format!("burst {}", self.calls);
+        let first = BeliefBuilder::new(now, name, "opens", "a group", 1.0).build().unwrap();
+        let first = Offered::of(first);
+        let mut calls = vec![(None, Call::Put(first, SameFact::Add))];
+        calls.extend((1..BURST).map(|_| self.caller.next(&self.model)));
+
+        self.disk.shut();
+        let mut made = Vec::new();
+        for (number, (namespace, call)) in (self.calls..).zip(calls) {
+            self.disk.note(Event::Called(number));
+            let pending = Made::submit(&session(&self.store, namespace), &call);
+            if made.is_empty() {
+                self.disk.await_sync();
+            }
+            made.push((pending, Settled::awaited(namespace, now, call)));
+        }
+        self.disk.open();
+        made.into_iter().for_each(|(pending, settled)| self.answered(pending, settled));
+    }
+
+    fn flush(&mut self) {
+        self.store.flush().unwrap();
+        self.steps.push(Step::Flush);
+    }
+
+    fn reopen(&mut self) {
+        self.store.close();
+        self.store = open(&self.disk, &self.clock).unwrap();
+        self.steps.push(Step::Reopen);
+    }
+}

@@ -92,7 +92,7 @@ pub(crate) enum Cut {
 }
 
 impl Change {
-    fn apply(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Write { offset, bytes: new } => {
                 let end = offset + new.len();
@@ -167,8 +167,13 @@ impl Disk {
     /// The same, with operations that fail.
     pub(crate) fn failing(image: Vec<u8>, fault: Fault) -> Self {
         let disk = Self::new(image);
-        disk.state().fault = Some(fault);
+        disk.fail(fault);
         disk
+    }
+
+    /// Lets operations fail from now on, counted from the first of all.
+    pub(crate) fn fail(&self, fault: Fault) {
+        self.state().fault = Some(fault);
     }
 
     /// What is on it after a power cut.

@@ -1,1 +1,173 @@
-//! 
+//! The disk fails at its n-th operation, for every n until a workload passes.
+//!
+//! A failure is `ERR_IO`, never a panic, a false answer or a false acknowledgement. What is on the
+//! disk afterwards holds everything acknowledged and nothing refused. The one call under way when
+//! the disk fails is in doubt: it is there whole, or not at all.
+
+use super::disk::{Cut, Disk, Fault};
+use super::examine::examine;
+use super::kit::agree::as_known;
+use super::kit::calls::{Made, session};
+use super::kit::model::{Answer, Model, Settled};
+use super::script::{Script, Step};
+use super::{START_MS, assert_no_writer_panicked, clock_at, is_full, open};
+use crate::{ManualClock, Result, Store};
+
+/// Calls that are still made after the first one that fails.
+const AFTERWARDS: usize = 3;
+const IO: &str = "ERR_IO";
+const DENIED: &str = "ERR_INVALIDATION_DENIED";
+
+/// A workload on a disk that fails.
+struct Attempt<'s> {
+    script: &'s Script,
+    disk: Disk,
+    fault: Fault,
+    /// Everything that was answered.
+    state: Model,
+    /// The state before the last answer, where that was a refusal whose record may be lost.
+    unrecorded: Option<Model>,
+    /// The state with the call that failed.
+    doubtful: Option<Model>,
+    failures: usize,
+}
+
+/// What was found over all attempts.
+#[derive(Debug, Default)]
+struct Found {
+    attempts: usize,
+    calls_failed: usize,
+    /// Calls that failed and are there after a power cut all the same.
+    done_in_spite: usize,
+}
+
+impl<'s> Attempt<'s> {
+    fn new(script: &'s Script, fault: Fault) -> Self {
+        let disk = Disk::failing(script.image.clone(), fault);
+        let (state, unrecorded, doubtful) = (Model::default(), None, None);
+        Self { script, disk, fault, state, unrecorded, doubtful, failures: 0 }
+    }
+
+    /// Works until the disk has failed for good, or everything is done.
+    fn run(&mut self) {
+        let clock = clock_at(START_MS);
+        let Some(mut store) = self.opened(open(&self.disk, &clock)) else { return };
+        for step in &self.script.steps {
+            match step {
+                Step::Call(settled) => self.call(&store, &clock, settled),
+                Step::Flush => {
+                    let flushed = store.flush().map_err(|error| error.code());
+                    assert!(matches!(flushed, Ok(()) | Err(IO)), "{:?}: {flushed:?}", self.fault);
+                }
+                Step::Reopen => {
+                    store.close();
+                    match self.opened(open(&self.disk, &clock)) {
+                        Some(opened) => store = opened,
+                        None => return,
+                    }
+                }
+            }
+            if self.failures > AFTERWARDS || (self.failures > 0 && matches!(step, Step::Flush)) {
+                break;
+            }
+            self.read(&store);
+        }
+        store.close();
+    }
+
+    fn opened(&self, opened: Result<Store>) -> Option<Store> {
+        match opened {
+            Ok(store) => Some(store),
+            Err(error) => {
+                assert_eq!(error.code(), IO, "{:?}: {error}", self.fault);
+                None
+            }
+        }
+    }
+
+    fn call(&mut self, store: &Store, clock: &ManualClock, expected: &Settled) {
+        let Settled { namespace, now, call, answer } = expected;
+        clock.set(*now);
+        let given = Made::submit(&session(store, *namespace), call).wait();
+        if given == Answer::Refused(IO) {
+            assert!(self.disk.has_failed(), "{:?}: {given:?} on a sound disk", self.fault);
+            if self.failures == 0 {
+                let mut doubtful = self.state.clone();
+                doubtful.settle(expected).unwrap();
+                self.doubtful = Some(doubtful);
+            }
+            self.failures += 1;
+            return;
+        }
+        let refused = matches!(given, Answer::Refused(_));
+        assert!(self.failures == 0 || refused, "{:?}: {given:?} after a failure", self.fault);
+        if self.failures == 0 {
+            assert_eq!(given, *answer, "{:?}: {call:?}", self.fault);
+            let lost = given == Answer::Refused(DENIED) && self.disk.has_failed();
+            self.unrecorded = lost.then(|| self.state.clone());
+            self.state.settle(expected).unwrap();
+        }
+    }
+
+    /// What is known is found, or the disk is to blame.
+    fn read(&self, store: &Store) {
+        let Some(known) = self.state.grains.last() else { return };
+        let operator = session(store, None);
+        let fault = self.fault;
+        match operator.get(&known.address) {
+            // The call in doubt may be done already, and have changed the state.
+            Ok(stored) if self.failures > 0 => assert_eq!(*stored.blob, *known.bytes),
+            Ok(stored) => as_known(&stored, known).unwrap(),
+            Err(error) => assert_eq!(error.code(), IO, "{fault:?}: {error}"),
+        }
+        for ((subject, relation), places) in self.state.words.iter().take(2) {
+            match operator.history_of(subject, relation, None, None) {
+                Ok(found) => assert!(found.len() >= places.len(), "{fault:?}: {found:?}"),
+                Err(error) => assert_eq!(error.code(), IO, "{fault:?}: {error}"),
+            }
+        }
+    }
+
+    /// Looks at what is left, in three ways to lose power.
+    fn examine(&self, found: &mut Found) {
+        let possible = [Some(&self.state), self.doubtful.as_ref(), self.unrecorded.as_ref()];
+        let states: Vec<Model> = possible.into_iter().flatten().cloned().collect();
+        for cut in [Cut::Dropped, Cut::Torn(found.attempts as u64), Cut::Applied] {
+            let place = examine(self.disk.after(cut), &states);
+            let place = place.unwrap_or_else(|why| panic!("{:?}, {cut:?}: {why}", self.fault));
+            let done = place == 1 && self.doubtful.is_some() && cut == Cut::Dropped;
+            found.done_in_spite += usize::from(done);
+        }
+        found.attempts += 1;
+        found.calls_failed += self.failures;
+    }
+}
+
+/// Fails at every operation in turn; says what was found.
+fn fail_everywhere(script: &Script, fault: impl Fn(u64) -> Fault) -> Found {
+    let mut found = Found::default();
+    for number in 1.. {
+        let mut attempt = Attempt::new(script, fault(number));
+        attempt.run();
+        assert_no_writer_panicked();
+        if !attempt.disk.has_failed() {
+            assert_eq!(attempt.failures, 0);
+            break;
+        }
+        attempt.examine(&mut found);
+    }
+    found
+}
+
+#[test]
+fn a_disk_that_fails_anywhere_costs_nothing_acknowledged() {
+    let (seeds, calls) = if is_full() { (1..=4, 80) } else { (1..=1, 25) };
+    for seed in seeds {
+        let script = Script::random(seed, calls);
+        let once = fail_everywhere(&script, Fault::Once);
+        println!("i/o failure, seed {seed}, once: {once:?}");
+        let ever = fail_everywhere(&script, Fault::From);
+        println!("i/o failure, seed {seed}, from then on: {ever:?}");
+        assert!(once.calls_failed > 0 && ever.calls_failed > 0);
+    }
+}

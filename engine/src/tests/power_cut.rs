@@ -23,8 +23,8 @@ struct Sweep<'s> {
 }
 
 /// The disk at one point of a story.
-struct Moment<'m> {
-    synced: &'m [u8],
+pub(crate) struct Moment<'m> {
+    pub(crate) synced: &'m [u8],
     unsynced: &'m [Change],
 }
 
@@ -102,7 +102,11 @@ impl<'s> Sweep<'s> {
 }
 
 /// Shows each event with the disk as it is before the event, and the end.
-fn replay(image: &[u8], story: &[Event], mut show: impl FnMut(Option<&Event>, &Moment<'_>)) {
+pub(crate) fn replay(
+    image: &[u8],
+    story: &[Event],
+    mut show: impl FnMut(Option<&Event>, &Moment<'_>),
+) {
     let mut synced = image.to_vec();
     let mut unsynced = Vec::new();
     for event in story {

@@ -87,11 +87,11 @@ impl Script {
 
     /// The calls and their answers.
     pub(crate) fn settled(&self) -> Vec<&Settled> {
-        let call = |step| match step {
+        let calls = self.steps.iter().filter_map(|step| match step {
             Step::Call(settled) => Some(settled),
             Step::Flush | Step::Reopen => None,
-        };
-        self.steps.iter().filter_map(call).collect()
+        });
+        calls.collect()
     }
 }
 

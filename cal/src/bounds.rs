@@ -1,0 +1,152 @@
+//! The bounds of a query: namespaces, times, types, visibility and order.
+//!
+//! Plain sets with a membership test each; what they are put together to is the query's business.
+
+use grainstore_format::{EpochMs, GrainState, GrainType, VerificationStatus};
+
+/// The namespaces a query looks at, always inside the session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// All the session sees.
+    #[default]
+    Session,
+    /// This namespace alone.
+    Exact(String),
+    /// This namespace and all below it (`ns:...`).
+    Subtree(String),
+}
+
+/// A span of time, epoch milliseconds, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The first millisecond.
+    pub from: EpochMs,
+    /// The last millisecond.
+    pub to: EpochMs,
+}
+
+/// Which grains that are not current are let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Visibility {
+    /// Superseded ones.
+    pub superseded: bool,
+    /// Contradicted ones.
+    pub contradicted: bool,
+    /// Retracted ones.
+    pub retracted: bool,
+}
+
+/// The order grains are visited in; ties by ascending address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Newest first, by the grain's time.
+    #[default]
+    Newest,
+    /// Oldest first, by the grain's time.
+    Oldest,
+}
+
+/// A set of the ten standard grain types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeSet(u16);
+
+impl Reach {
+    /// Whether the namespace lies within; `Session` holds them all.
+    #[must_use]
+    pub fn contains(&self, namespace: &str) -> bool {
+        match self {
+            Self::Session => true,
+            Self::Exact(only) => only == namespace,
+            Self::Subtree(root) => is_within(namespace, root),
+        }
+    }
+}
+
+/// Whether `namespace` is `root` or lies below it.
+pub(crate) fn is_within(namespace: &str, root: &str) -> bool {
+    namespace.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+impl TimeRange {
+    /// All times.
+    pub const ALWAYS: Self = Self { from: EpochMs::new(i64::MIN), to: EpochMs::new(i64::MAX) };
+
+    /// Whether the instant lies within.
+    #[must_use]
+    pub fn contains(&self, at: EpochMs) -> bool {
+        self.from <= at && at <= self.to
+    }
+
+    /// The times in both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { from: self.from.max(other.from), to: self.to.min(other.to) }
+    }
+}
+
+impl Visibility {
+    /// Every grain, current or not.
+    pub const EVERYTHING: Self = Self { superseded: true, contradicted: true, retracted: true };
+
+    /// Whether a grain in this state is let in.
+    #[must_use]
+    pub fn admits(self, state: &GrainState) -> bool {
+        (self.superseded || state.superseded_by.is_none())
+            && (self.contradicted || !state.contradicted)
+            && (self.retracted || state.verification_status != VerificationStatus::Retracted)
+    }
+}
+
+impl TypeSet {
+    /// The ten standard types.
+    pub const ALL: Self = Self(0b111_1111_1110);
+    /// No type: a query that cannot match.
+    pub const NONE: Self = Self(0);
+
+    /// The set of one type; empty for types outside the ten.
+    #[must_use]
+    pub fn of(grain_type: GrainType) -> Self {
+        match grain_type {
+            GrainType::Opaque(_) => Self(0),
+            standard => Self(1 << standard.byte()),
+        }
+    }
+
+    /// Whether the type is in the set.
+    #[must_use]
+    pub fn contains(self, grain_type: GrainType) -> bool {
+        self.0 & Self::of(grain_type).0 != 0
+    }
+
+    /// The types in the set, in the order of their bytes.
+    pub fn iter(self) -> impl Iterator<Item = GrainType> {
+        GrainType::STANDARD.into_iter().filter(move |grain_type| self.contains(*grain_type))
+    }
+
+    /// The types in both sets.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_reaches_down_by_whole_segments() {
+        for (namespace, root, within) in [
+            ("work", "work", true),
+            ("work:team", "work", true),
+            ("workshop", "work", false),
+            ("home", "work", false),
+        ] {
+            assert_eq!(Reach::Subtree(root.to_owned()).contains(namespace), within, "{namespace}");
+        }
+    }
+
+    #[test]
+    fn the_full_type_set_is_the_ten_standard_types() {
+        assert_eq!(TypeSet::ALL.iter().count(), 10);
+        assert!(!TypeSet::ALL.contains(GrainType::from_byte(0x0B).unwrap()));
+    }
+}

@@ -1,0 +1,112 @@
+//! ASSEMBLE: labels, priority and budget (spec section 5).
+
+use grainstore_sml::Budget;
+
+use super::plan::{AssemblePlan, SourcePlan};
+use super::{Context, options, recall};
+use crate::ast::{Assemble, BudgetClause, Source, Unit};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::span::Spanned;
+
+/// Checks an ASSEMBLE and each of its sources.
+pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Result<AssemblePlan> {
+    let mut intent = None;
+    if let Some(clause) = &assemble.intent {
+        let text = context.text(&clause.node, clause.span)?;
+        if text.chars().count() > limits::INTENT_CHARS {
+            let message = format!("FOR has at most {} characters", limits::INTENT_CHARS);
+            return Err(Error::new(ErrorKind::QueryTooLong, message).at(clause.span));
+        }
+        intent = Some(text.to_owned());
+    }
+    let mut sources: Vec<SourcePlan> = Vec::with_capacity(assemble.sources.len());
+    for (at, source) in assemble.sources.iter().enumerate() {
+        let label = label(&source.node, at);
+        if sources.iter().any(|known| known.label == label) {
+            let span = source.node.label.as_ref().map_or(source.span, |label| label.span);
+            let error =
+                Error::new(ErrorKind::BoundTwice, format!("two sources are called {label}"));
+            return Err(error.at(span).suggest("give each source a label of its own"));
+        }
+        sources.push(SourcePlan { label, recall: grains(source, context)? });
+    }
+    Ok(AssemblePlan {
+        intent,
+        priority: priority(assemble.priority.as_ref(), &sources)?,
+        sources,
+        budget: budget(assemble.budget.as_ref(), context)?,
+        show: options::of_assemble(assemble.options.as_ref(), context)?,
+    })
+}
+
+/// The label written, or `source1`, `source2` ... by position.
+fn label(source: &Source<'_>, at: usize) -> String {
+    source.label.as_ref().map_or_else(|| format!("source{}", at + 1), |label| label.node.to_owned())
+}
+
+/// The recall of a source, which must yield grains.
+fn grains(
+    source: &Spanned<Source<'_>>,
+    context: &mut Context<'_>,
+) -> Result<super::plan::RecallPlan> {
+    let plan = recall::recall(&source.node.recall, context)?;
+    if plan.counts() {
+        let error = Error::new(ErrorKind::WrongStage, "a source yields grains, COUNT a number");
+        return Err(error.at(source.span).suggest("drop COUNT"));
+    }
+    Ok(plan)
+}
+
+/// Every source once, highest priority first: those listed, then the others in FROM order.
+fn priority(
+    clause: Option<&Spanned<Vec<Spanned<&str>>>>,
+    sources: &[SourcePlan],
+) -> Result<Vec<usize>> {
+    let mut order: Vec<usize> = Vec::with_capacity(sources.len());
+    for label in clause.iter().flat_map(|clause| &clause.node) {
+        let Some(at) = sources.iter().position(|source| source.label == label.node) else {
+            let message = format!("PRIORITY names \"{}\", which is no source", label.node);
+            let error = Error::new(ErrorKind::UnexpectedToken, message).at(label.span);
+            let labels = sources.iter().map(|source| source.label.clone());
+            return Err(error.suggest("use the labels of FROM").valid(labels));
+        };
+        if order.contains(&at) {
+            let message = format!("PRIORITY names \"{}\" twice", label.node);
+            return Err(Error::new(ErrorKind::BoundTwice, message).at(label.span));
+        }
+        order.push(at);
+    }
+    for at in 0..sources.len() {
+        if !order.contains(&at) {
+            order.push(at);
+        }
+    }
+    Ok(order)
+}
+
+fn budget(clause: Option<&Spanned<BudgetClause<'_>>>, context: &Context<'_>) -> Result<Budget> {
+    let unit = clause.map_or(Unit::Tokens, |clause| clause.node.unit);
+    let (default, most) = match unit {
+        Unit::Tokens => limits::TOKENS,
+        Unit::Grains => limits::GRAINS,
+    };
+    let mut amount = default;
+    if let Some(clause) = clause {
+        amount = context.whole(&clause.node.amount.node, clause.node.amount.span)?;
+        if amount == 0 {
+            let error = Error::new(ErrorKind::BadNumber, "BUDGET is at least 1");
+            return Err(error.at(clause.node.amount.span));
+        }
+        if amount > most {
+            let message = format!("BUDGET {amount} is above the maximum of {most}");
+            return Err(Error::new(ErrorKind::BudgetExceeded, message).at(clause.node.amount.span));
+        }
+    }
+    let amount = usize::try_from(amount).unwrap_or(usize::MAX);
+    Ok(match unit {
+        Unit::Tokens => Budget::Tokens(amount),
+        Unit::Grains => Budget::Grains(amount),
+    })
+}

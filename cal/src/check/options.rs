@@ -1,0 +1,98 @@
+//! WITH: what the options mean for a RECALL and for an ASSEMBLE.
+
+use grainstore_sml::{Disclosure, Level};
+
+use super::Context;
+use super::plan::Show;
+use crate::ast::{LevelName, WithOption};
+use crate::codes::{self, ErrorKind};
+use crate::error::{Error, Result};
+use crate::fields::{FieldRef, Shape};
+use crate::parse::refuse;
+use crate::span::Spanned;
+
+type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
+
+/// The options of a RECALL; dedup waits for a later version.
+pub(super) fn of_recall(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
+    let show = read(options, context)?;
+    for option in options.iter().flat_map(|options| &options.node) {
+        if matches!(option.node, WithOption::Dedup(_)) {
+            let instead = "use dedup in ASSEMBLE";
+            return Err(refuse::not_yet("dedup in RECALL", option.span, instead));
+        }
+    }
+    Ok(show)
+}
+
+/// The options of an ASSEMBLE; superseded belongs into its sources.
+pub(super) fn of_assemble(
+    options: Option<&Options<'_>>,
+    context: &mut Context<'_>,
+) -> Result<Show> {
+    let show = read(options, context)?;
+    for option in options.iter().flat_map(|options| &options.node) {
+        if option.node == WithOption::Superseded {
+            let error = Error::new(ErrorKind::WrongStage, "superseded is an option of a RECALL");
+            return Err(error
+                .at(option.span)
+                .suggest("write it into the source: (RECALL ... WITH superseded)"));
+        }
+    }
+    Ok(show)
+}
+
+fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
+    let mut show = Show::default();
+    let mut seen: Vec<std::mem::Discriminant<WithOption<'_>>> = Vec::new();
+    for option in options.iter().flat_map(|options| &options.node) {
+        let kind = std::mem::discriminant(&option.node);
+        let repeats = seen.contains(&kind) && !matches!(option.node, WithOption::Extension(..));
+        if repeats {
+            let error = Error::new(ErrorKind::UnexpectedToken, "the option stands twice");
+            return Err(error.at(option.span).suggest("write each option once"));
+        }
+        seen.push(kind);
+        match &option.node {
+            WithOption::Superseded => show.state = true,
+            WithOption::IsoTimestamps => show.iso_timestamps = true,
+            WithOption::ProgressiveDisclosure(level) => {
+                show.disclosure = Some(level.map_or(Disclosure::Auto, fixed));
+            }
+            WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
+            WithOption::Locale(locale) => {
+                let locale = context.text(locale, option.span)?.to_owned();
+                let message = format!("locale \"{locale}\" is ignored; text sorts by code point");
+                context.warn(codes::IGNORED_OPTION, message);
+            }
+            WithOption::Extension(name, _) => {
+                context
+                    .warn(codes::IGNORED_OPTION, format!("option {name} is unknown and ignored"));
+            }
+        }
+    }
+    Ok(show)
+}
+
+fn fixed(level: LevelName) -> Disclosure {
+    Disclosure::Fixed(match level {
+        LevelName::Summary => Level::Summary,
+        LevelName::Headlines | LevelName::Standard => Level::Standard,
+        LevelName::Full => Level::Full,
+    })
+}
+
+/// E021: duplicates are told by fields that hold one plain payload value.
+fn comparable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
+    let plain = matches!(
+        field.node.shape,
+        Shape::Text | Shape::Word(_) | Shape::Address | Shape::Number { .. }
+    );
+    let stored = !matches!(field.node.name, "verification_status" | "consent_action" | "namespace");
+    if plain && stored {
+        return Ok(field.node);
+    }
+    let message = format!("dedup does not take {}", field.node.name);
+    let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+    Err(error.suggest("use a field with one value, such as subject"))
+}

@@ -1,0 +1,205 @@
+//! Literals and parameters to plain values, each with the error of its place.
+
+use std::borrow::Cow;
+
+use grainstore_format::ContentAddress;
+
+use super::Context;
+use crate::ast::{Arg, Between, CountArg, HashArg, Literal, TextArg};
+use crate::bounds::TimeRange;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::memory::{HashPrefix, Located};
+use crate::span::{Span, Spanned};
+use crate::when;
+
+impl<'c> Context<'c> {
+    /// The value of a parameter.
+    ///
+    /// # Errors
+    /// E008 when it is unbound.
+    fn parameter(&self, name: &str, span: Span) -> Result<&'c Literal<'static>> {
+        self.params.get(name).ok_or_else(|| {
+            Error::new(ErrorKind::UnboundParameter, format!("${name} is not bound")).at(span)
+        })
+    }
+
+    /// The literal itself, or what its parameter is bound to.
+    pub(super) fn value<'l>(&self, literal: &'l Spanned<Literal<'l>>) -> Result<&'l Literal<'l>>
+    where
+        'c: 'l,
+    {
+        match &literal.node {
+            Literal::Param(name) => Ok(self.parameter(name, literal.span)?),
+            given => Ok(given),
+        }
+    }
+
+    /// Every value of a list; a parameter bound to an array is spread.
+    pub(super) fn spread<'l>(
+        &self,
+        literals: &'l [Spanned<Literal<'l>>],
+    ) -> Result<Vec<Spanned<&'l Literal<'l>>>>
+    where
+        'c: 'l,
+    {
+        let mut values = Vec::with_capacity(literals.len());
+        for literal in literals {
+            match self.value(literal)? {
+                Literal::Array(items) => {
+                    // Items of a bound array have no place of their own.
+                    let bound = matches!(literal.node, Literal::Param(_));
+                    let place = |item: &Spanned<_>| if bound { literal.span } else { item.span };
+                    values.extend(items.iter().map(|item| Spanned::new(&item.node, place(item))));
+                }
+                single => values.push(Spanned::new(single, literal.span)),
+            }
+        }
+        Ok(values)
+    }
+
+    /// The values of an array.
+    ///
+    /// # Errors
+    /// E020 for a single value.
+    pub(super) fn array<'l>(
+        &self,
+        literal: &'l Spanned<Literal<'l>>,
+    ) -> Result<Vec<Spanned<&'l Literal<'l>>>>
+    where
+        'c: 'l,
+    {
+        match self.value(literal)? {
+            Literal::Array(items) => self.spread(items),
+            other => Err(mismatch("an array", other, literal.span).suggest("write [\"a\", \"b\"]")),
+        }
+    }
+
+    /// Text of a clause.
+    pub(super) fn text<'l>(&self, arg: &'l TextArg<'l>, span: Span) -> Result<&'l str>
+    where
+        'c: 'l,
+    {
+        match arg {
+            Arg::Given(text) => Ok(text),
+            Arg::Param(name) => match self.parameter(name, span)? {
+                Literal::Text(text) => Ok(text),
+                other => Err(mismatch("text", other, span)),
+            },
+        }
+    }
+
+    /// A whole number of a clause.
+    pub(super) fn whole(&self, arg: &CountArg<'_>, span: Span) -> Result<u64> {
+        match arg {
+            Arg::Given(count) => Ok(*count),
+            Arg::Param(name) => match self.parameter(name, span)? {
+                Literal::Number(number) => number.text.parse().map_err(|_| {
+                    let message = format!("{} is no whole number", number.text);
+                    Error::new(ErrorKind::BadNumber, message).at(span)
+                }),
+                other => Err(mismatch("a whole number", other, span)),
+            },
+        }
+    }
+
+    /// A hash of a clause.
+    pub(super) fn hash(&self, arg: &Spanned<HashArg<'_>>) -> Result<Spanned<HashPrefix>> {
+        match &arg.node {
+            Arg::Given(digits) => prefix(digits, arg.span),
+            Arg::Param(name) => hash_of(self.parameter(name, arg.span)?, arg.span),
+        }
+    }
+
+    /// The visible grain a prefix stands for, if there is one.
+    ///
+    /// # Errors
+    /// E015 when it stands for several.
+    pub(super) fn address(&self, prefix: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
+        match self.memory.locate(&prefix.node)? {
+            Located::One(address) => Ok(Some(address)),
+            Located::Nothing | Located::Elsewhere => Ok(None),
+            Located::Several => Err(ambiguous(prefix)),
+        }
+    }
+
+    /// The span of time a value stands for.
+    ///
+    /// # Errors
+    /// E020 for a phrase nobody knows, or a value that is no time.
+    pub(super) fn time(&self, value: &Literal<'_>, span: Span) -> Result<TimeRange> {
+        let found = match value {
+            Literal::Text(text) => when::of_text(text, self.now),
+            Literal::Number(number) => when::of_number(number.value),
+            other => return Err(mismatch("a time", other, span)),
+        };
+        found.ok_or_else(|| {
+            let error = Error::new(ErrorKind::WrongType, format!("{value} is no time known here"));
+            let advice = "use an ISO date or datetime, epoch seconds or milliseconds, or a phrase";
+            error.at(span).suggest(advice).valid(when::EXAMPLES)
+        })
+    }
+
+    /// From the start of the first time to the end of the second.
+    ///
+    /// # Errors
+    /// E020 when they are swapped.
+    pub(super) fn between(&self, between: &Between<'_>) -> Result<TimeRange> {
+        let from = self.time(self.value(&between.from)?, between.from.span)?.from;
+        let to = self.time(self.value(&between.to)?, between.to.span)?.to;
+        if from > to {
+            let error = Error::new(ErrorKind::WrongType, "the bounds are swapped");
+            let span = between.from.span.to(between.to.span);
+            return Err(error.at(span).suggest("write the earlier time first"));
+        }
+        Ok(TimeRange { from, to })
+    }
+}
+
+/// The error of a prefix that stands for several grains.
+pub(crate) fn ambiguous(prefix: &Spanned<HashPrefix>) -> Error {
+    let message = format!("{} is the start of more than one address", prefix.node);
+    Error::new(ErrorKind::BadHash, message).at(prefix.span).suggest("write more of its digits")
+}
+
+/// A value as text. A hash counts as its spelling.
+pub(super) fn text_of<'l>(value: &'l Literal<'_>, span: Span) -> Result<Cow<'l, str>> {
+    match value {
+        Literal::Text(text) => Ok(Cow::Borrowed(text)),
+        Literal::Hash(digits) => Ok(Cow::Owned(format!("sha256:{digits}"))),
+        other => Err(mismatch("text", other, span).suggest("put text in double quotes")),
+    }
+}
+
+/// A value as a hash; text counts when it is spelled like one.
+pub(super) fn hash_of(value: &Literal<'_>, span: Span) -> Result<Spanned<HashPrefix>> {
+    match value {
+        Literal::Hash(digits) => prefix(digits, span),
+        Literal::Text(text) => match text.strip_prefix("sha256:") {
+            Some(digits) => prefix(digits, span),
+            None => Err(mismatch("a hash", value, span).suggest("write sha256: before the digits")),
+        },
+        other => Err(mismatch("a hash", other, span)),
+    }
+}
+
+fn prefix(digits: &str, span: Span) -> Result<Spanned<HashPrefix>> {
+    let prefix = HashPrefix::new(digits).ok_or_else(|| {
+        let message = "a hash is sha256: and 8 to 64 lowercase hex digits";
+        Error::new(ErrorKind::BadHash, message).at(span)
+    })?;
+    Ok(Spanned::new(prefix, span))
+}
+
+/// E020: something else was needed than this value.
+pub(super) fn mismatch(wanted: &str, found: &Literal<'_>, span: Span) -> Error {
+    let found = match found {
+        Literal::Text(_) => "text",
+        Literal::Number(_) => "a number",
+        Literal::Flag(_) => "a boolean",
+        Literal::Hash(_) => "a hash",
+        Literal::Param(_) => "a parameter",
+        Literal::Array(_) => "an array",
+    };
+    Error::new(ErrorKind::WrongType, format!("{wanted} is needed here, not {found}")).at(span)
+}

@@ -1,0 +1,132 @@
+//! The registry of error and warning codes this version raises (spec section 9): one row a code.
+//!
+//! A row is the variant, the stable code, what it stands for, and what a person can do when the
+//! place it was raised at knows nothing better. Raising them is everybody else's business.
+
+macro_rules! registry {
+    ($($variant:ident $code:literal $title:literal $advice:literal;)+) => {
+        /// What went wrong, one variant a stable code of spec section 9.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $(#[doc = concat!("`", $code, "`: ", $title, ".")] $variant,)+
+            /// A refusal of the memory behind CAL; its own `ERR_` code is kept.
+            Memory,
+        }
+
+        impl ErrorKind {
+            /// Every kind with a CAL code, in the order of the registry.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The stable code, e.g. `CAL-E003`; empty for [`ErrorKind::Memory`].
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $code,)+
+                    Self::Memory => "",
+                }
+            }
+
+            /// What the code stands for, in a few words.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $title,)+
+                    Self::Memory => "refused by the memory",
+                }
+            }
+
+            /// What to do about it where nothing more specific is known.
+            #[must_use]
+            pub const fn advice(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $advice,)+
+                    Self::Memory => "see the message of the memory",
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    QueryTooLong "CAL-E001" "text longer than its limit" "shorten the text or split the request";
+    UnexpectedToken "CAL-E002" "unexpected token" "check the grammar at this place";
+    UnknownType "CAL-E003" "unknown grain type" "use one of the ten grain types";
+    UnknownField "CAL-E004" "unknown field" "use a field of the named grain type";
+    BadString "CAL-E005" "malformed string" "close the string with a double quote";
+    BadNumber "CAL-E006" "number outside its form or range" "write digits, optionally with one fraction";
+    UnboundParameter "CAL-E008" "unbound parameter" "bind the parameter before executing";
+    BoundTwice "CAL-E009" "bound or named twice" "keep one of the two";
+    LimitTooLarge "CAL-E010" "LIMIT above the maximum" "ask for at most 1000 grains";
+    SetTooLarge "CAL-E011" "too many values in IN" "list at most 100 values";
+    TooManyStages "CAL-E012" "too many pipeline stages" "use at most 5 stages";
+    TooMany "CAL-E013" "too many parts" "split the request";
+    EmptyQuery "CAL-E014" "empty query" "start with RECALL, ASSEMBLE, EXISTS, HISTORY, ADD or SUPERSEDE";
+    BadHash "CAL-E015" "bad or ambiguous hash" "write sha256: and 8 to 64 lowercase hex digits";
+    BadReason "CAL-E016" "REASON blank or too long" "say why in 1 to 500 characters";
+    UnknownSetField "CAL-E017" "field that SET cannot write" "set only the listed fields";
+    MissingReason "CAL-E018" "missing REASON" "end the statement with REASON \"why\"";
+    MissingSet "CAL-E019" "missing SET" "add at least one SET field = value";
+    WrongType "CAL-E020" "incompatible operator or value" "use an operator and value the field takes";
+    WrongStage "CAL-E021" "clause that does not fit here" "reorder or drop the clause";
+    BudgetExceeded "CAL-E030" "budget out of range" "choose a budget within the limits";
+    Timeout "CAL-E031" "query timeout" "narrow the query";
+    AlreadySuperseded "CAL-E040" "target already superseded" "supersede the current version, see HISTORY";
+    NotEvolvable "CAL-E042" "only beliefs can be superseded" "add a new grain instead";
+    WriteQuota "CAL-E043" "write quota exceeded" "wait a minute";
+    TierDisabled "CAL-E044" "Tier 1 not enabled" "ask the host to allow evolving statements";
+    OtherNamespace "CAL-E045" "target in another namespace" "open a session in the namespace of the target";
+    TargetNotFound "CAL-E046" "target not found" "check the hash, or RECALL the grain first";
+    MissingField "CAL-E050" "ADD without a required field" "set subject, relation and object";
+    NotAddable "CAL-E051" "type that ADD cannot create" "add a belief, observation or goal";
+    AddQuota "CAL-E052" "ADD quota exceeded" "wait a minute";
+    WrongField "CAL-E060" "ambiguous shortcut, or field of another type" "keep one of the two clauses";
+    TypeNotNamed "CAL-E061" "type-specific field without its type" "name the grain type after RECALL";
+    BadActionPhase "CAL-E062" "unknown action_phase" "use one of the listed values";
+    BadGoalState "CAL-E063" "unknown goal_state" "use one of the listed values";
+    BadConsentAction "CAL-E064" "unknown consent_action" "use one of the listed values";
+    BadRecallPriority "CAL-E065" "unknown recall_priority" "use one of the listed values";
+    BadEpistemicStatus "CAL-E066" "unknown epistemic_status" "use one of the listed values";
+    InvalidUtf8 "CAL-E070" "invalid UTF-8" "send the query as UTF-8";
+    BidiControl "CAL-E071" "bidirectional control in a literal" "remove the invisible control character";
+    AssembleTimeout "CAL-E075" "ASSEMBLE timeout" "ask for fewer or narrower sources";
+    AllSourcesFailed "CAL-E076" "every source failed" "run the sources one by one to see why";
+    Cancelled "CAL-E082" "cancelled" "run the statement again if it is still wanted";
+    UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
+}
+
+/// A warning beside an answer (spec sections 5 and 9).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Warning {
+    /// The stable code, e.g. `CAL-W001`.
+    pub code: &'static str,
+    /// What happened, for a person.
+    pub message: String,
+}
+
+/// `CAL-W001`: a relation in the reserved `mg:` space that OMS does not define.
+pub(crate) const UNKNOWN_RELATION: &str = "CAL-W001";
+/// `CAL-W004`: an option this version does not know or honour, ignored.
+pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
+/// `CAL-W101`: a namespace outside the session, replaced by the session's.
+pub(crate) const NAMESPACE_REPLACED: &str = "CAL-W101";
+/// `CAL-W102`: an old name of a grain type.
+pub(crate) const OLD_TYPE_NAME: &str = "CAL-W102";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_in_registry_order() {
+        let codes: Vec<&str> = ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+        assert!(codes.iter().zip(codes.iter().skip(1)).all(|(a, b)| a < b));
+    }
+
+    #[test]
+    fn every_code_says_what_it_is_and_what_to_do() {
+        for kind in ErrorKind::ALL {
+            assert!(!kind.title().is_empty() && !kind.advice().is_empty(), "{}", kind.code());
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! ASSEMBLE: sources resolved one by one, duplicates removed by priority, one text within a budget.
+
+use std::collections::BTreeSet;
+
+use grainstore_format::{ContentAddress, GrainType};
+use grainstore_sml::{AssemblyOptions, Disclosure, Level, Source, SourceReport};
+
+use super::sort::{self, SortValue};
+use super::{Run, count};
+use crate::ast::Format;
+use crate::cancel::Stop;
+use crate::check::plan::{AssemblePlan, SourcePlan};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields::FieldRef;
+use crate::memory::Hit;
+use crate::parse::refuse;
+use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
+use crate::span::Span;
+
+/// A source after it ran.
+struct Resolved {
+    hits: Vec<Hit>,
+    answer: SourceAnswer,
+}
+
+impl Run<'_> {
+    /// Runs an ASSEMBLE statement.
+    pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
+        if self.options.as_format == Some(Format::Json) {
+            return Err(refuse::not_yet("FORMAT json", Span::default(), "use FORMAT sml"));
+        }
+        let mut resolved = self.resolve(&plan.sources)?;
+        remove_duplicates(&mut resolved, &plan.priority, plan.show.dedup);
+        let mut items = Vec::with_capacity(resolved.len());
+        for source in &resolved {
+            items.push(self.items(&source.hits)?);
+        }
+        let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
+            .map(|((source, resolved), items)| Source {
+                label: &source.label,
+                items,
+                asked: usize::try_from(source.recall.asked()).unwrap_or(usize::MAX),
+                failed: resolved.answer.error.is_some(),
+            })
+            .collect();
+        let options = AssemblyOptions {
+            intent: plan.intent.as_deref(),
+            budget: plan.budget,
+            priority: &plan.priority,
+            disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
+            clock: self.clock(plan.show.iso_timestamps),
+        };
+        let assembly = grainstore_sml::assemble(&sources, &options, self.options.counter).map_err(
+            |error| Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
+        )?;
+        self.cancel.check().map_err(stopped)?;
+        self.used.tokens_used = count(assembly.tokens);
+        let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
+        let sources = reports.map(|((source, resolved), report)| {
+            self.used.grains_returned += shown(&report);
+            (source.label, answer(resolved.answer, &report))
+        });
+        Ok(Answer::Assembly {
+            sources: Sources(sources.collect()),
+            formatted_context: FormattedContext {
+                format: "sml",
+                text: assembly.text,
+                tokens: count(assembly.tokens),
+            },
+        })
+    }
+
+    /// Runs the sources; a failed one is reported and its share goes to the others.
+    ///
+    /// # Errors
+    /// E075 when time is up, E082 when the host cancelled, E076 when every source failed.
+    fn resolve(&mut self, sources: &[SourcePlan]) -> Result<Vec<Resolved>> {
+        let mut resolved = Vec::with_capacity(sources.len());
+        for source in sources {
+            let found = self.source(source);
+            self.cancel.check().map_err(stopped)?;
+            resolved.push(found.unwrap_or_else(|error| Resolved {
+                hits: Vec::new(),
+                answer: SourceAnswer { error: Some(error), ..SourceAnswer::default() },
+            }));
+        }
+        if resolved.iter().all(|source| source.answer.error.is_some()) {
+            let first = resolved.iter().find_map(|source| source.answer.error.as_ref());
+            let cause = first.map_or_else(String::new, ToString::to_string);
+            let message = format!("every source failed, the first with {cause}");
+            return Err(Error::new(ErrorKind::AllSourcesFailed, message));
+        }
+        Ok(resolved)
+    }
+
+    fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
+        let found = self.find(&source.recall)?;
+        let mut answer = SourceAnswer::default();
+        if let Some(format) = source.recall.format {
+            answer.formatted = Some(self.show(&found.hits, format, &source.recall)?);
+        }
+        Ok(Resolved { hits: found.hits, answer })
+    }
+}
+
+fn stopped(stop: Stop) -> Error {
+    match stop {
+        Stop::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
+        Stop::Cancelled => Error::new(ErrorKind::Cancelled, "the host cancelled the assembly"),
+    }
+}
+
+/// An address is emitted once, and with dedup a field value once a type; the copy in the source of
+/// the highest priority stays. Nothing is dropped within a source.
+fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Option<FieldRef>) {
+    let mut addresses: BTreeSet<ContentAddress> = BTreeSet::new();
+    let mut values: Vec<(GrainType, SortValue)> = Vec::new();
+    for at in priority {
+        let Some(source) = resolved.get_mut(*at) else { continue };
+        if let Some(field) = dedup {
+            source.hits.retain(|hit| !key(field, hit).is_some_and(|key| values.contains(&key)));
+            values.extend(source.hits.iter().filter_map(|hit| key(field, hit)));
+        }
+        source.hits.retain(|hit| addresses.insert(hit.address));
+    }
+}
+
+/// Type and value a grain is told apart by; none without the field.
+fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, SortValue)> {
+    let value = sort::value(field, &hit.grain, &hit.state);
+    (value != SortValue::Missing).then(|| (hit.grain.grain_type(), value))
+}
+
+fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {
+    SourceAnswer {
+        full: count(report.full),
+        standard: count(report.standard),
+        summary: count(report.summary),
+        omitted: count(report.omitted),
+        allocated: count(report.allocated),
+        used: count(report.used),
+        ..answer
+    }
+}
+
+fn shown(report: &SourceReport) -> u64 {
+    count(report.full) + count(report.standard) + count(report.summary)
+}

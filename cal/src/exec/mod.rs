@@ -1,0 +1,189 @@
+//! Plans to answers, over a [`Memory`] and nothing else (spec sections 5 and 7).
+
+mod assemble;
+mod evolve;
+mod history;
+mod recall;
+mod show;
+mod sort;
+
+use std::time::Instant;
+
+use grainstore_format::EpochMs;
+use grainstore_sml::{Clock, Estimator, TokenCounter};
+
+use crate::ast::{Format, Statement};
+use crate::cancel::Cancel;
+use crate::check::plan::Plan;
+use crate::check::{self, Context};
+use crate::codes::{ErrorKind, Warning};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::{HashPrefix, Located, Memory};
+use crate::params::Params;
+use crate::parse::{parse, parse_bytes};
+use crate::response::{Answer, Meta, Response, Usage};
+use crate::span::Spanned;
+use crate::writes::Writes;
+
+/// How far statements may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tier {
+    /// Tier 0: read.
+    #[default]
+    Read,
+    /// Tier 1: read, add and supersede.
+    Evolve,
+}
+
+/// What a host says about one request.
+#[derive(Clone)]
+pub struct Options<'o> {
+    /// The present, against which phrases are resolved and writes are dated.
+    pub now: EpochMs,
+    /// How far the statement may go.
+    pub tier: Tier,
+    /// Values for parameters.
+    pub params: Params,
+    /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT.
+    pub as_format: Option<Format>,
+    /// Counts all matches of a RECALL that shows fewer; otherwise `total` may stay unknown.
+    pub totals: bool,
+    /// The host's handle to stop it.
+    pub cancel: Cancel,
+    /// Counts tokens.
+    pub counter: &'o dyn TokenCounter,
+}
+
+impl Options<'_> {
+    /// Reading at `now`, without parameters, totals counted, with the default token counter.
+    #[must_use]
+    pub fn at(now: EpochMs) -> Self {
+        Self {
+            now,
+            tier: Tier::Read,
+            params: Params::new(),
+            as_format: None,
+            totals: true,
+            cancel: Cancel::new(),
+            counter: &Estimator,
+        }
+    }
+}
+
+/// Parses, checks and runs one query.
+///
+/// `writes` is the host's, kept across the requests of a session.
+///
+/// # Errors
+/// The first error of any phase, located in `source`; refusals of the memory keep their `ERR_` code.
+pub fn execute(
+    memory: &dyn Memory,
+    source: &str,
+    options: &Options<'_>,
+    writes: &Writes,
+) -> Result<Response> {
+    let started = Instant::now();
+    let statement = parse(source)?;
+    run(memory, &statement, options, writes, started).map_err(|error| error.locate(source))
+}
+
+/// The same for a query given as bytes.
+///
+/// # Errors
+/// E070 when they are not UTF-8, else as [`execute`].
+pub fn execute_bytes(
+    memory: &dyn Memory,
+    source: &[u8],
+    options: &Options<'_>,
+    writes: &Writes,
+) -> Result<Response> {
+    match std::str::from_utf8(source) {
+        Ok(text) => execute(memory, text, options, writes),
+        Err(_) => Err(parse_bytes(source)
+            .err()
+            .unwrap_or_else(|| Error::new(ErrorKind::InvalidUtf8, "the query is not UTF-8"))),
+    }
+}
+
+fn run(
+    memory: &dyn Memory,
+    statement: &Statement<'_>,
+    options: &Options<'_>,
+    writes: &Writes,
+    started: Instant,
+) -> Result<Response> {
+    let mut context =
+        Context { memory, params: &options.params, now: options.now, warnings: Vec::new() };
+    let plan = check::check(statement, &mut context)?;
+    if statement.tier() > 0 && options.tier == Tier::Read {
+        let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
+        return Err(error.at(statement.0.span));
+    }
+    let mut run =
+        Run { memory, options, writes, cancel: options.cancel.clone(), used: Usage::default() };
+    let answer = run.plan(plan)?;
+    let meta = meta(statement, started, run.used, context.warnings);
+    Ok(Response { meta, answer })
+}
+
+fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<Warning>) -> Meta {
+    Meta {
+        version: "1.0",
+        statement_type: statement.statement_type(),
+        tier: statement.tier(),
+        query_hash: statement.query_hash(),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        budget: used,
+        warnings,
+    }
+}
+
+/// One statement while it runs.
+struct Run<'r> {
+    memory: &'r dyn Memory,
+    options: &'r Options<'r>,
+    writes: &'r Writes,
+    cancel: Cancel,
+    used: Usage,
+}
+
+impl Run<'_> {
+    fn plan(&mut self, plan: Plan) -> Result<Answer> {
+        let time = match &plan {
+            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
+            _ => limits::QUERY_TIME,
+        };
+        self.cancel = self.options.cancel.within(time);
+        match plan {
+            Plan::Recall(plan) => self.recall(&plan),
+            Plan::Assemble(plan) => self.assemble(plan),
+            Plan::Exists(prefix) => self.exists(&prefix),
+            Plan::History(plan) => self.history(plan),
+            Plan::Add(plan) => self.add(&plan),
+            Plan::Supersede(plan) => self.supersede(plan),
+        }
+    }
+
+    fn exists(&self, prefix: &Spanned<HashPrefix>) -> Result<Answer> {
+        let exists = match self.memory.locate(&prefix.node)? {
+            Located::One(address) => self.memory.exists(&address)?,
+            Located::Nothing | Located::Elsewhere => false,
+            Located::Several => return Err(check::ambiguous(prefix)),
+        };
+        Ok(Answer::Exists { exists })
+    }
+
+    fn clock(&self, iso_timestamps: bool) -> Clock {
+        Clock { now: self.options.now, iso_timestamps }
+    }
+}
+
+/// A length as the envelope counts.
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "exec_tests.rs"]
+mod tests;

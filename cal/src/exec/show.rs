@@ -1,0 +1,61 @@
+//! Grains as text, for AS.
+
+use grainstore_sml::{Disclosure, Item, Level, project, render};
+use serde_json::{Map, Value, json};
+
+use super::Run;
+use crate::ast::Format;
+use crate::check::plan::RecallPlan;
+use crate::error::Result;
+use crate::limits;
+use crate::memory::Hit;
+
+impl Run<'_> {
+    /// The grains of a RECALL as text.
+    pub(super) fn show(&self, hits: &[Hit], format: Format, plan: &RecallPlan) -> Result<String> {
+        let items = self.items(hits)?;
+        let clock = self.clock(plan.show.iso_timestamps);
+        let level = match plan.show.disclosure {
+            Some(Disclosure::Fixed(level)) => level,
+            Some(Disclosure::Auto) if plan.asked() <= limits::FEW => Level::Full,
+            _ => Level::Standard,
+        };
+        Ok(match format {
+            Format::Sml => render(&items, level, &clock),
+            Format::Json => {
+                let grains = items.iter().filter_map(|item| project(item, level, &clock));
+                let grains: Vec<Value> = grains
+                    .map(|shown| {
+                        let attributes: Map<String, Value> = shown
+                            .attributes
+                            .into_iter()
+                            .map(|(name, value)| (name.to_string(), json!(value)))
+                            .collect();
+                        json!({"type": shown.grain_type.name(), "text": shown.text, "attributes": attributes})
+                    })
+                    .collect();
+                json!({"grains": grains}).to_string()
+            }
+        })
+    }
+
+    /// The grains as items to be shown; a consensus that names its claim by address gets the text.
+    pub(super) fn items(&self, hits: &[Hit]) -> Result<Vec<Item>> {
+        hits.iter().map(|hit| self.item(hit)).collect()
+    }
+
+    fn item(&self, hit: &Hit) -> Result<Item> {
+        let mut item = plain(hit);
+        if let Some(address) = item.agreed_address()
+            && let Some(agreed) = self.memory.get(&address)?
+        {
+            item.resolve_agreed(&plain(&agreed))?;
+        }
+        Ok(item)
+    }
+}
+
+fn plain(hit: &Hit) -> Item {
+    let status = hit.state.verification_status.name().to_owned();
+    Item { grain: hit.grain.clone(), verification: Some(status) }
+}

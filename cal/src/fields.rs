@@ -1,0 +1,258 @@
+//! The field table of spec section 4: name, type it belongs to, values, operators, sorting.
+//!
+//! One table drives lookup, messages, checking and matching. It knows no syntax and no memory.
+
+use grainstore_format::GrainType;
+
+use crate::codes::ErrorKind;
+
+/// What a field holds, which decides the values it is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Text, compared exactly by code point.
+    Text,
+    /// One of a closed list of words.
+    Word(Vocabulary),
+    /// A content address as text, with or without `sha256:`.
+    Address,
+    /// A number; `unit` ones lie in 0..=1.
+    Number { unit: bool },
+    /// True or false.
+    Flag,
+    /// A list of texts.
+    List,
+    /// A point in time, epoch milliseconds.
+    Time,
+    /// The name of a grain type.
+    Type,
+    /// The grain's own address.
+    Hash,
+    /// Text search, not exact comparison.
+    Search,
+}
+
+/// A closed list of values and the error an unknown one raises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Vocabulary {
+    pub(crate) error: ErrorKind,
+    pub(crate) values: &'static [&'static str],
+}
+
+/// Operator sets of the table.
+pub(crate) mod ops {
+    /// `=`.
+    pub(crate) const EQ: u8 = 1;
+    /// `!=`.
+    pub(crate) const NE: u8 = 2;
+    /// `IN (...)`.
+    pub(crate) const IN: u8 = 4;
+    /// `>=`, `<=`, `>` and `<`.
+    pub(crate) const ORDER: u8 = 8;
+    /// `INCLUDE [...]`.
+    pub(crate) const INCLUDE: u8 = 16;
+    /// `EXCLUDE [...]`.
+    pub(crate) const EXCLUDE: u8 = 32;
+    /// `IS category`.
+    pub(crate) const IS: u8 = 64;
+    /// `BETWEEN a AND b`.
+    pub(crate) const BETWEEN: u8 = 128;
+}
+
+/// The spelling of each operator set, for messages.
+const OP_NAMES: [(u8, &[&str]); 8] = [
+    (ops::EQ, &["="]),
+    (ops::NE, &["!="]),
+    (ops::IN, &["IN"]),
+    (ops::ORDER, &[">=", "<=", ">", "<"]),
+    (ops::INCLUDE, &["INCLUDE"]),
+    (ops::EXCLUDE, &["EXCLUDE"]),
+    (ops::IS, &["IS"]),
+    (ops::BETWEEN, &["BETWEEN"]),
+];
+
+/// One row of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    /// The name in CAL.
+    pub(crate) name: &'static str,
+    /// The payload field it reads; the name itself unless OMS calls it otherwise.
+    pub(crate) payload: &'static str,
+    /// The only type that has it; none for common fields.
+    pub(crate) owner: Option<GrainType>,
+    pub(crate) shape: Shape,
+    /// The operators it takes, from [`ops`].
+    pub(crate) operators: u8,
+    /// Whether ORDER BY takes it.
+    pub(crate) sortable: bool,
+}
+
+/// A field is its row.
+pub(crate) type FieldRef = &'static Field;
+
+impl Field {
+    /// The operators it takes, spelled out.
+    pub(crate) fn operator_names(&self) -> impl Iterator<Item = &'static str> {
+        let taken = self.operators;
+        OP_NAMES
+            .iter()
+            .filter(move |(set, _)| taken & set != 0)
+            .flat_map(|(_, n)| n.iter().copied())
+    }
+}
+
+/// The field of this name.
+pub(crate) fn by_name(name: &str) -> Option<FieldRef> {
+    FIELDS.iter().find(|field| field.name == name)
+}
+
+/// The names a statement about `grain_type` may use; the common ones alone without a type.
+pub(crate) fn names_for(grain_type: Option<GrainType>) -> impl Iterator<Item = &'static str> {
+    let usable = move |field: &&Field| field.owner.is_none() || field.owner == grain_type;
+    FIELDS.iter().filter(usable).map(|field| field.name)
+}
+
+/// The names of every field, for "did you mean".
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().map(|field| field.name)
+}
+
+/// The names ORDER BY takes.
+pub(crate) fn sortable_names() -> impl Iterator<Item = &'static str> {
+    FIELDS.iter().filter(|field| field.sortable).map(|field| field.name)
+}
+
+const ACTION_PHASES: Vocabulary = Vocabulary {
+    error: ErrorKind::BadActionPhase,
+    values: &["definition", "call", "result", "complete"],
+};
+/// Both vocabularies of goal states; [`payload_goal_state`] joins them.
+pub(crate) const GOAL_STATES: Vocabulary = Vocabulary {
+    error: ErrorKind::BadGoalState,
+    values: &["active", "satisfied", "failed", "suspended", "completed", "abandoned", "blocked"],
+};
+const CONSENT_ACTIONS: Vocabulary =
+    Vocabulary { error: ErrorKind::BadConsentAction, values: &["grant", "withdraw"] };
+const RECALL_PRIORITIES: Vocabulary =
+    Vocabulary { error: ErrorKind::BadRecallPriority, values: &["hot", "warm", "cold"] };
+const EPISTEMIC_STATUSES: Vocabulary = Vocabulary {
+    error: ErrorKind::BadEpistemicStatus,
+    values: &["certain", "probable", "uncertain", "estimated", "derived"],
+};
+const VERIFICATION_STATUSES: Vocabulary = Vocabulary {
+    error: ErrorKind::WrongType,
+    values: &["unverified", "verified", "contested", "retracted"],
+};
+
+/// The spelling of a goal state in payloads.
+pub(crate) fn payload_goal_state(state: &str) -> &str {
+    match state {
+        "completed" => "satisfied",
+        "abandoned" => "failed",
+        "blocked" => "suspended",
+        same => same,
+    }
+}
+
+const UNIT: Shape = Shape::Number { unit: true };
+const NUMBER: Shape = Shape::Number { unit: false };
+const EQ: u8 = ops::EQ;
+const EQ_NE: u8 = ops::EQ | ops::NE;
+const EQ_NE_IN: u8 = EQ_NE | ops::IN;
+const COMPARE: u8 = EQ_NE | ops::ORDER;
+const PERIOD: u8 = EQ | ops::BETWEEN;
+
+const fn common(name: &'static str, shape: Shape, operators: u8) -> Field {
+    Field { name, payload: name, owner: None, shape, operators, sortable: false }
+}
+
+const fn of(owner: GrainType, name: &'static str, shape: Shape, operators: u8) -> Field {
+    Field { name, payload: name, owner: Some(owner), shape, operators, sortable: false }
+}
+
+impl Field {
+    const fn sorts(mut self) -> Self {
+        self.sortable = true;
+        self
+    }
+
+    const fn reads(mut self, payload: &'static str) -> Self {
+        self.payload = payload;
+        self
+    }
+}
+
+/// The table: common fields first, then each type's own.
+#[rustfmt::skip]
+static FIELDS: [Field; 49] = [
+    common("query", Shape::Search, EQ),
+    common("subject", Shape::Text, EQ_NE_IN).sorts(),
+    common("relation", Shape::Text, EQ_NE_IN | ops::IS).sorts(),
+    common("object", Shape::Text, EQ_NE_IN).sorts(),
+    common("user_id", Shape::Text, EQ_NE),
+    common("namespace", Shape::Text, EQ),
+    common("confidence", UNIT, COMPARE).sorts(),
+    common("importance", UNIT, COMPARE).sorts(),
+    common("score", Shape::Search, ops::ORDER).sorts(),
+    common("tags", Shape::List, ops::INCLUDE | ops::EXCLUDE).reads("structural_tags"),
+    common("type", Shape::Type, EQ),
+    common("time", Shape::Time, PERIOD).sorts(),
+    common("hash", Shape::Hash, EQ),
+    common("contradicted", Shape::Flag, EQ),
+    common("verification_status", Shape::Word(VERIFICATION_STATUSES), EQ).sorts(),
+    common("source_type", Shape::Text, EQ).sorts(),
+    common("recall_priority", Shape::Word(RECALL_PRIORITIES), EQ),
+    common("epistemic_status", Shape::Word(EPISTEMIC_STATUSES), EQ),
+    of(GrainType::Event, "role", Shape::Text, EQ_NE),
+    of(GrainType::Event, "session_id", Shape::Text, EQ),
+    of(GrainType::Event, "parent_message_id", Shape::Address, EQ),
+    of(GrainType::Event, "model_id", Shape::Text, EQ_NE),
+    of(GrainType::Event, "content", Shape::Search, EQ),
+    of(GrainType::State, "context", Shape::Text, EQ_NE),
+    of(GrainType::State, "plan", Shape::Search, EQ),
+    of(GrainType::Workflow, "trigger", Shape::Text, EQ_NE),
+    of(GrainType::Workflow, "steps", Shape::Search, EQ),
+    of(GrainType::Action, "tool_name", Shape::Text, EQ_NE_IN),
+    of(GrainType::Action, "action_phase", Shape::Word(ACTION_PHASES), EQ),
+    of(GrainType::Action, "is_error", Shape::Flag, EQ),
+    of(GrainType::Action, "tool_call_id", Shape::Text, EQ),
+    of(GrainType::Observation, "observer_id", Shape::Text, EQ_NE),
+    of(GrainType::Observation, "observer_type", Shape::Text, EQ_NE),
+    of(GrainType::Goal, "goal_state", Shape::Word(GOAL_STATES), EQ_NE),
+    of(GrainType::Goal, "assigned_agent", Shape::Text, EQ_NE),
+    of(GrainType::Goal, "deadline", Shape::Time, PERIOD),
+    of(GrainType::Goal, "depends_on", Shape::Address, EQ | ops::IN),
+    of(GrainType::Reasoning, "reasoning_type", Shape::Text, EQ).reads("inference_method"),
+    of(GrainType::Reasoning, "premises", Shape::Search, EQ),
+    of(GrainType::Reasoning, "conclusion", Shape::Text, EQ_NE),
+    of(GrainType::Consensus, "threshold", NUMBER, EQ | ops::ORDER),
+    of(GrainType::Consensus, "agreement_count", NUMBER, EQ | ops::ORDER),
+    of(GrainType::Consensus, "participating_observers", Shape::List, ops::INCLUDE),
+    of(GrainType::Consent, "consent_action", Shape::Word(CONSENT_ACTIONS), EQ).reads("is_withdrawal"),
+    of(GrainType::Consent, "purpose", Shape::Text, EQ_NE),
+    of(GrainType::Consent, "grantor_did", Shape::Text, EQ).reads("subject_did"),
+    of(GrainType::Consent, "grantee_did", Shape::Text, EQ),
+    of(GrainType::Consent, "scope", Shape::Text, EQ),
+    of(GrainType::Consent, "expires_at", Shape::Time, PERIOD).reads("valid_to"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_fields_of_the_specification() {
+        assert_eq!(names_for(None).count(), 18);
+        for (grain_type, count) in [(GrainType::Event, 23), (GrainType::Consent, 24)] {
+            assert_eq!(names_for(Some(grain_type)).count(), count, "{grain_type}");
+        }
+        let sortable: Vec<_> = sortable_names().collect();
+        assert_eq!(sortable.len(), 9, "{sortable:?}");
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        for name in names() {
+            assert_eq!(names().filter(|other| *other == name).count(), 1, "{name}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Text to tokens: words, strings, numbers, hashes, parameters and punctuation (spec section 2).
+//!
+//! The lexer hands out byte ranges and allocates nothing. What a string says is decoded in `text`;
+//! what a word means is decided by the parser.
+
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::span::Span;
+use crate::words::{self, Word};
+
+/// One token: what it is and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) span: Span,
+}
+
+/// The kinds of token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A letter followed by letters, digits and `_`.
+    Word(Word),
+    /// A string, quotes included in the span; `plain` when it is ASCII without a backslash.
+    Str { plain: bool },
+    /// Digits with an optional minus and fraction.
+    Number,
+    /// `sha256:` and 8 to 64 lowercase hex digits.
+    Hash,
+    /// `$name`, the dollar included in the span.
+    Param,
+    /// Punctuation or an operator.
+    Mark(Mark),
+    /// The end of the query.
+    End,
+}
+
+/// Punctuation and operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    LeftParen,
+    RightParen,
+    LeftBracket,
+    RightBracket,
+    LeftBrace,
+    RightBrace,
+    Comma,
+    Colon,
+    Semicolon,
+    Pipe,
+    Slash,
+    Equal,
+    NotEqual,
+    GreaterEqual,
+    LessEqual,
+    Greater,
+    Less,
+}
+
+/// The state of the scan; copying it looks ahead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lexer<'a> {
+    source: &'a str,
+    at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    /// A scan from the start of `source`.
+    pub(crate) fn new(source: &'a str) -> Self {
+        Self { source, at: 0 }
+    }
+
+    /// The next token; after the end, the end again.
+    ///
+    /// # Errors
+    /// E002 for a character of no token, E005, E006 and E015 for malformed literals.
+    pub(crate) fn next(&mut self) -> Result<Token> {
+        self.skip_blank();
+        let start = self.at;
+        let Some(byte) = self.byte(0) else { return Ok(self.token(start, Kind::End)) };
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => self.word(start),
+            b'"' => self.string(start),
+            b'0'..=b'9' => self.number(start),
+            b'-' if self.byte(1).is_some_and(|next| next.is_ascii_digit()) => self.number(start),
+            b'$' => self.parameter(start),
+            _ => self.mark(start),
+        }
+    }
+
+    fn byte(&self, ahead: usize) -> Option<u8> {
+        self.source.as_bytes().get(self.at + ahead).copied()
+    }
+
+    fn token(&self, start: usize, kind: Kind) -> Token {
+        Token { kind, span: Span::new(start, self.at) }
+    }
+
+    /// Steps over the bytes for which `wanted` holds.
+    fn skip(&mut self, wanted: impl Fn(u8) -> bool) {
+        while self.byte(0).is_some_and(&wanted) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_blank(&mut self) {
+        loop {
+            self.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+            if self.byte(0) != Some(b'-') || self.byte(1) != Some(b'-') {
+                return;
+            }
+            self.skip(|byte| byte != b'\n');
+        }
+    }
+
+    fn word(&mut self, start: usize) -> Result<Token> {
+        self.skip(is_name_byte);
+        let text = self.source.get(start..self.at).unwrap_or("");
+        if text.eq_ignore_ascii_case("sha256") && self.byte(0) == Some(b':') && !self.is_label() {
+            return self.hash(start);
+        }
+        Ok(self.token(start, Kind::Word(words::classify(text))))
+    }
+
+    /// Whether the colon here ends a label (`sha256: (RECALL ...)`), not the head of a hash.
+    fn is_label(&self) -> bool {
+        matches!(self.byte(1), Some(b'(' | b' ' | b'\t' | b'\n' | b'\r'))
+    }
+
+    fn hash(&mut self, start: usize) -> Result<Token> {
+        self.at += 1;
+        let digits_at = self.at;
+        self.skip(|byte| byte.is_ascii_alphanumeric());
+        let digits = self.source.get(digits_at..self.at).unwrap_or("");
+        let head = self.source.get(start..digits_at);
+        if head == Some("sha256:") && is_hash_digits(digits) {
+            return Ok(self.token(start, Kind::Hash));
+        }
+        let message = "a hash is sha256: and 8 to 64 lowercase hex digits";
+        Err(Error::new(ErrorKind::BadHash, message).at(Span::new(start, self.at)))
+    }
+
+    fn string(&mut self, start: usize) -> Result<Token> {
+        let mut plain = true;
+        self.at += 1;
+        loop {
+            match self.byte(0) {
+                None => {
+                    let error = Error::new(ErrorKind::BadString, "the string is never closed");
+                    return Err(error.at(Span::new(start, self.at)));
+                }
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    plain = false;
+                    self.at += 1 + usize::from(self.byte(1).is_some());
+                }
+                Some(byte) => {
+                    plain &= byte.is_ascii();
+                    self.at += 1;
+                }
+            }
+        }
+        self.at += 1;
+        Ok(self.token(start, Kind::Str { plain }))
+    }
+
+    fn number(&mut self, start: usize) -> Result<Token> {
+        self.at += 1;
+        self.skip(|byte| byte.is_ascii_digit());
+        if self.byte(0) == Some(b'.') && self.byte(1).is_some_and(|next| next.is_ascii_digit()) {
+            self.at += 1;
+            self.skip(|byte| byte.is_ascii_digit());
+        }
+        if self.byte(0).is_none_or(|byte| !is_name_byte(byte) && byte != b'.') {
+            return Ok(self.token(start, Kind::Number));
+        }
+        self.skip(|byte| is_name_byte(byte) || byte == b'.');
+        let message = "a number is digits with an optional minus and fraction, without exponent";
+        Err(Error::new(ErrorKind::BadNumber, message).at(Span::new(start, self.at)))
+    }
+
+    fn parameter(&mut self, start: usize) -> Result<Token> {
+        self.at += 1;
+        if self.byte(0).is_none_or(|byte| !byte.is_ascii_alphabetic()) {
+            let error = Error::new(ErrorKind::UnexpectedToken, "a parameter is $ and a name");
+            return Err(error.at(Span::new(start, self.at)));
+        }
+        self.skip(is_name_byte);
+        Ok(self.token(start, Kind::Param))
+    }
+
+    fn mark(&mut self, start: usize) -> Result<Token> {
+        let pair = [self.byte(0).unwrap_or(0), self.byte(1).unwrap_or(0)];
+        let (mark, length) = match &pair {
+            b"!=" => (Mark::NotEqual, 2),
+            b">=" => (Mark::GreaterEqual, 2),
+            b"<=" => (Mark::LessEqual, 2),
+            [b'(', _] => (Mark::LeftParen, 1),
+            [b')', _] => (Mark::RightParen, 1),
+            [b'[', _] => (Mark::LeftBracket, 1),
+            [b']', _] => (Mark::RightBracket, 1),
+            [b'{', _] => (Mark::LeftBrace, 1),
+            [b'}', _] => (Mark::RightBrace, 1),
+            [b',', _] => (Mark::Comma, 1),
+            [b':', _] => (Mark::Colon, 1),
+            [b';', _] => (Mark::Semicolon, 1),
+            [b'|', _] => (Mark::Pipe, 1),
+            [b'/', _] => (Mark::Slash, 1),
+            [b'=', _] => (Mark::Equal, 1),
+            [b'>', _] => (Mark::Greater, 1),
+            [b'<', _] => (Mark::Less, 1),
+            _ => return Err(self.stranger(start)),
+        };
+        self.at += length;
+        Ok(self.token(start, Kind::Mark(mark)))
+    }
+
+    fn stranger(&self, start: usize) -> Error {
+        let found = self.source.get(start..).and_then(|rest| rest.chars().next());
+        let end = start + found.map_or(1, char::len_utf8);
+        let shown = found.map_or_else(String::new, |c| c.escape_debug().to_string());
+        let error =
+            Error::new(ErrorKind::UnexpectedToken, format!("unexpected character '{shown}'"));
+        let error = error.at(Span::new(start, end));
+        match found {
+            Some('\'') => error.suggest("strings stand in double quotes"),
+            Some('.') => error.suggest("a number starts with a digit, such as 0.5"),
+            _ => error.suggest("names, keywords and operators are ASCII; text stands in quotes"),
+        }
+    }
+}
+
+/// Whether `digits` are the digits of a hash literal: 8 to 64, lowercase hex.
+pub(crate) fn is_hash_digits(digits: &str) -> bool {
+    (8..=64).contains(&digits.len())
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}

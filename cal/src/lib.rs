@@ -1,0 +1,82 @@
+//! CAL/1: the query and context language of OMS, over traits of its own.
+//!
+//! A query goes through the modules in this order: text to tokens ([`parse`]), syntax tree, checked
+//! plan, answer ([`execute`]). The executor sees a [`Memory`] and nothing else, and that trait has no
+//! way to erase, to read keys or to change policies: CAL cannot do it even by mistake.
+//!
+//! The modules, in that order:
+//! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
+//! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
+//! - `fields`, `types`, `relations`, `codes`, `limits`: the tables of the language, as data;
+//! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
+//! - `query`, `bounds`, `predicate`: what a recall asks for, which a memory can drive indexes by;
+//! - `memory`, `cancel`: the seam to the store;
+//! - `exec`, `writes`, `response`: plans to answers.
+//!
+//! ```
+//! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;
+//! assert_eq!(statement.to_string(), "RECALL beliefs WHERE subject = \"alice\" | LIMIT 5");
+//!
+//! let error = grainstore_cal::parse("RECALL beleifs").unwrap_err();
+//! assert_eq!((error.code(), error.suggestion()), ("CAL-E003", "Did you mean \"beliefs\"?"));
+//! # Ok::<(), grainstore_cal::Error>(())
+//! ```
+
+// Places, errors and limits, known everywhere.
+mod codes;
+mod error;
+mod limits;
+mod span;
+mod suggest;
+
+// The tables of the language.
+mod fields;
+mod relations;
+mod types;
+mod words;
+
+// Text to syntax and back.
+mod ast;
+mod lex;
+mod parse;
+mod print;
+mod text;
+
+// What a memory is asked.
+mod bounds;
+mod cancel;
+mod memory;
+mod predicate;
+mod query;
+
+// Syntax to plans.
+mod check;
+mod params;
+mod when;
+
+// Plans to answers.
+mod exec;
+mod response;
+mod writes;
+
+#[cfg(test)]
+mod testutil;
+
+pub use ast::{Format, Statement, StatementType};
+pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
+pub use cancel::{Cancel, Stop};
+pub use codes::{ErrorKind, Warning};
+pub use error::{Error, ErrorEnvelope, Position, Result};
+pub use exec::{Options, Tier, execute, execute_bytes};
+pub use memory::{
+    Candidate, Counted, HashPrefix, Hit, Located, Memory, MemoryError, Recalled, Scope, Visit,
+};
+pub use params::Params;
+pub use parse::{parse, parse_bytes};
+pub use predicate::Predicate;
+pub use query::Query;
+pub use response::{
+    Answer, FormattedContext, Grains, Meta, Response, ResultRow, SourceAnswer, Sources, Usage,
+    Version,
+};
+pub use writes::{WriteLimits, Writes};

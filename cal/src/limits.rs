@@ -1,0 +1,40 @@
+//! The limits of spec sections 2, 5 and 6, in one place.
+
+use std::time::Duration;
+
+/// Bytes of a query.
+pub(crate) const QUERY_BYTES: usize = 8_192;
+/// Distinct parameters of a query.
+pub(crate) const PARAMETERS: usize = 20;
+/// LIMIT where none is written.
+pub(crate) const DEFAULT_LIMIT: u64 = 20;
+/// LIMIT of THREAD where none is written.
+pub(crate) const THREAD_LIMIT: u64 = 1_000;
+/// The largest LIMIT and RECENT.
+pub(crate) const MAX_LIMIT: u64 = 1_000;
+/// Pipeline stages of a RECALL.
+pub(crate) const STAGES: usize = 5;
+/// Values of an IN list.
+pub(crate) const IN_VALUES: usize = 100;
+/// Sources of an ASSEMBLE.
+pub(crate) const SOURCES: usize = 8;
+/// Characters of an assembly's name.
+pub(crate) const NAME_CHARS: usize = 64;
+/// Characters of FOR.
+pub(crate) const INTENT_CHARS: usize = 256;
+/// Characters of REASON.
+pub(crate) const REASON_CHARS: usize = 500;
+/// Token budget: default and most.
+pub(crate) const TOKENS: (u64, u64) = (4_000, 16_000);
+/// Grain budget: default and most.
+pub(crate) const GRAINS: (u64, u64) = (50, 200);
+/// Versions HISTORY answers.
+pub(crate) const VERSIONS: usize = 100;
+/// A source that asks for at most this many grains is shown in full by the bare disclosure rule.
+pub(crate) const FEW: u64 = 5;
+/// Grains a pipeline keeps in memory at once (ours).
+pub(crate) const SORTED_ROWS: usize = 10_000;
+/// Time for one query.
+pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
+/// Time for one ASSEMBLE.
+pub(crate) const ASSEMBLE_TIME: Duration = Duration::from_secs(10);

@@ -1,0 +1,114 @@
+//! Bound parameters: values for `$names`, under the same rules as literals.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::ast::{Literal, Number};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::span::{Span, Spanned};
+use crate::text;
+
+/// Values for the parameters of a query.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Params(BTreeMap<String, Literal<'static>>);
+
+impl Params {
+    /// No parameters.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds a name, with or without its dollar, to a JSON string, number, boolean, array of these,
+    /// or `{"hash": "sha256:..."}`.
+    ///
+    /// # Errors
+    /// E009 when the name is bound already, E013 at the 21st, E020 for other values, E071 for text
+    /// with bidi controls.
+    pub fn bind(&mut self, name: &str, value: &Value) -> Result<()> {
+        let name = name.strip_prefix('$').unwrap_or(name);
+        if self.0.contains_key(name) {
+            return Err(Error::new(ErrorKind::BoundTwice, format!("${name} is bound twice")));
+        }
+        if self.0.len() == limits::PARAMETERS {
+            let message = format!("at most {} parameters can be bound", limits::PARAMETERS);
+            return Err(Error::new(ErrorKind::TooMany, message));
+        }
+        let literal = match value {
+            Value::Array(items) => {
+                let items: Result<Vec<_>> = items
+                    .iter()
+                    .map(|item| Ok(Spanned::new(scalar(name, item)?, Span::default())))
+                    .collect();
+                Literal::Array(items?)
+            }
+            single => scalar(name, single)?,
+        };
+        self.0.insert(name.to_owned(), literal);
+        Ok(())
+    }
+
+    /// The value of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Literal<'static>> {
+        self.0.get(name)
+    }
+}
+
+fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
+    let hash =
+        value.get("hash").and_then(Value::as_str).and_then(|text| text.strip_prefix("sha256:"));
+    match value {
+        Value::String(text) => Ok(Literal::Text(text::clean(Cow::Owned(text.clone()))?)),
+        Value::Bool(flag) => Ok(Literal::Flag(*flag)),
+        Value::Number(number) => {
+            let value = number.as_f64().unwrap_or(f64::MAX);
+            Ok(Literal::Number(Number { text: Cow::Owned(number.to_string()), value }))
+        }
+        Value::Object(_) if hash.is_some_and(crate::lex::is_hash_digits) => {
+            Ok(Literal::Hash(Cow::Owned(hash.unwrap_or("").to_owned())))
+        }
+        _ => {
+            let message = format!("${name} cannot be bound to this value");
+            let advice =
+                "bind a string, number, boolean, an array of these, or {\"hash\": \"sha256:...\"}";
+            Err(Error::new(ErrorKind::WrongType, message).suggest(advice))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bindings_follow_the_rules_of_literals() {
+        for (value, code) in [
+            (json!("text"), None),
+            (json!(["a", 1, true]), None),
+            (json!({"hash": "sha256:0123456789abcdef"}), None),
+            (json!({"hash": "sha256:XYZ"}), Some("CAL-E020")),
+            (json!(null), Some("CAL-E020")),
+            (json!([["nested"]]), Some("CAL-E020")),
+            (json!("a\u{202E}b"), Some("CAL-E071")),
+        ] {
+            let refused = Params::new().bind("$p", &value).err();
+            assert_eq!(refused.as_ref().map(Error::code), code, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_bound_once_and_twenty_are_enough() {
+        let mut params = Params::new();
+        for at in 0..20 {
+            params.bind(&format!("p{at}"), &json!(at)).unwrap();
+        }
+        assert_eq!(params.bind("$p0", &json!(1)).unwrap_err().code(), "CAL-E009");
+        assert_eq!(params.bind("more", &json!(1)).unwrap_err().code(), "CAL-E013");
+    }
+}

@@ -1,0 +1,159 @@
+//! `assemble` and `source`: the sources of a context and how it is cut to size.
+
+use super::cursor::Cursor;
+use super::recall::{self, once};
+use super::{option, value};
+use crate::ast::{Assemble, BudgetClause, Preset, Source, Unit};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::limits;
+use crate::parse::refuse;
+use crate::span::Spanned;
+use crate::words::{Keyword, Word};
+
+/// The clauses an ASSEMBLE may go on with after FROM.
+pub(super) const CLAUSES: [&str; 5] = [",", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
+
+/// `assemble := ASSEMBLE ID? (FOR STR)? FROM source,+ (BUDGET INT (tokens|grains))?
+/// (PRIORITY ID (">" ID)*)? (FORMAT format)? stream? with?`, the clauses after FROM in any order.
+pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
+    c.expect(Keyword::Assemble)?;
+    let name = name(c)?;
+    let mut intent = None;
+    if c.keyword() == Some(Keyword::For) {
+        once(c, Keyword::For, &mut intent, |c| {
+            c.bump()?;
+            Ok(value::text_arg(c)?.node)
+        })?;
+    }
+    c.expect(Keyword::From)?;
+    let sources = sources(c)?;
+    let mut assemble = Assemble {
+        name,
+        intent,
+        sources,
+        budget: None,
+        priority: None,
+        format: None,
+        options: None,
+    };
+    while clause(c, &mut assemble)? {}
+    Ok(assemble)
+}
+
+/// `ID?`: any word but FOR and FROM.
+fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
+    let names = matches!(c.peek().kind, Kind::Word(_));
+    if !names || matches!(c.keyword(), Some(Keyword::For | Keyword::From)) {
+        return Ok(None);
+    }
+    let name = c.name("a name, FOR or FROM")?;
+    if name.node.len() > limits::NAME_CHARS {
+        let message = format!("the name is longer than {} characters", limits::NAME_CHARS);
+        return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
+    }
+    Ok(Some(name))
+}
+
+fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
+    let mut sources: Vec<Spanned<Source<'a>>> = Vec::new();
+    loop {
+        let start = c.peek().span;
+        if sources.len() == limits::SOURCES {
+            let message = format!("an ASSEMBLE has at most {} sources", limits::SOURCES);
+            return Err(Error::new(ErrorKind::TooMany, message).at(start));
+        }
+        let source = source(c)?;
+        sources.push(Spanned::new(source, c.since(start)));
+        if !c.eat_mark(Mark::Comma)? {
+            return Ok(sources);
+        }
+    }
+}
+
+/// `source := (ID ":")? ( "(" recall ")" | "(" "$"ID ")" | "$"ID )`; LET references are refused by
+/// name.
+fn source<'a>(c: &mut Cursor<'a>) -> Result<Source<'a>> {
+    let mut label = None;
+    if matches!(c.peek().kind, Kind::Word(_)) {
+        label = Some(c.name("a label")?);
+        c.expect_mark(Mark::Colon, ":")?;
+    }
+    let reference = |c: &Cursor<'_>| {
+        refuse::not_yet("a LET source", c.peek().span, "write the RECALL in parentheses")
+    };
+    if c.peek().kind == Kind::Param {
+        return Err(reference(c));
+    }
+    c.expect_mark(Mark::LeftParen, "( and a RECALL")?;
+    if c.peek().kind == Kind::Param {
+        return Err(reference(c));
+    }
+    let recall = recall::recall(c)?;
+    if c.peek().kind != Kind::Mark(Mark::RightParen) {
+        let mut expected = vec![")"];
+        expected.extend(recall::CLAUSES);
+        return Err(c.unexpected(&expected));
+    }
+    c.bump()?;
+    Ok(Source { label, recall })
+}
+
+fn clause<'a>(c: &mut Cursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {
+    let Some(keyword) = c.keyword() else { return Ok(false) };
+    match keyword {
+        Keyword::Budget => once(c, keyword, &mut assemble.budget, budget)?,
+        Keyword::Priority => once(c, keyword, &mut assemble.priority, priority)?,
+        Keyword::Format => once(c, keyword, &mut assemble.format, format)?,
+        Keyword::With => once(c, keyword, &mut assemble.options, option::options)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn budget<'a>(c: &mut Cursor<'a>) -> Result<BudgetClause<'a>> {
+    c.bump()?;
+    let amount = value::count_arg(c)?;
+    let text = c.text(c.peek());
+    let unit = if text.eq_ignore_ascii_case("tokens") {
+        Unit::Tokens
+    } else if text.eq_ignore_ascii_case("grains") {
+        Unit::Grains
+    } else {
+        return Err(c.unexpected(&["tokens", "grains"]));
+    };
+    c.bump()?;
+    Ok(BudgetClause { amount, unit })
+}
+
+fn priority<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
+    c.bump()?;
+    let mut labels = vec![c.name("a label")?];
+    while c.eat_mark(Mark::Greater)? {
+        labels.push(c.name("a label")?);
+    }
+    Ok(labels)
+}
+
+/// `format := format_type | preset | TEMPLATE ...`; all but sml and structured are refused by name.
+fn format(c: &mut Cursor<'_>) -> Result<Preset> {
+    const LATER: [&str; 9] =
+        ["markdown", "json", "yaml", "text", "triples", "toon", "readable", "compact", "data"];
+    c.bump()?;
+    let token = c.peek();
+    let text = c.text(token).to_ascii_lowercase();
+    let preset = match text.as_str() {
+        "sml" => Preset::Sml,
+        "structured" => Preset::Structured,
+        _ if LATER.contains(&text.as_str()) => {
+            return Err(refuse::not_yet(&format!("FORMAT {text}"), token.span, "use FORMAT sml"));
+        }
+        _ if token.kind == Kind::Word(Word::Keyword(Keyword::Template)) => {
+            return Err(refuse::not_yet("FORMAT TEMPLATE", token.span, "use FORMAT sml"));
+        }
+        _ => return Err(c.unexpected(&["sml", "structured"])),
+    };
+    c.bump()?;
+    Ok(preset)
+}

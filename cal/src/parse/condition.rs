@@ -1,0 +1,122 @@
+//! `where` and `cond`: which field, which operator, which values.
+
+use super::cursor::Cursor;
+use super::value;
+use crate::ast::{Comparator, Condition, Test};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields::{self, FieldRef};
+use crate::lex::{Kind, Mark};
+use crate::parse::refuse;
+use crate::relations::{CATEGORIES, Category};
+use crate::span::Spanned;
+use crate::suggest;
+use crate::words::{Keyword, Word};
+
+const OPERATORS: [&str; 11] =
+    ["=", "!=", ">=", "<=", ">", "<", "IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
+
+/// `where := WHERE cond (AND cond)*`.
+pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
+    c.expect(Keyword::Where)?;
+    let mut conditions = vec![condition(c)?];
+    while c.eat(Keyword::And)? {
+        conditions.push(condition(c)?);
+    }
+    Ok(conditions)
+}
+
+/// `cond := field ...`, over all its forms; a domain field is refused by name.
+fn condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
+    let prefix = c.peek();
+    if matches!(prefix.kind, Kind::Word(_)) && c.second()?.kind == Kind::Mark(Mark::Colon) {
+        let name = format!("the domain field {}:", c.text(prefix));
+        return Err(refuse::not_yet(&name, prefix.span, "use tags INCLUDE [\"profile:...\"]"));
+    }
+    let field = field(c)?;
+    let start = c.peek().span;
+    let test = test(c)?;
+    Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
+}
+
+/// A field name; keywords and reserved words that are fields (`scope`, `threshold`) count as such.
+///
+/// # Errors
+/// E004 for a name that is no field, E002 for a word that cannot be a name.
+pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
+    let token = c.peek();
+    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a field"])) };
+    let text = c.text(token);
+    if word != Word::Forbidden
+        && let Some(found) = fields::by_name(text)
+    {
+        c.bump()?;
+        return Ok(Spanned::new(found, token.span));
+    }
+    if word != Word::Name {
+        return Err(c.unexpected(&["a field"]));
+    }
+    let advice = suggest::did_you_mean(text, fields::names(), ErrorKind::UnknownField.advice());
+    let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{text}\""));
+    Err(error.at(token.span).suggest(advice).valid(fields::names_for(None)))
+}
+
+fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {
+    if let Some(comparator) = comparator(c)? {
+        return Ok(Test::Compare(comparator, value::value(c)?));
+    }
+    let keyword = c.keyword();
+    match keyword {
+        Some(Keyword::In) => {
+            c.bump()?;
+            Ok(Test::In(value::value_list(c)?))
+        }
+        Some(Keyword::Between) => {
+            c.bump()?;
+            Ok(Test::Between(value::bounds(c)?))
+        }
+        Some(Keyword::Include) => {
+            c.bump()?;
+            Ok(Test::Include(value::value(c)?))
+        }
+        Some(Keyword::Exclude) => {
+            c.bump()?;
+            Ok(Test::Exclude(value::value(c)?))
+        }
+        Some(Keyword::Is) => {
+            c.bump()?;
+            Ok(Test::Is(category(c)?))
+        }
+        _ => Err(c.unexpected(&OPERATORS)),
+    }
+}
+
+/// `cmp := = | != | >= | <= | > | <`, if one stands next.
+fn comparator(c: &mut Cursor<'_>) -> Result<Option<Comparator>> {
+    let Kind::Mark(mark) = c.peek().kind else { return Ok(None) };
+    let comparator = match mark {
+        Mark::Equal => Comparator::Equal,
+        Mark::NotEqual => Comparator::NotEqual,
+        Mark::GreaterEqual => Comparator::GreaterEqual,
+        Mark::LessEqual => Comparator::LessEqual,
+        Mark::Greater => Comparator::Greater,
+        Mark::Less => Comparator::Less,
+        _ => return Ok(None),
+    };
+    c.bump()?;
+    Ok(Some(comparator))
+}
+
+fn category(c: &mut Cursor<'_>) -> Result<&'static Category> {
+    let keyword = c.keyword();
+    match CATEGORIES.iter().find(|category| Some(category.keyword) == keyword) {
+        Some(category) => {
+            c.bump()?;
+            Ok(category)
+        }
+        None => {
+            let names: Vec<_> = CATEGORIES.iter().map(|known| known.keyword.text()).collect();
+            Err(c.unexpected(&names))
+        }
+    }
+}

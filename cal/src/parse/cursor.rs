@@ -1,0 +1,181 @@
+//! The reader of tokens that every production shares: one token ahead, a second on request.
+
+use crate::ast::Arg;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Lexer, Mark, Token};
+use crate::limits;
+use crate::parse::refuse::{self, Place};
+use crate::span::{Span, Spanned};
+use crate::suggest;
+use crate::words::{Keyword, Word};
+
+/// Where the parser stands in a query.
+pub(super) struct Cursor<'a> {
+    source: &'a str,
+    lexer: Lexer<'a>,
+    token: Token,
+    /// End of the last token taken.
+    end: usize,
+    /// The distinct parameters met so far.
+    parameters: Vec<&'a str>,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor before the first token.
+    pub(super) fn new(source: &'a str) -> Result<Self> {
+        let mut lexer = Lexer::new(source);
+        let token = lexer.next()?;
+        Ok(Self { source, lexer, token, end: 0, parameters: Vec::new() })
+    }
+
+    /// The next token.
+    pub(super) fn peek(&self) -> Token {
+        self.token
+    }
+
+    /// The keyword that stands next, if one does.
+    pub(super) fn keyword(&self) -> Option<Keyword> {
+        match self.token.kind {
+            Kind::Word(Word::Keyword(keyword)) => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// The token after the next.
+    pub(super) fn second(&self) -> Result<Token> {
+        let mut ahead = self.lexer;
+        ahead.next()
+    }
+
+    /// Takes the next token.
+    pub(super) fn bump(&mut self) -> Result<Token> {
+        let taken = self.token;
+        self.end = taken.span.end();
+        self.token = self.lexer.next()?;
+        Ok(taken)
+    }
+
+    /// The source text of a token.
+    pub(super) fn text(&self, token: Token) -> &'a str {
+        self.source.get(token.span.start()..token.span.end()).unwrap_or("")
+    }
+
+    /// From `start` to the end of the last token taken.
+    pub(super) fn since(&self, start: Span) -> Span {
+        start.to(Span::new(self.end, self.end))
+    }
+
+    /// Takes the keyword if it stands next.
+    pub(super) fn eat(&mut self, keyword: Keyword) -> Result<bool> {
+        let found = self.keyword() == Some(keyword);
+        if found {
+            self.bump()?;
+        }
+        Ok(found)
+    }
+
+    /// Takes the mark if it stands next.
+    pub(super) fn eat_mark(&mut self, mark: Mark) -> Result<bool> {
+        let found = self.token.kind == Kind::Mark(mark);
+        if found {
+            self.bump()?;
+        }
+        Ok(found)
+    }
+
+    /// Takes the keyword, which must stand next.
+    pub(super) fn expect(&mut self, keyword: Keyword) -> Result<Token> {
+        if self.keyword() == Some(keyword) {
+            self.bump()
+        } else {
+            Err(self.unexpected(&[keyword.text()]))
+        }
+    }
+
+    /// Takes the mark, which must stand next; `shown` is how the message writes it.
+    pub(super) fn expect_mark(&mut self, mark: Mark, shown: &'static str) -> Result<Token> {
+        if self.token.kind == Kind::Mark(mark) {
+            self.bump()
+        } else {
+            Err(self.unexpected(&[shown]))
+        }
+    }
+
+    /// Takes a word as a name, whatever else it could be; words that are no tokens stay refused.
+    pub(super) fn name(&mut self, what: &'static str) -> Result<Spanned<&'a str>> {
+        match self.token.kind {
+            Kind::Word(word) if word != Word::Forbidden => {
+                let token = self.bump()?;
+                Ok(Spanned::new(self.text(token), token.span))
+            }
+            _ => Err(self.unexpected(&[what])),
+        }
+    }
+
+    /// Takes a parameter as its name.
+    ///
+    /// # Errors
+    /// E013 at the 21st distinct one.
+    pub(super) fn parameter(&mut self) -> Result<Spanned<&'a str>> {
+        let token = self.bump()?;
+        let name = self.text(token).strip_prefix('$').unwrap_or("");
+        if !self.parameters.contains(&name) {
+            if self.parameters.len() == limits::PARAMETERS {
+                let message = format!("a query has at most {} parameters", limits::PARAMETERS);
+                return Err(Error::new(ErrorKind::TooMany, message).at(token.span));
+            }
+            self.parameters.push(name);
+        }
+        Ok(Spanned::new(name, token.span))
+    }
+
+    /// Takes a parameter where one stands, else what `given` reads.
+    pub(super) fn arg<T>(
+        &mut self,
+        given: impl FnOnce(&mut Self) -> Result<Spanned<T>>,
+    ) -> Result<Spanned<Arg<'a, T>>> {
+        if self.token.kind == Kind::Param {
+            let name = self.parameter()?;
+            return Ok(Spanned::new(Arg::Param(name.node), name.span));
+        }
+        let value = given(self)?;
+        Ok(Spanned::new(Arg::Given(value.node), value.span))
+    }
+
+    /// The error for the next token, which is none of `expected`.
+    pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
+        self.unexpected_at(Place::Clause, expected)
+    }
+
+    /// The same, where words stand that mean something in one place only.
+    pub(super) fn unexpected_at(&self, place: Place, expected: &[&'static str]) -> Error {
+        let found = self.text(self.token);
+        if let Some(error) = refuse::word(self.token, found, place) {
+            return error;
+        }
+        let shown = match self.token.kind {
+            Kind::End => "the end of the query".to_owned(),
+            Kind::Str { .. } => "a string".to_owned(),
+            _ => format!("\"{found}\""),
+        };
+        let known = expected.iter().copied();
+        let suggestion = match self.token.kind {
+            Kind::Word(_) => suggest::did_you_mean(found, known.clone(), &list(expected)),
+            _ => list(expected),
+        };
+        Error::new(ErrorKind::UnexpectedToken, format!("unexpected {shown}"))
+            .at(self.token.span)
+            .suggest(suggestion)
+            .valid(known)
+    }
+}
+
+/// `expected a, b or c`.
+fn list(expected: &[&'static str]) -> String {
+    match expected {
+        [] => "nothing more is expected here".to_owned(),
+        [one] => format!("expected {one}"),
+        [most @ .., last] => format!("expected {} or {last}", most.join(", ")),
+    }
+}

@@ -1,0 +1,75 @@
+//! `exists` and `history`.
+
+use super::cursor::Cursor;
+use super::recall::{once, within};
+use super::{condition, value};
+use crate::ast::{HashArg, History, Literal};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::span::Spanned;
+use crate::words::Keyword;
+
+/// `exists := EXISTS h`.
+pub(super) fn exists<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+    c.expect(Keyword::Exists)?;
+    value::hash_arg(c)
+}
+
+/// `history := HISTORY h (DIFF h)? | HISTORY in? WHERE subject "=" v AND relation "=" v (AS OF STR)?`;
+/// DIFF is refused by name.
+pub(super) fn history<'a>(c: &mut Cursor<'a>) -> Result<History<'a>> {
+    c.expect(Keyword::History)?;
+    if matches!(c.peek().kind, Kind::Hash | Kind::Param) {
+        return Ok(History::Of(value::hash_arg(c)?));
+    }
+    let mut scope = None;
+    if c.keyword() == Some(Keyword::In) {
+        once(c, Keyword::In, &mut scope, within)?;
+    }
+    if c.keyword() != Some(Keyword::Where) {
+        return Err(c.unexpected(&["a hash (sha256:...)", "IN", "WHERE"]));
+    }
+    let where_at = c.bump()?.span;
+    let (mut subject, mut relation) = (None, None);
+    triple_part(c, &mut subject, &mut relation)?;
+    c.expect(Keyword::And)?;
+    triple_part(c, &mut subject, &mut relation)?;
+    let mut as_of = None;
+    if c.keyword() == Some(Keyword::As) {
+        once(c, Keyword::As, &mut as_of, |c| {
+            c.bump()?;
+            c.expect(Keyword::Of)?;
+            Ok(value::text_arg(c)?.node)
+        })?;
+    }
+    match (subject, relation) {
+        (Some(subject), Some(relation)) => {
+            Ok(History::Triple { within: scope, subject, relation, as_of })
+        }
+        _ => Err(wrong_part().at(c.since(where_at))),
+    }
+}
+
+/// `subject = v` or `relation = v`, in either order.
+fn triple_part<'a>(
+    c: &mut Cursor<'a>,
+    subject: &mut Option<Spanned<Literal<'a>>>,
+    relation: &mut Option<Spanned<Literal<'a>>>,
+) -> Result<()> {
+    let field = condition::field(c)?;
+    let place = match field.node.name {
+        "subject" if subject.is_none() => subject,
+        "relation" if relation.is_none() => relation,
+        _ => return Err(wrong_part().at(field.span)),
+    };
+    c.expect_mark(Mark::Equal, "=")?;
+    *place = Some(value::value(c)?);
+    Ok(())
+}
+
+fn wrong_part() -> Error {
+    Error::new(ErrorKind::UnexpectedToken, "HISTORY takes one subject and one relation")
+        .suggest("use RECALL ... WITH superseded for other conditions")
+        .example("HISTORY WHERE subject = \"alice\" AND relation = \"prefers\"")
+}

@@ -1,0 +1,129 @@
+//! `with` and `option`: options are words of their own, whatever else the word could be.
+
+use super::cursor::Cursor;
+use super::{condition, value};
+use crate::ast::{LevelName, Literal, WithOption};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::parse::refuse;
+use crate::span::Spanned;
+use crate::suggest;
+use crate::words::{Keyword, Word};
+
+/// The options of CAL/1; those marked false wait for a later version.
+const OPTIONS: [(&str, bool); 13] = [
+    ("superseded", true),
+    ("progressive_disclosure", true),
+    ("dedup", true),
+    ("iso_timestamps", true),
+    ("locale", true),
+    ("score_breakdown", false),
+    ("explanation", false),
+    ("provenance", false),
+    ("contradiction_detection", false),
+    ("summarize", false),
+    ("diversity", false),
+    ("consistency", false),
+    ("cache", false),
+];
+
+/// The levels of progressive disclosure.
+pub(crate) const LEVELS: [(&str, LevelName); 4] = [
+    ("summary", LevelName::Summary),
+    ("headlines", LevelName::Headlines),
+    ("standard", LevelName::Standard),
+    ("full", LevelName::Full),
+];
+
+/// `with := WITH option,+`.
+pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'a>>>> {
+    c.expect(Keyword::With)?;
+    let mut options = vec![option(c)?];
+    while c.eat_mark(Mark::Comma)? {
+        options.push(option(c)?);
+    }
+    Ok(options)
+}
+
+fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
+    let token = c.peek();
+    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["an option"])) };
+    let text = c.text(token);
+    if word == Word::Forbidden {
+        return Err(c.unexpected(&["an option"]));
+    }
+    if text.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("x_")) && text.len() > 2 {
+        c.bump()?;
+        let arguments = arguments(c)?;
+        return Ok(Spanned::new(WithOption::Extension(text, arguments), c.since(token.span)));
+    }
+    let lower = text.to_ascii_lowercase();
+    let option = match lower.as_str() {
+        "superseded" => bare(c, WithOption::Superseded)?,
+        "iso_timestamps" => bare(c, WithOption::IsoTimestamps)?,
+        "progressive_disclosure" => {
+            c.bump()?;
+            WithOption::ProgressiveDisclosure(level(c)?)
+        }
+        "dedup" => {
+            c.bump()?;
+            parenthesised(c, condition::field).map(WithOption::Dedup)?
+        }
+        "locale" => {
+            c.bump()?;
+            WithOption::Locale(parenthesised(c, value::text_arg)?.node)
+        }
+        _ => return Err(unknown(c, text)),
+    };
+    Ok(Spanned::new(option, c.since(token.span)))
+}
+
+fn bare<'a>(c: &mut Cursor<'a>, option: WithOption<'a>) -> Result<WithOption<'a>> {
+    c.bump()?;
+    Ok(option)
+}
+
+/// `"(" (summary|headlines|standard|full) ")"`, if a parenthesis stands next.
+fn level(c: &mut Cursor<'_>) -> Result<Option<LevelName>> {
+    if c.peek().kind != Kind::Mark(Mark::LeftParen) {
+        return Ok(None);
+    }
+    parenthesised(c, |c| {
+        let text = c.text(c.peek());
+        let found = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let Some((_, level)) = found else {
+            return Err(c.unexpected(&LEVELS.map(|(name, _)| name)));
+        };
+        c.bump()?;
+        Ok(Some(*level))
+    })
+}
+
+fn parenthesised<'a, T>(
+    c: &mut Cursor<'a>,
+    inside: impl FnOnce(&mut Cursor<'a>) -> Result<T>,
+) -> Result<T> {
+    c.expect_mark(Mark::LeftParen, "(")?;
+    let inside = inside(c)?;
+    c.expect_mark(Mark::RightParen, ")")?;
+    Ok(inside)
+}
+
+/// `("(" v,+ ")")?` of an extension option.
+fn arguments<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
+    if c.peek().kind == Kind::Mark(Mark::LeftParen) { value::value_list(c) } else { Ok(Vec::new()) }
+}
+
+fn unknown(c: &Cursor<'_>, text: &str) -> Error {
+    let span = c.peek().span;
+    let known = OPTIONS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+    if known.is_some() {
+        let name = format!("WITH {}", text.to_ascii_lowercase());
+        return refuse::not_yet(&name, span, "leave the option out");
+    }
+    let ready = || OPTIONS.iter().filter(|(_, ready)| *ready).map(|(name, _)| *name);
+    let advice = suggest::did_you_mean(text, ready(), "use one of the listed options");
+    let error = Error::new(ErrorKind::UnexpectedToken, format!("unknown option \"{text}\""));
+    error.at(span).suggest(advice).valid(ready())
+}

@@ -1,0 +1,309 @@
+//! The grammar as tables: queries with their printing, and queries with the error they raise.
+
+use proptest::prelude::*;
+
+use super::{parse, parse_bytes};
+
+/// A query and its normal form.
+#[rustfmt::skip]
+const PRINTED: &[(&str, &str)] = &[
+    ("RECALL", "RECALL"),
+    ("CAL/1 recall", "RECALL"),
+    ("recall BELIEFS -- all of them\n", "RECALL beliefs"),
+    ("RECALL MY goals", "RECALL MY goals"),
+    ("RECALL facts", "RECALL facts"),
+    (r#"RECALL beliefs IN "work" ABOUT "alice""#, r#"RECALL beliefs IN "work" ABOUT "alice""#),
+    (r#"RECALL IN SCOPE "work" SINCE $t"#, r#"RECALL IN SCOPE "work" SINCE $t"#),
+    (r#"RECALL BETWEEN 1709251200 AND "today""#, r#"RECALL BETWEEN 1709251200 AND "today""#),
+    (r#"RECALL events THREAD "s-1" RECENT 3"#, r#"RECALL events THREAD "s-1" RECENT 3"#),
+    (r#"RECALL LIMIT 3 WHERE subject = "a\"b\\c\n""#, r#"RECALL WHERE subject = "a\"b\\c\n" | LIMIT 3"#),
+    ("RECALL WHERE confidence >= 0.80 AND importance < -1", "RECALL WHERE confidence >= 0.80 AND importance < -1"),
+    (r#"RECALL WHERE relation IS preference"#, "RECALL WHERE relation IS PREFERENCE"),
+    (r#"RECALL WHERE subject IN ("a", $b) AND tags INCLUDE ["x","y",]"#, r#"RECALL WHERE subject IN ("a", $b) AND tags INCLUDE ["x", "y"]"#),
+    (r#"RECALL WHERE tags EXCLUDE $t AND time BETWEEN "today" AND "now""#, r#"RECALL WHERE tags EXCLUDE $t AND time BETWEEN "today" AND "now""#),
+    ("RECALL WHERE hash = sha256:0123abcd AND contradicted = TRUE", "RECALL WHERE hash = sha256:0123abcd AND contradicted = true"),
+    ("RECALL consents WHERE scope = \"x\" AND purpose != \"y\"", "RECALL consents WHERE scope = \"x\" AND purpose != \"y\""),
+    ("RECALL consensuses WHERE threshold >= 3", "RECALL consensuses WHERE threshold >= 3"),
+    ("RECALL ORDER BY time DESC LIMIT 5 OFFSET $o", "RECALL | ORDER BY time DESC | LIMIT 5 | OFFSET $o"),
+    ("RECALL beliefs | ORDER BY confidence | COUNT", "RECALL beliefs | ORDER BY confidence | COUNT"),
+    ("RECALL | FIRST AS SML", "RECALL | FIRST AS sml"),
+    ("RECALL AS json WITH superseded, x_hint(1, \"a\"), x_bare", "RECALL WITH superseded, x_hint(1, \"a\"), x_bare AS json"),
+    ("RECALL WITH progressive_disclosure(headlines), iso_timestamps", "RECALL WITH progressive_disclosure(headlines), iso_timestamps"),
+    ("RECALL WITH locale(\"de\")", "RECALL WITH locale(\"de\")"),
+    ("ASSEMBLE FROM (RECALL)", "ASSEMBLE FROM (RECALL)"),
+    (
+        "assemble ctx for \"why\" from history: (recall beliefs recent 5), recent:(RECALL) format structured \
+         priority recent > history budget 100 tokens with dedup(subject), progressive_disclosure",
+        "ASSEMBLE ctx FOR \"why\" FROM history: (RECALL beliefs RECENT 5), recent: (RECALL) BUDGET 100 tokens \
+         PRIORITY recent > history FORMAT structured WITH dedup(subject), progressive_disclosure",
+    ),
+    ("ASSEMBLE last FROM a: (RECALL) BUDGET $n GRAINS", "ASSEMBLE last FROM a: (RECALL) BUDGET $n grains"),
+    ("ASSEMBLE where FROM sha256: (RECALL), from:(RECALL)", "ASSEMBLE where FROM sha256: (RECALL), from: (RECALL)"),
+    ("EXISTS sha256:0123456789abcdef", "EXISTS sha256:0123456789abcdef"),
+    ("EXISTS $h", "EXISTS $h"),
+    ("HISTORY sha256:01234567", "HISTORY sha256:01234567"),
+    (
+        r#"HISTORY IN "n" WHERE relation = $r AND subject = "s" AS OF "2025-01-01""#,
+        r#"HISTORY IN "n" WHERE subject = "s" AND relation = $r AS OF "2025-01-01""#,
+    ),
+    (
+        r#"ADD belief SET subject = "a" SET tags = ["x"] SET confidence = 1 REASON "why""#,
+        r#"ADD belief SET subject = "a" SET tags = ["x"] SET confidence = 1 REASON "why""#,
+    ),
+    ("ADD consent SET scope = \"x\" REASON $r", "ADD consent SET scope = \"x\" REASON $r"),
+    ("SUPERSEDE $h SET object = \"o\" REASON \"r\"", "SUPERSEDE $h SET object = \"o\" REASON \"r\""),
+    ("RECALL ABOUT \"e\u{301}\"", "RECALL ABOUT \"é\""),
+];
+
+#[test]
+fn queries_print_in_normal_form_and_parse_to_the_same_again() {
+    for (source, printed) in PRINTED {
+        let statement = parse(source).unwrap_or_else(|error| panic!("{source}: {error}"));
+        assert_eq!(statement.to_string(), *printed, "{source}");
+        assert_eq!(parse(printed).unwrap(), statement, "{source}");
+    }
+}
+
+#[test]
+fn spelling_does_not_change_the_query_hash_and_content_does() {
+    let hash = |source: &str| parse(source).unwrap().query_hash();
+    assert_eq!(hash("CAL/1 recall Limit 5"), hash("RECALL | LIMIT 5"));
+    assert_ne!(hash("RECALL | LIMIT 5"), hash("RECALL | LIMIT 6"));
+    assert_eq!(hash("RECALL").len(), "sha256:".len() + 64);
+}
+
+/// A query, the code of its error, and the text the position covers.
+#[rustfmt::skip]
+const REFUSED: &[(&str, &str, &str)] = &[
+    // Words: not of CAL, reserved, without a production, misspelt.
+    ("", "CAL-E014", ""),
+    ("  -- nothing\n ", "CAL-E014", ""),
+    ("CAL/1", "CAL-E014", ""),
+    ("CAL/2 RECALL", "CAL-E100", "2"),
+    ("CAL/1.5 RECALL", "CAL-E006", "1.5"),
+    ("DELETE beliefs", "CAL-E002", "DELETE"),
+    ("RECALL beliefs WHERE key = 1", "CAL-E002", "key"),
+    ("ASSEMBLE store FROM (RECALL)", "CAL-E002", "store"),
+    ("ASSEMBLE x FROM drop: (RECALL)", "CAL-E002", "drop"),
+    ("ADD belief SET policy = 1 REASON \"r\"", "CAL-E002", "policy"),
+    ("RECALL WITH index", "CAL-E002", "index"),
+    ("FIND beliefs", "CAL-E002", "FIND"),
+    ("RECALL WHERE subject = \"a\" OR subject = \"b\"", "CAL-E002", "OR"),
+    ("RECALL WHERE NOT subject = \"a\"", "CAL-E002", "NOT"),
+    ("RECALL WHERE subject = NULL", "CAL-E002", "NULL"),
+    ("UNDEFINE x", "CAL-E002", "UNDEFINE"),
+    ("RECAL beliefs", "CAL-E002", "RECAL"),
+    ("beliefs", "CAL-E002", "beliefs"),
+    ("RECALL beliefs beliefs", "CAL-E002", "beliefs"),
+    ("RECALL beliefs WERE subject = 1", "CAL-E002", "WERE"),
+    ("RECALL WERE subject = 1", "CAL-E002", "WERE"),
+    ("RECALL beliefs;", "CAL-E002", ";"),
+    ("RECALL # x", "CAL-E002", "#"),
+    ("RECALL é", "CAL-E002", "é"),
+    ("RECALL ABOUT 'alice'", "CAL-E002", "'"),
+    // Types and fields.
+    ("RECALL fact", "CAL-E003", "fact"),
+    ("RECALL belief", "CAL-E003", "belief"),
+    ("RECALL observation", "CAL-E003", "observation"),
+    ("RECALL consent", "CAL-E003", "consent"),
+    ("RECALL beleifs", "CAL-E003", "beleifs"),
+    ("ADD beliefs SET object = \"o\" REASON \"r\"", "CAL-E003", "beliefs"),
+    ("RECALL WHERE subjct = \"a\"", "CAL-E004", "subjct"),
+    ("RECALL ORDER BY tme", "CAL-E004", "tme"),
+    // Literals.
+    ("RECALL ABOUT \"alice", "CAL-E005", "\"alice"),
+    (r#"RECALL ABOUT "\ud800""#, "CAL-E005", r#""\ud800""#),
+    ("RECALL LIMIT 1e5", "CAL-E006", "1e5"),
+    ("RECALL LIMIT 12abc", "CAL-E006", "12abc"),
+    ("RECALL LIMIT 1.", "CAL-E006", "1."),
+    ("RECALL LIMIT -1", "CAL-E006", "-1"),
+    ("RECALL LIMIT 2.5", "CAL-E006", "2.5"),
+    ("RECALL WHERE confidence > .5", "CAL-E002", "."),
+    ("RECALL LIMIT \"5\"", "CAL-E002", "\"5\""),
+    ("RECALL ABOUT \"a\u{202E}b\"", "CAL-E071", "\"a\u{202E}b\""),
+    (r#"RECALL ABOUT "\u2066""#, "CAL-E071", r#""\u2066""#),
+    ("EXISTS sha256:0123", "CAL-E015", "sha256:0123"),
+    ("EXISTS sha256:0123456G", "CAL-E015", "sha256:0123456G"),
+    ("EXISTS sha256:0123456A", "CAL-E015", "sha256:0123456A"),
+    ("EXISTS SHA256:01234567", "CAL-E015", "SHA256:01234567"),
+    ("EXISTS \"sha256:01234567\"", "CAL-E002", "\"sha256:01234567\""),
+    ("RECALL WHERE subject = alice", "CAL-E002", "alice"),
+    ("RECALL WHERE tags INCLUDE [[\"a\"]]", "CAL-E020", "["),
+    ("RECALL WHERE tags INCLUDE [\"a\" \"b\"]", "CAL-E002", "\"b\""),
+    ("RECALL LIMIT $1", "CAL-E002", "$"),
+    // Clauses.
+    ("RECALL ABOUT \"a\" ABOUT \"b\"", "CAL-E002", "ABOUT"),
+    ("RECALL WHERE subject = \"a\" WHERE object = \"b\"", "CAL-E002", "WHERE"),
+    ("RECALL WHERE", "CAL-E002", ""),
+    ("RECALL WHERE subject", "CAL-E002", ""),
+    ("RECALL WHERE subject ~ \"x\"", "CAL-E002", "~"),
+    ("RECALL WHERE relation IS HAPPY", "CAL-E002", "HAPPY"),
+    ("RECALL | ", "CAL-E002", ""),
+    ("RECALL | WHERE subject = \"a\"", "CAL-E002", "WHERE"),
+    ("RECALL WITH colour", "CAL-E002", "colour"),
+    ("RECALL WITH progressive_disclosure(loud)", "CAL-E002", "loud"),
+    ("RECALL AS prose", "CAL-E002", "prose"),
+    ("ASSEMBLE x", "CAL-E002", ""),
+    ("ASSEMBLE FROM a: (EXISTS $h)", "CAL-E002", "EXISTS"),
+    ("ASSEMBLE FROM a (RECALL)", "CAL-E002", "("),
+    ("ASSEMBLE FROM (RECALL) BUDGET 100 words", "CAL-E002", "words"),
+    ("ASSEMBLE FROM (RECALL) BUDGET 100 tokens BUDGET 1 grains", "CAL-E002", "BUDGET"),
+    ("ASSEMBLE FROM (RECALL beliefs", "CAL-E002", ""),
+    ("HISTORY", "CAL-E002", ""),
+    ("HISTORY WHERE subject = \"a\" AND subject = \"b\"", "CAL-E002", "subject"),
+    ("HISTORY WHERE object = \"a\" AND subject = \"b\"", "CAL-E002", "object"),
+    // Writes.
+    ("ADD belief", "CAL-E050", ""),
+    ("ADD belief REASON \"r\"", "CAL-E050", "REASON"),
+    ("ADD belief SET object = \"o\"", "CAL-E018", ""),
+    ("ADD belief SET object = \"o\" LIMIT 3", "CAL-E002", "LIMIT"),
+    ("SUPERSEDE sha256:01234567 REASON \"r\"", "CAL-E019", "REASON"),
+    ("SUPERSEDE sha256:01234567 SET object = \"o\"", "CAL-E018", ""),
+    ("SUPERSEDE beliefs", "CAL-E002", "beliefs"),
+];
+
+#[test]
+fn wrong_queries_are_refused_with_code_and_place() {
+    for (source, code, place) in REFUSED {
+        let error = parse(source).expect_err(source);
+        assert_eq!(error.code(), *code, "{source}: {error}");
+        let position = error.position().unwrap_or_else(|| panic!("{source}: no position"));
+        assert_eq!(source.get(position.start..position.end), Some(*place), "{source}: {error}");
+        assert!(!error.suggestion().is_empty(), "{source}");
+    }
+}
+
+/// CAL/1 that waits for a later version: the query, and the place and name of the refusal.
+#[rustfmt::skip]
+const LATER: &[(&str, &str, &str)] = &[
+    ("LET $x = RECALL; RECALL", "LET", "LET"),
+    ("EXPLAIN RECALL", "EXPLAIN", "EXPLAIN"),
+    ("DESCRIBE fields", "DESCRIBE", "DESCRIBE"),
+    ("BATCH { a: RECALL }", "BATCH", "BATCH"),
+    ("COALESCE(RECALL, RECALL)", "COALESCE", "COALESCE"),
+    ("REVERT sha256:01234567 REASON \"r\"", "REVERT", "REVERT"),
+    ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
+    ("(RECALL) UNION (RECALL)", "(", "a set operation"),
+    ("RECALL UNION RECALL", "UNION", "UNION"),
+    ("RECALL LIKE \"x\"", "LIKE", "LIKE"),
+    ("RECALL beliefs CONTRADICTIONS", "CONTRADICTIONS", "CONTRADICTIONS"),
+    ("RECALL | SELECT subject", "SELECT", "SELECT"),
+    ("RECALL GROUP BY type", "GROUP", "GROUP BY"),
+    ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
+    ("RECALL | SUBJECTS", "SUBJECTS", "SUBJECTS"),
+    ("RECALL | OBJECTS", "OBJECTS", "OBJECTS"),
+    ("RECALL HASHES", "HASHES", "HASHES"),
+    ("RECALL THREAD FROM sha256:01234567", "FROM", "THREAD FROM"),
+    ("RECALL WHERE subject IN (RECALL | SUBJECTS)", "RECALL", "a subquery in IN"),
+    ("RECALL WHERE hc:patient_id = \"p\"", "hc", "the domain field hc:"),
+    ("RECALL WHERE int:key = \"p\"", "int", "the domain field int:"),
+    ("RECALL AS markdown", "markdown", "AS markdown"),
+    ("RECALL WITH explanation", "explanation", "WITH explanation"),
+    ("RECALL WITH diversity(mmr)", "diversity", "WITH diversity"),
+    ("RECALL WITH cache(ttl = 5)", "cache", "WITH cache"),
+    ("ASSEMBLE FROM a: ($x)", "$x", "a LET source"),
+    ("ASSEMBLE FROM $x", "$x", "a LET source"),
+    ("ASSEMBLE FROM (RECALL) FORMAT markdown", "markdown", "FORMAT markdown"),
+    ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
+    ("ASSEMBLE FROM (RECALL) STREAM", "STREAM", "STREAM"),
+    ("HISTORY sha256:01234567 DIFF sha256:89abcdef", "DIFF", "DIFF"),
+];
+
+#[test]
+fn parts_of_the_language_that_wait_are_refused_by_name() {
+    for (source, place, name) in LATER {
+        let error = parse(source).expect_err(source);
+        let expected = format!("{name} is CAL/1 but not in this version");
+        assert_eq!((error.code(), error.message()), ("CAL-E002", &*expected), "{source}");
+        let position = error.position().unwrap();
+        assert_eq!(source.get(position.start..position.end), Some(*place), "{source}");
+    }
+}
+
+#[test]
+fn near_misses_are_told_what_was_probably_meant() {
+    for (source, suggestion) in [
+        ("RECALL beleifs", "Did you mean \"beliefs\"?"),
+        ("RECALL fact", "Did you mean \"beliefs\"?"),
+        ("RECALL goal", "Did you mean \"goals\"?"),
+        ("ADD goals SET object = \"o\" REASON \"r\"", "Did you mean \"goal\"?"),
+        ("RECALL WHERE subjet = \"a\"", "Did you mean \"subject\"?"),
+        ("RECAL", "Did you mean \"RECALL\"?"),
+        ("SELECT * FROM beliefs", "Did you mean \"RECALL\"?"),
+        ("RECALL beliefs SORT BY time", "Did you mean \"ORDER BY\"?"),
+        ("RECALL SORT BY time", "Did you mean \"ORDER BY\"?"),
+        ("RECALL beliefs FORMAT sml", "Did you mean \"AS\"?"),
+        ("RECALL beliefs WERE", "Did you mean \"WHERE\"?"),
+        ("RECALL WITH superceded", "Did you mean \"superseded\"?"),
+        ("RECALL WHERE relation IS PREFERENCES", "Did you mean \"PREFERENCE\"?"),
+        ("RECALL WHERE subject = alice", "text stands in double quotes: \"alice\""),
+    ] {
+        assert_eq!(parse(source).unwrap_err().suggestion(), suggestion, "{source}");
+    }
+}
+
+#[test]
+fn limits_of_the_text_are_held() {
+    let long = format!("RECALL ABOUT \"{}\"", "x".repeat(8_200));
+    assert_eq!(parse(&long).unwrap_err().code(), "CAL-E001");
+    assert_eq!(parse_bytes(long.as_bytes()).unwrap_err().code(), "CAL-E001");
+    let fits = format!("RECALL ABOUT \"{}\"", "x".repeat(8_192 - 15));
+    assert_eq!(fits.len(), 8_192);
+    assert!(parse(&fits).is_ok());
+    assert_eq!(parse_bytes(b"RECALL \xFF").unwrap_err().code(), "CAL-E070");
+    let names: Vec<_> = (0..21).map(|at| format!("$p{at}")).collect();
+    let many = format!("RECALL WHERE subject IN ({})", names.join(", "));
+    assert_eq!(parse(&many).unwrap_err().code(), "CAL-E013");
+    let again = format!("RECALL WHERE subject IN ({}, $p0)", names.get(..20).unwrap().join(", "));
+    assert!(parse(&again).is_ok());
+    let sources = ["(RECALL)"; 9].join(", ");
+    assert_eq!(parse(&format!("ASSEMBLE FROM {sources}")).unwrap_err().code(), "CAL-E013");
+    let name = "n".repeat(65);
+    assert_eq!(parse(&format!("ASSEMBLE {name} FROM (RECALL)")).unwrap_err().code(), "CAL-E001");
+}
+
+/// Pieces that make plausible queries when strung together at random.
+fn piece() -> impl Strategy<Value = String> {
+    const WORDS: &str = "RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
+        WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \
+        FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
+        relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
+        sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
+    let words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).collect();
+    prop_oneof![9 => proptest::sample::select(words), 1 => ".{0,4}"]
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let refused = parse_bytes(&bytes).err();
+        prop_assert!(refused.is_none_or(|error| error.code().starts_with("CAL-E")));
+    }
+
+    #[test]
+    fn what_parses_prints_and_parses_to_the_same(
+        start in prop_oneof![Just("RECALL"), Just("RECALL WHERE"), Just("ASSEMBLE FROM (RECALL)"), Just("ADD belief SET"), Just("")],
+        pieces in proptest::collection::vec(piece(), 0..12),
+    ) {
+        let source = format!("{start} {}", pieces.join(" "));
+        match parse(&source) {
+            Ok(statement) => {
+                let printed = statement.to_string();
+                prop_assert_eq!(parse(&printed).ok(), Some(statement), "{}", printed);
+            }
+            Err(error) => {
+                let position = error.position();
+                prop_assert!(position.is_none_or(|at| source.get(at.start..at.end).is_some()));
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_survives_printing(text in "\\PC{0,40}") {
+        let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(statement) = parse(&format!("RECALL ABOUT \"{escaped}\"")) {
+            let printed = statement.to_string();
+            prop_assert_eq!(parse(&printed).ok(), Some(statement), "{}", printed);
+        }
+    }
+}

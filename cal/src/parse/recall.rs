@@ -1,0 +1,160 @@
+//! `recall`: its head, and its clauses in any order, each once (ruling 2).
+
+use super::cursor::Cursor;
+use super::{condition, option, stage, value};
+use crate::ast::{Format, Recall, TextArg, Within};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::parse::refuse;
+use crate::span::Spanned;
+use crate::suggest;
+use crate::types::{self, TypeName};
+use crate::words::{Keyword, Word};
+
+/// The clauses a RECALL may go on with.
+#[rustfmt::skip]
+pub(super) const CLAUSES: [&str; 15] = [
+    "IN", "ABOUT", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "ORDER BY", "LIMIT", "OFFSET",
+    "COUNT", "FIRST", "RECENT", "AS", "|",
+];
+
+/// `recall := RECALL MY? plural? in? about? like? since? between? thread? where? with? stages
+/// recent? CONTRADICTIONS? as?`.
+pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
+    c.expect(Keyword::Recall)?;
+    let mut recall = Recall::default();
+    let token = c.peek();
+    if c.eat(Keyword::My)? {
+        recall.my = Some(Spanned::new((), token.span));
+    }
+    recall.grain_type = plural(c)?;
+    while clause(c, &mut recall)? {}
+    Ok(recall)
+}
+
+/// `plural`: the type RECALL names, if a word stands here that is no clause.
+fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
+    let token = c.peek();
+    let Kind::Word(word) = token.kind else { return Ok(None) };
+    let text = c.text(token);
+    if let Some(found) = types::by_plural(text) {
+        c.bump()?;
+        return Ok(Some(Spanned::new(found, token.span)));
+    }
+    let singular = types::by_singular(text);
+    if singular.is_none() && word != Word::Name {
+        return Ok(None);
+    }
+    let nearest_clause = suggest::closest(text, CLAUSES).map_or(usize::MAX, |(_, far)| far);
+    let nearest_type = suggest::closest(text, types::plurals()).map_or(usize::MAX, |(_, far)| far);
+    if singular.is_none() && nearest_clause < nearest_type {
+        return Err(c.unexpected(&CLAUSES));
+    }
+    let suggestion = match singular {
+        Some(name) => format!("Did you mean \"{}\"?", types::plural_of(name.grain_type)),
+        None => suggest::did_you_mean(text, types::plurals(), ErrorKind::UnknownType.advice()),
+    };
+    let error = Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{text}\""));
+    let error = error.at(token.span).suggest(suggestion).valid(types::plurals());
+    Err(error.example("RECALL beliefs WHERE subject = \"alice\""))
+}
+
+/// The next clause or stage; false where none stands.
+fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
+    let token = c.peek();
+    if token.kind == Kind::Mark(Mark::Pipe) {
+        recall.stages.push(stage::piped(c)?);
+        return Ok(true);
+    }
+    let Some(keyword) = c.keyword() else { return Ok(false) };
+    match keyword {
+        Keyword::In => once(c, keyword, &mut recall.within, within)?,
+        Keyword::About => once(c, keyword, &mut recall.about, argument)?,
+        Keyword::Since => once(c, keyword, &mut recall.since, argument)?,
+        Keyword::Between => once(c, keyword, &mut recall.between, |c| {
+            c.bump()?;
+            value::bounds(c)
+        })?,
+        Keyword::Thread => once(c, keyword, &mut recall.thread, thread)?,
+        Keyword::Where => once(c, keyword, &mut recall.conditions, condition::conditions)?,
+        Keyword::With => once(c, keyword, &mut recall.options, option::options)?,
+        Keyword::Recent => once(c, keyword, &mut recall.recent, |c| {
+            c.bump()?;
+            Ok(value::count_arg(c)?.node)
+        })?,
+        Keyword::As => once(c, keyword, &mut recall.format, format_as)?,
+        Keyword::Order | Keyword::Limit | Keyword::Offset | Keyword::Count | Keyword::First => {
+            recall.stages.push(stage::stage(c)?);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Reads a clause into its place, which must be free; the span is the whole clause.
+pub(super) fn once<'a, T>(
+    c: &mut Cursor<'a>,
+    keyword: Keyword,
+    place: &mut Option<Spanned<T>>,
+    read: impl FnOnce(&mut Cursor<'a>) -> Result<T>,
+) -> Result<()> {
+    let start = c.peek().span;
+    if place.is_some() {
+        let message = format!("{} stands twice", keyword.text());
+        let error = Error::new(ErrorKind::UnexpectedToken, message).at(start);
+        return Err(error.suggest("each clause may stand once"));
+    }
+    let node = read(c)?;
+    *place = Some(Spanned::new(node, c.since(start)));
+    Ok(())
+}
+
+/// `in := IN (STR | SCOPE STR)`.
+pub(super) fn within<'a>(c: &mut Cursor<'a>) -> Result<Within<'a>> {
+    c.expect(Keyword::In)?;
+    let scope = c.eat(Keyword::Scope)?;
+    Ok(Within { scope, namespace: value::text_arg(c)?.node })
+}
+
+/// `about := ABOUT STR` and `since := SINCE STR`.
+fn argument<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
+    c.bump()?;
+    Ok(value::text_arg(c)?.node)
+}
+
+/// `thread := THREAD (STR | FROM HASH)`; the second is refused by name.
+fn thread<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
+    c.bump()?;
+    if c.keyword() == Some(Keyword::From) {
+        let instead = "use THREAD \"session\" with the session_id of the message";
+        return Err(refuse::not_yet("THREAD FROM", c.peek().span, instead));
+    }
+    Ok(value::text_arg(c)?.node)
+}
+
+/// `as := AS format_type`; formats other than sml and json are refused by name.
+fn format_as(c: &mut Cursor<'_>) -> Result<Format> {
+    const FORMATS: [(&str, Option<Format>); 7] = [
+        ("sml", Some(Format::Sml)),
+        ("json", Some(Format::Json)),
+        ("markdown", None),
+        ("yaml", None),
+        ("text", None),
+        ("triples", None),
+        ("toon", None),
+    ];
+    c.bump()?;
+    let token = c.peek();
+    let text = c.text(token);
+    match FORMATS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
+        Some((_, Some(format))) => {
+            c.bump()?;
+            Ok(*format)
+        }
+        Some((name, None)) => {
+            Err(refuse::not_yet(&format!("AS {name}"), token.span, "use AS sml or AS json"))
+        }
+        None => Err(c.unexpected(&["sml", "json"])),
+    }
+}

@@ -1,0 +1,100 @@
+//! What CAL/1 has and this version has not, refused by name; and words CAL does not have at all.
+//!
+//! Each later part of the language takes its row out of the table when it arrives.
+
+use crate::codes::ErrorKind;
+use crate::error::Error;
+use crate::lex::{Kind, Token};
+use crate::span::Span;
+use crate::words::{Keyword, Word};
+
+/// Where in a query a word stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At the start of a statement.
+    Statement,
+    /// Anywhere else.
+    Clause,
+}
+
+/// A part of CAL/1 that waits: the keyword it starts with, its name, and what works today.
+struct Later {
+    place: Place,
+    keyword: Keyword,
+    name: &'static str,
+    instead: &'static str,
+}
+
+const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'static str) -> Later {
+    Later { place, keyword, name, instead }
+}
+
+const QUERIES: &str = "send the statements one by one";
+const GRAINS: &str = "leave it out and read the fields of the returned grains";
+const FIELDS: &str = "use exact conditions such as subject = \"alice\"";
+
+#[rustfmt::skip]
+const LATER: [Later; 20] = [
+    later(Place::Statement, Keyword::Let, "LET", "write the inner RECALL's values into IN (...)"),
+    later(Place::Statement, Keyword::Explain, "EXPLAIN", "run the statement itself"),
+    later(Place::Statement, Keyword::Describe, "DESCRIBE", "errors list valid types, fields and operators"),
+    later(Place::Statement, Keyword::Batch, "BATCH", QUERIES),
+    later(Place::Statement, Keyword::Coalesce, "COALESCE", QUERIES),
+    later(Place::Statement, Keyword::Revert, "REVERT", "SUPERSEDE the current version with the old values"),
+    later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
+    later(Place::Clause, Keyword::Union, "UNION", QUERIES),
+    later(Place::Clause, Keyword::Intersect, "INTERSECT", QUERIES),
+    later(Place::Clause, Keyword::Except, "EXCEPT", QUERIES),
+    later(Place::Clause, Keyword::Like, "LIKE", FIELDS),
+    later(Place::Clause, Keyword::Contradictions, "CONTRADICTIONS", "use WHERE contradicted = true"),
+    later(Place::Clause, Keyword::Select, "SELECT", GRAINS),
+    later(Place::Clause, Keyword::Group, "GROUP BY", "use COUNT with one condition a group"),
+    later(Place::Clause, Keyword::Project, "PROJECT", GRAINS),
+    later(Place::Clause, Keyword::Subjects, "SUBJECTS", GRAINS),
+    later(Place::Clause, Keyword::Objects, "OBJECTS", GRAINS),
+    later(Place::Clause, Keyword::Hashes, "HASHES", "read content_address of the results"),
+    later(Place::Clause, Keyword::Stream, "STREAM", "leave STREAM out; the whole text is returned at once"),
+    later(Place::Clause, Keyword::Diff, "DIFF", "compare the versions HISTORY returns"),
+];
+
+/// Keywords without a production, and what to write instead (ruling 8).
+const NO_PRODUCTION: [(Keyword, &str); 4] = [
+    (Keyword::Or, "use IN (...) for several values of one field, or two statements"),
+    (Keyword::Not, "use != or EXCLUDE"),
+    (Keyword::Null, "a grain without a field never matches a condition on it"),
+    (Keyword::Undefine, "templates stay; choose another name"),
+];
+
+/// The refusal of `name`, a part of CAL/1 this version does not run.
+pub(crate) fn not_yet(name: &str, span: Span, instead: &str) -> Error {
+    let message = format!("{name} is CAL/1 but not in this version");
+    Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(instead)
+}
+
+/// The refusal a word brings on itself, if it does: no word of CAL, reserved, without a production,
+/// or part of a later version. `text` is the word as written.
+pub(super) fn word(token: Token, text: &str, place: Place) -> Option<Error> {
+    let error = |message: String| Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
+    match token.kind {
+        Kind::Word(Word::Forbidden) => {
+            let message = format!("\"{text}\" is not a word of CAL");
+            let advice = "CAL reads, assembles and adds; put the word in quotes if it is data";
+            Some(error(message).suggest(advice))
+        }
+        Kind::Word(Word::Reserved) => {
+            let message = format!("\"{text}\" is reserved for later versions of CAL");
+            Some(error(message).suggest("choose another name, or put it in quotes if it is data"))
+        }
+        Kind::Word(Word::Keyword(keyword)) => keyword_alone(keyword, token.span, place),
+        _ => None,
+    }
+}
+
+fn keyword_alone(keyword: Keyword, span: Span, place: Place) -> Option<Error> {
+    if let Some((_, instead)) = NO_PRODUCTION.iter().find(|(known, _)| *known == keyword) {
+        let message = format!("{} has no meaning in CAL/1", keyword.text());
+        return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*instead));
+    }
+    let row = LATER.iter().find(|row| row.keyword == keyword && row.place == place)?;
+    Some(not_yet(row.name, span, row.instead))
+}

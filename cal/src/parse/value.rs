@@ -1,0 +1,166 @@
+//! Literals: `v`, `h`, text and counts, each also as a parameter (spec sections 2 and 3).
+
+use std::borrow::Cow;
+
+use super::cursor::Cursor;
+use crate::ast::{Between, CountArg, HashArg, Literal, Number, TextArg};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark, Token};
+use crate::parse::refuse;
+use crate::span::Spanned;
+use crate::text;
+use crate::words::{Keyword, Word};
+
+/// `v := STR | NUM | BOOL | PARAM | array | HASH`.
+pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
+    if c.peek().kind != Kind::Mark(Mark::LeftBracket) {
+        return scalar(c);
+    }
+    let open = c.bump()?;
+    let mut items = Vec::new();
+    while c.peek().kind != Kind::Mark(Mark::RightBracket) {
+        items.push(array_item(c)?);
+        if !c.eat_mark(Mark::Comma)? {
+            break;
+        }
+    }
+    c.expect_mark(Mark::RightBracket, "]")?;
+    Ok(Spanned::new(Literal::Array(items), c.since(open.span)))
+}
+
+/// An item of an array: no operator takes arrays in arrays, and a flat list bounds the depth.
+fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
+    if c.peek().kind == Kind::Mark(Mark::LeftBracket) {
+        let error = Error::new(ErrorKind::WrongType, "an array holds single values, not arrays");
+        return Err(error.at(c.peek().span).suggest("write one flat list"));
+    }
+    scalar(c)
+}
+
+fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
+    let token = c.peek();
+    let literal = match token.kind {
+        Kind::Str { .. } => Literal::Text(string(c)?.node),
+        Kind::Number => Literal::Number(number(c)?),
+        Kind::Hash => Literal::Hash(Cow::Borrowed(digits(c)?)),
+        Kind::Param => Literal::Param(c.parameter()?.node),
+        Kind::Word(Word::Keyword(Keyword::True)) => {
+            c.bump()?;
+            Literal::Flag(true)
+        }
+        Kind::Word(Word::Keyword(Keyword::False)) => {
+            c.bump()?;
+            Literal::Flag(false)
+        }
+        Kind::Word(Word::Name) => return Err(unquoted(c, token)),
+        _ => return Err(c.unexpected(&["a value"])),
+    };
+    Ok(Spanned::new(literal, token.span))
+}
+
+fn unquoted(c: &Cursor<'_>, token: Token) -> Error {
+    let suggestion = format!("text stands in double quotes: \"{}\"", c.text(token));
+    c.unexpected(&["a value"]).suggest(suggestion)
+}
+
+/// A string or a parameter.
+pub(super) fn text_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<TextArg<'a>>> {
+    c.arg(string)
+}
+
+/// A hash or a parameter: `h := HASH | PARAM`.
+pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+    c.arg(|c| {
+        let token = c.peek();
+        if token.kind != Kind::Hash {
+            return Err(c.unexpected(&["a hash (sha256:...)"]));
+        }
+        Ok(Spanned::new(digits(c)?, token.span))
+    })
+}
+
+/// INT or a parameter. Numbers past 64 bits count as the largest; limits refuse them anyway.
+pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>> {
+    c.arg(|c| {
+        let token = c.peek();
+        if token.kind != Kind::Number {
+            return Err(c.unexpected(&["a whole number"]));
+        }
+        let digits = c.text(token);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let error = Error::new(ErrorKind::BadNumber, format!("{digits} is no whole number"));
+            return Err(error.at(token.span).suggest("write a whole number, such as 20"));
+        }
+        c.bump()?;
+        Ok(Spanned::new(digits.parse().unwrap_or(u64::MAX), token.span))
+    })
+}
+
+/// A whole number written out.
+pub(super) fn whole(c: &mut Cursor<'_>) -> Result<Spanned<u64>> {
+    let token = c.peek();
+    if token.kind != Kind::Number {
+        return Err(c.unexpected(&["a whole number"]));
+    }
+    let parsed = c.text(token).parse().map_err(|_| {
+        Error::new(ErrorKind::BadNumber, "a version is a whole number").at(token.span)
+    })?;
+    c.bump()?;
+    Ok(Spanned::new(parsed, token.span))
+}
+
+/// `v AND v`, after BETWEEN.
+pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
+    let from = value(c)?;
+    c.expect(Keyword::And)?;
+    let to = value(c)?;
+    Ok(Between { from, to })
+}
+
+/// `"(" (v,+ | "$"ID) ")"` of IN; a subquery is refused by name.
+pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
+    c.expect_mark(Mark::LeftParen, "(")?;
+    if c.keyword() == Some(Keyword::Recall) {
+        let instead = "run the inner RECALL first and list its values";
+        return Err(refuse::not_yet("a subquery in IN", c.peek().span, instead));
+    }
+    let mut values = vec![scalar(c)?];
+    while c.eat_mark(Mark::Comma)? {
+        values.push(scalar(c)?);
+    }
+    c.expect_mark(Mark::RightParen, ")")?;
+    Ok(values)
+}
+
+fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
+    let token = c.peek();
+    let Kind::Str { plain } = token.kind else {
+        return Err(c.unexpected(&["a string"]));
+    };
+    let quoted = c.text(token);
+    let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or("");
+    let text = if plain {
+        Cow::Borrowed(inside)
+    } else {
+        text::decode(inside).map_err(|error| error.at(token.span))?
+    };
+    c.bump()?;
+    Ok(Spanned::new(text, token.span))
+}
+
+fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
+    let token = c.peek();
+    let text = c.text(token);
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+    let Some(value) = value else {
+        return Err(Error::new(ErrorKind::BadNumber, "the number is too large").at(token.span));
+    };
+    c.bump()?;
+    Ok(Number { text: Cow::Borrowed(text), value })
+}
+
+fn digits<'a>(c: &mut Cursor<'a>) -> Result<&'a str> {
+    let token = c.bump()?;
+    Ok(c.text(token).strip_prefix("sha256:").unwrap_or(""))
+}

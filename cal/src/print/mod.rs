@@ -1,0 +1,38 @@
+//! The printer: a statement back to text, in grammar order and with pipes (rulings 1 and 2).
+//!
+//! Parsing the printing gives an equal statement. The normalised text is also what a query hash is
+//! taken of; parameters stay unbound in it.
+
+mod literal;
+mod recall;
+mod statement;
+
+use std::fmt::{Display, Formatter, Result};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use crate::ast::{Body, Statement};
+use literal::HashText;
+
+impl Statement<'_> {
+    /// `sha256:` and the SHA-256 of the normalised text, as `_cal.query_hash`.
+    #[must_use]
+    pub fn query_hash(&self) -> String {
+        let digest = Sha256::digest(self.to_string().as_bytes());
+        format!("sha256:{}", HEXLOWER.encode(&digest))
+    }
+}
+
+impl Display for Statement<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match &self.0.node {
+            Body::Recall(recall) => recall.fmt(f),
+            Body::Assemble(assemble) => assemble.fmt(f),
+            Body::Exists(target) => write!(f, "EXISTS {}", HashText(&target.node)),
+            Body::History(history) => history.fmt(f),
+            Body::Add(add) => add.fmt(f),
+            Body::Supersede(supersede) => supersede.fmt(f),
+        }
+    }
+}

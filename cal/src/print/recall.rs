@@ -1,0 +1,141 @@
+//! RECALL and its clauses as text.
+
+use std::fmt::{Display, Formatter, Result, Write};
+
+use super::literal::{Count, Text, clause, list, options};
+use crate::ast::{
+    Between, Comparator, Condition, Direction, Format, LevelName, Recall, Stage, Test, WithOption,
+    Within,
+};
+
+impl Display for Recall<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("RECALL")?;
+        if self.my.is_some() {
+            f.write_str(" MY")?;
+        }
+        clause(f, " ", self.grain_type.as_ref().map(|name| name.node.plural))?;
+        clause(f, " ", self.within.as_ref().map(|within| &within.node))?;
+        clause(f, " ABOUT ", self.about.as_ref().map(|about| Text(&about.node)))?;
+        clause(f, " SINCE ", self.since.as_ref().map(|since| Text(&since.node)))?;
+        clause(f, " BETWEEN ", self.between.as_ref().map(|between| &between.node))?;
+        clause(f, " THREAD ", self.thread.as_ref().map(|thread| Text(&thread.node)))?;
+        for (at, condition) in self.conditions.iter().flat_map(|list| &list.node).enumerate() {
+            f.write_str(if at == 0 { " WHERE " } else { " AND " })?;
+            condition.fmt(f)?;
+        }
+        options(f, self.options.as_ref())?;
+        for stage in &self.stages {
+            write!(f, " | {}", stage.node)?;
+        }
+        clause(f, " RECENT ", self.recent.as_ref().map(|recent| Count(&recent.node)))?;
+        clause(f, " AS ", self.format.map(|format| format.node.name()))
+    }
+}
+
+impl Display for Within<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(if self.scope { "IN SCOPE " } else { "IN " })?;
+        Text(&self.namespace).fmt(f)
+    }
+}
+
+impl Display for Between<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} AND {}", self.from.node, self.to.node)
+    }
+}
+
+impl Display for Condition<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "{} ", self.field.node.name)?;
+        match &self.test.node {
+            Test::Compare(comparator, value) => write!(f, "{} {}", comparator.text(), value.node),
+            Test::In(values) => {
+                f.write_str("IN (")?;
+                list(f, values)?;
+                f.write_char(')')
+            }
+            Test::Between(between) => write!(f, "BETWEEN {between}"),
+            Test::Include(value) => write!(f, "INCLUDE {}", value.node),
+            Test::Exclude(value) => write!(f, "EXCLUDE {}", value.node),
+            Test::Is(category) => write!(f, "IS {}", category.keyword.text()),
+        }
+    }
+}
+
+impl Comparator {
+    /// The operator as written.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::GreaterEqual => ">=",
+            Self::LessEqual => "<=",
+            Self::Greater => ">",
+            Self::Less => "<",
+        }
+    }
+}
+
+impl Display for Stage<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::OrderBy { field, direction } => {
+                write!(f, "ORDER BY {}", field.node.name)?;
+                f.write_str(match direction {
+                    None => "",
+                    Some(Direction::Ascending) => " ASC",
+                    Some(Direction::Descending) => " DESC",
+                })
+            }
+            Self::Limit(count) => write!(f, "LIMIT {}", Count(count)),
+            Self::Offset(count) => write!(f, "OFFSET {}", Count(count)),
+            Self::Count => f.write_str("COUNT"),
+            Self::First => f.write_str("FIRST"),
+        }
+    }
+}
+
+impl Display for WithOption<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Superseded => f.write_str("superseded"),
+            Self::IsoTimestamps => f.write_str("iso_timestamps"),
+            Self::ProgressiveDisclosure(None) => f.write_str("progressive_disclosure"),
+            Self::ProgressiveDisclosure(Some(level)) => {
+                write!(f, "progressive_disclosure({})", level.name())
+            }
+            Self::Dedup(field) => write!(f, "dedup({})", field.node.name),
+            Self::Locale(locale) => write!(f, "locale({})", Text(locale)),
+            Self::Extension(name, arguments) if arguments.is_empty() => f.write_str(name),
+            Self::Extension(name, arguments) => {
+                write!(f, "{name}(")?;
+                list(f, arguments)?;
+                f.write_char(')')
+            }
+        }
+    }
+}
+
+impl LevelName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Headlines => "headlines",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl Format {
+    /// The name in AS and FORMAT.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sml => "sml",
+            Self::Json => "json",
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The other statements as text.
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::literal::{Count, HashText, Text, clause, options, sets};
+use crate::ast::{Add, Assemble, History, Preset, Source, Supersede, Unit};
+use crate::span::Spanned;
+
+impl Display for Assemble<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("ASSEMBLE")?;
+        clause(f, " ", self.name.as_ref().map(|name| name.node))?;
+        clause(f, " FOR ", self.intent.as_ref().map(|intent| Text(&intent.node)))?;
+        for (at, source) in self.sources.iter().enumerate() {
+            f.write_str(if at == 0 { " FROM " } else { ", " })?;
+            source.node.fmt(f)?;
+        }
+        if let Some(budget) = &self.budget {
+            let unit = match budget.node.unit {
+                Unit::Tokens => "tokens",
+                Unit::Grains => "grains",
+            };
+            write!(f, " BUDGET {} {unit}", Count(&budget.node.amount.node))?;
+        }
+        for (at, label) in self.priority.iter().flat_map(|labels| &labels.node).enumerate() {
+            f.write_str(if at == 0 { " PRIORITY " } else { " > " })?;
+            f.write_str(label.node)?;
+        }
+        let preset = |preset: &Spanned<Preset>| match preset.node {
+            Preset::Sml => "sml",
+            Preset::Structured => "structured",
+        };
+        clause(f, " FORMAT ", self.format.as_ref().map(preset))?;
+        options(f, self.options.as_ref())
+    }
+}
+
+impl Display for Source<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        if let Some(label) = &self.label {
+            write!(f, "{}: ", label.node)?;
+        }
+        write!(f, "({})", self.recall)
+    }
+}
+
+impl Display for History<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("HISTORY")?;
+        match self {
+            Self::Of(target) => write!(f, " {}", HashText(&target.node)),
+            Self::Triple { within, subject, relation, as_of } => {
+                clause(f, " ", within.as_ref().map(|within| &within.node))?;
+                write!(f, " WHERE subject = {} AND relation = {}", subject.node, relation.node)?;
+                clause(f, " AS OF ", as_of.as_ref().map(|as_of| Text(&as_of.node)))
+            }
+        }
+    }
+}
+
+impl Display for Add<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "ADD {}", self.grain_type.node.singular)?;
+        sets(f, &self.sets)?;
+        write!(f, " REASON {}", Text(&self.reason.node))
+    }
+}
+
+impl Display for Supersede<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "SUPERSEDE {}", HashText(&self.target.node))?;
+        sets(f, &self.sets)?;
+        write!(f, " REASON {}", Text(&self.reason.node))
+    }
+}

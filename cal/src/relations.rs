@@ -1,0 +1,57 @@
+//! The `mg:` relation vocabulary of OMS section 8 and the categories of spec section 4.
+
+use crate::words::Keyword;
+
+/// A named group of `mg:` relations, for `relation IS category`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Category {
+    pub(crate) keyword: Keyword,
+    pub(crate) relations: &'static [&'static str],
+}
+
+/// The seven categories.
+pub(crate) static CATEGORIES: [Category; 7] = [
+    Category {
+        keyword: Keyword::Preference,
+        relations: &["mg:prefers", "mg:avoids", "mg:requires"],
+    },
+    Category { keyword: Keyword::Knowledge, relations: &["mg:knows", "mg:infers"] },
+    Category {
+        keyword: Keyword::Permission,
+        relations: &["mg:permits", "mg:revokes", "mg:prohibits"],
+    },
+    Category {
+        keyword: Keyword::Interaction,
+        relations: &["mg:said", "mg:did", "mg:handed_off_to"],
+    },
+    Category {
+        keyword: Keyword::Agency,
+        relations: &["mg:delegates_to", "mg:has_capability", "mg:assigned_to"],
+    },
+    Category { keyword: Keyword::Lifecycle, relations: &["mg:intends", "mg:depends_on"] },
+    Category { keyword: Keyword::Observation, relations: &["mg:perceives", "mg:state_at"] },
+];
+
+/// Relations of the vocabulary that no category lists.
+const UNCATEGORISED: [&str; 3] = ["mg:agrees_with", "mg:requires_steps", "mg:owned_by"];
+
+/// Whether `relation` claims the reserved `mg:` space without being in the vocabulary.
+pub(crate) fn is_unknown_mg(relation: &str) -> bool {
+    relation.starts_with("mg:")
+        && !UNCATEGORISED.contains(&relation)
+        && !CATEGORIES.iter().any(|category| category.relations.contains(&relation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_strangers_in_the_reserved_space_are_unknown() {
+        for (relation, unknown) in
+            [("mg:prefers", false), ("mg:owned_by", false), ("mg:likes", true), ("likes", false)]
+        {
+            assert_eq!(is_unknown_mg(relation), unknown, "{relation}");
+        }
+    }
+}

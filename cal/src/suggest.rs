@@ -1,0 +1,70 @@
+//! "Did you mean": the word of a list that was probably meant.
+
+/// Words of other query languages and what CAL calls them.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("SELECT", "RECALL"),
+    ("GET", "RECALL"),
+    ("UPDATE", "SUPERSEDE"),
+    ("FILTER", "WHERE"),
+    ("SORT", "ORDER BY"),
+    ("SKIP", "OFFSET"),
+    ("FORMAT", "AS"),
+];
+
+/// The known word that is meant, with its distance: the one another language spells like `given`,
+/// else the closest one that is close enough.
+///
+/// Letter case is ignored. Long input has no near word and is not measured.
+pub(crate) fn closest(
+    given: &str,
+    known: impl IntoIterator<Item = &'static str>,
+) -> Option<(&'static str, usize)> {
+    const LONGEST: usize = 40;
+    if given.len() > LONGEST {
+        return None;
+    }
+    let translated = ELSEWHERE.iter().find(|(word, _)| word.eq_ignore_ascii_case(given));
+    let translated = translated.map(|(_, ours)| *ours);
+    let given = given.to_ascii_lowercase();
+    let far = given.len().div_ceil(3).max(1);
+    let distance = |word: &'static str| match translated {
+        Some(ours) if ours == word => 0,
+        _ => strsim::osa_distance(&given, &word.to_ascii_lowercase()),
+    };
+    known
+        .into_iter()
+        .map(|word| (word, distance(word)))
+        .filter(|(_, distance)| *distance <= far)
+        .min_by_key(|(_, distance)| *distance)
+}
+
+/// `Did you mean "x"?` for the word that is meant, else `otherwise`.
+pub(crate) fn did_you_mean(
+    given: &str,
+    known: impl IntoIterator<Item = &'static str>,
+    otherwise: &str,
+) -> String {
+    match closest(given, known) {
+        Some((word, _)) => format!("Did you mean \"{word}\"?"),
+        None => otherwise.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_word_is_found_and_strangers_are_not() {
+        for (given, expected) in [
+            ("beleifs", Some("beliefs")),
+            ("GOALS", Some("goals")),
+            ("gaols", Some("goals")),
+            ("xyzzy", None),
+            ("", None),
+        ] {
+            let found = closest(given, ["beliefs", "goals", "events"]).map(|(word, _)| word);
+            assert_eq!(found, expected, "{given}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A memory in memory, for the tests of this crate: encoded blobs in a list, every read a scan.
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+
+use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState};
+
+use crate::bounds::{Order, is_within};
+use crate::cancel::Cancel;
+use crate::memory::{
+    Candidate, HashPrefix, Hit, Located, Memory, MemoryError, Recalled, Scope, Visit,
+};
+use crate::query::Query;
+
+/// Grains in the order they came, under one session.
+#[derive(Default)]
+pub(crate) struct Fake {
+    pub(crate) scope: Scope,
+    grains: RefCell<Vec<Kept>>,
+    /// What writes are refused with, where a test wants them refused.
+    pub(crate) refusal: Option<MemoryError>,
+    /// What recalls about this subject fail with.
+    pub(crate) broken_subject: Option<String>,
+    pub(crate) reasons: RefCell<Vec<String>>,
+    /// Makes every prefix stand for several grains.
+    pub(crate) claim_ambiguous: Cell<bool>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    address: ContentAddress,
+    blob: Vec<u8>,
+    state: GrainState,
+}
+
+impl Fake {
+    /// A memory for a session of alice in the namespace `work`.
+    pub(crate) fn at_work() -> Self {
+        Self {
+            scope: Scope {
+                namespace: Some("work".to_owned()),
+                user_id: Some("alice".to_owned()),
+                actor: Some("did:example:agent".to_owned()),
+                agent_id: Some("agent-7".to_owned()),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Keeps a grain given as JSON; `namespace` is `work` and `created_at` its number of the list
+    /// where it names none.
+    pub(crate) fn keep(&self, json: &str) -> ContentAddress {
+        let mut fields = serde_json::from_str::<serde_json::Map<_, _>>(json).unwrap();
+        let created_ms = 1_000_000_000_000_u64 + u64::try_from(self.grains.borrow().len()).unwrap();
+        fields.entry("namespace").or_insert("work".into());
+        fields.entry("created_at").or_insert(created_ms.into());
+        let grain = Grain::from_json(&serde_json::Value::from(fields).to_string()).unwrap();
+        self.store(&grain)
+    }
+
+    /// Changes the state of a grain.
+    pub(crate) fn mark(&self, address: ContentAddress, change: impl FnOnce(&mut GrainState)) {
+        let mut grains = self.grains.borrow_mut();
+        change(&mut grains.iter_mut().find(|kept| kept.address == address).unwrap().state);
+    }
+
+    pub(crate) fn grain(&self, address: &ContentAddress) -> Grain {
+        self.get(address).unwrap().unwrap().grain
+    }
+
+    fn store(&self, grain: &Grain) -> ContentAddress {
+        let blob = grain.encode(Encoding::MessagePack).unwrap();
+        let address = blob.address();
+        let kept = Kept { address, blob: blob.into_bytes(), state: GrainState::default() };
+        self.grains.borrow_mut().push(kept);
+        address
+    }
+
+    fn sees(&self, kept: &Kept) -> bool {
+        let grain = GrainRef::new(&kept.blob).unwrap();
+        self.scope.namespace.as_ref().is_none_or(|own| is_within(grain.partition(), own))
+    }
+
+    fn visible(&self) -> Vec<Kept> {
+        self.grains.borrow().iter().filter(|kept| self.sees(kept)).cloned().collect()
+    }
+}
+
+impl Memory for Fake {
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn recall(
+        &self,
+        query: &Query,
+        cancel: &Cancel,
+        visit: &mut Visit<'_>,
+    ) -> Result<Recalled, MemoryError> {
+        if self.broken_subject.is_some() && query.subject_eq() == self.broken_subject.as_deref() {
+            return Err(MemoryError::new("ERR_BROKEN", "the subject is broken", ""));
+        }
+        let mut kept = self.visible();
+        let time = |kept: &Kept| GrainRef::new(&kept.blob).unwrap().time();
+        kept.sort_by(|a, b| {
+            let by_time = match query.order() {
+                Order::Newest => time(b).cmp(&time(a)),
+                Order::Oldest => time(a).cmp(&time(b)),
+            };
+            by_time.then(a.address.cmp(&b.address))
+        });
+        let mut recalled = Recalled::default();
+        for Kept { address, blob, state } in &kept {
+            cancel.check()?;
+            recalled.scanned += 1;
+            let grain = GrainRef::new(blob).unwrap();
+            if !query.matches(address, &grain, state) {
+                continue;
+            }
+            let candidate = Candidate { address: *address, grain: &grain, state };
+            if visit(candidate) == ControlFlow::Break(()) {
+                return Ok(recalled);
+            }
+        }
+        Ok(recalled)
+    }
+
+    fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
+        if self.claim_ambiguous.get() {
+            return Ok(Located::Several);
+        }
+        let starts = |kept: &&Kept| kept.address.to_string().starts_with(prefix.digits());
+        let found: Vec<_> = self.visible().iter().filter(starts).map(|kept| kept.address).collect();
+        Ok(match found.as_slice() {
+            [] if prefix.whole().is_some() && self.grains.borrow().iter().any(|k| starts(&k)) => {
+                Located::Elsewhere
+            }
+            [] => Located::Nothing,
+            [one] => Located::One(*one),
+            _ => Located::Several,
+        })
+    }
+
+    fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError> {
+        Ok(self.get(address)?.is_some())
+    }
+
+    fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
+        let found = self.visible().into_iter().find(|kept| kept.address == *address);
+        Ok(found.map(|kept| Hit {
+            address: kept.address,
+            grain: Grain::decode(&kept.blob).unwrap(),
+            state: kept.state,
+        }))
+    }
+
+    fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
+        let mut newest = *address;
+        while let Some(next) = self.get(&newest)?.and_then(|hit| hit.state.superseded_by) {
+            newest = next;
+        }
+        let mut versions: Vec<Hit> = self.get(&newest)?.into_iter().collect();
+        while let Some(last) = versions.last() {
+            let before = last.address;
+            let older = self.visible().into_iter().find(|k| k.state.superseded_by == Some(before));
+            match older {
+                Some(older) => versions.extend(self.get(&older.address)?),
+                None => break,
+            }
+        }
+        versions.truncate(limit);
+        Ok(versions)
+    }
+
+    fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.clone());
+        }
+        self.reasons.borrow_mut().push(reason.to_owned());
+        Ok(self.store(&grain))
+    }
+
+    fn supersede(
+        &self,
+        old: &ContentAddress,
+        grain: Grain,
+        reason: &str,
+    ) -> Result<ContentAddress, MemoryError> {
+        let until = grain.created_at();
+        let new = self.add(grain, reason)?;
+        self.mark(*old, |state| {
+            state.superseded_by = Some(new);
+            state.system_valid_to = Some(EpochMs::new(until.get()));
+        });
+        Ok(new)
+    }
+}

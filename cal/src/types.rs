@@ -1,0 +1,62 @@
+//! The words for the ten grain types: plural after RECALL, singular after ADD, old names as aliases.
+
+use grainstore_format::GrainType;
+
+/// One way to name a grain type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TypeName {
+    pub(crate) grain_type: GrainType,
+    pub(crate) plural: &'static str,
+    pub(crate) singular: &'static str,
+    /// An old name, accepted with warning W102.
+    pub(crate) old: bool,
+}
+
+const fn name(grain_type: GrainType, plural: &'static str, singular: &'static str) -> TypeName {
+    TypeName { grain_type, plural, singular, old: false }
+}
+
+const fn old(grain_type: GrainType, plural: &'static str, singular: &'static str) -> TypeName {
+    TypeName { grain_type, plural, singular, old: true }
+}
+
+/// Every name; the ten canonical ones first, in the order of their type bytes.
+pub(crate) static TYPE_NAMES: [TypeName; 12] = [
+    name(GrainType::Belief, "beliefs", "belief"),
+    name(GrainType::Event, "events", "event"),
+    name(GrainType::State, "states", "state"),
+    name(GrainType::Workflow, "workflows", "workflow"),
+    name(GrainType::Action, "actions", "action"),
+    name(GrainType::Observation, "observations", "observation"),
+    name(GrainType::Goal, "goals", "goal"),
+    name(GrainType::Reasoning, "reasonings", "reasoning"),
+    name(GrainType::Consensus, "consensuses", "consensus"),
+    name(GrainType::Consent, "consents", "consent"),
+    old(GrainType::Belief, "facts", "fact"),
+    old(GrainType::Action, "tools", "tool"),
+];
+
+/// The type a plural names, in any case.
+pub(crate) fn by_plural(word: &str) -> Option<&'static TypeName> {
+    TYPE_NAMES.iter().find(|name| name.plural.eq_ignore_ascii_case(word))
+}
+
+/// The type a singular names, in any case.
+pub(crate) fn by_singular(word: &str) -> Option<&'static TypeName> {
+    TYPE_NAMES.iter().find(|name| name.singular.eq_ignore_ascii_case(word))
+}
+
+/// The ten canonical plurals.
+pub(crate) fn plurals() -> impl Iterator<Item = &'static str> {
+    TYPE_NAMES.iter().filter(|name| !name.old).map(|name| name.plural)
+}
+
+/// The ten canonical singulars.
+pub(crate) fn singulars() -> impl Iterator<Item = &'static str> {
+    TYPE_NAMES.iter().filter(|name| !name.old).map(|name| name.singular)
+}
+
+/// The canonical plural of a standard type.
+pub(crate) fn plural_of(grain_type: GrainType) -> &'static str {
+    TYPE_NAMES.iter().find(|name| name.grain_type == grain_type).map_or("", |name| name.plural)
+}

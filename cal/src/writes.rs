@@ -1,0 +1,144 @@
+//! What a host keeps between requests about writes: the quotas of a minute, and the last
+//! `created_at` handed out (spec sections 5 and 6).
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use grainstore_format::EpochMs;
+
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The most writes a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteLimits {
+    /// ADD.
+    pub adds: usize,
+    /// SUPERSEDE.
+    pub supersedes: usize,
+}
+
+impl Default for WriteLimits {
+    fn default() -> Self {
+        Self { adds: 20, supersedes: 10 }
+    }
+}
+
+/// Quotas and the clock of `created_at`, shared by the requests of one session.
+#[derive(Debug, Default)]
+pub struct Writes {
+    limits: WriteLimits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    adds: VecDeque<Instant>,
+    supersedes: VecDeque<Instant>,
+    last_created_ms: Option<i64>,
+}
+
+/// The writes that have a quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    Add,
+    Supersede,
+}
+
+impl Writes {
+    /// Fresh quotas.
+    #[must_use]
+    pub fn new(limits: WriteLimits) -> Self {
+        Self { limits, state: Mutex::default() }
+    }
+
+    /// Takes one write out of the quota of the minute that ends at `now`.
+    ///
+    /// # Errors
+    /// E052 for ADD and E043 for SUPERSEDE when it is used up.
+    pub(crate) fn take(&self, write: Write, now: Instant) -> Result<()> {
+        let limit = match write {
+            Write::Add => self.limits.adds,
+            Write::Supersede => self.limits.supersedes,
+        };
+        let mut state = self.lock();
+        let times = state.times(write);
+        while times.front().is_some_and(|time| now.saturating_duration_since(*time) >= MINUTE) {
+            times.pop_front();
+        }
+        if times.len() >= limit {
+            let (kind, name) = match write {
+                Write::Add => (ErrorKind::AddQuota, "ADD"),
+                Write::Supersede => (ErrorKind::WriteQuota, "SUPERSEDE"),
+            };
+            return Err(Error::new(kind, format!("more than {limit} {name} in a minute")));
+        }
+        times.push_back(now);
+        Ok(())
+    }
+
+    /// Gives back the last write taken: it was refused.
+    pub(crate) fn give_back(&self, write: Write) {
+        self.lock().times(write).pop_back();
+    }
+
+    /// `now`, or a millisecond after the last answer where two writes would share it.
+    ///
+    /// A `now` well before the last answer is a clock set back on purpose and is left alone.
+    pub(crate) fn created_at(&self, now: EpochMs) -> EpochMs {
+        const BURST_MS: i64 = 1_000;
+        let mut state = self.lock();
+        let now = now.get();
+        let shared = |last: &i64| *last >= now && last.saturating_sub(now) < BURST_MS;
+        let at = state.last_created_ms.filter(shared).map_or(now, |last| last.saturating_add(1));
+        state.last_created_ms = Some(at);
+        EpochMs::new(at)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn times(&mut self, write: Write) -> &mut VecDeque<Instant> {
+        match write {
+            Write::Add => &mut self.adds,
+            Write::Supersede => &mut self.supersedes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_fills_within_a_minute_and_empties_after_it() {
+        let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1 });
+        let start = Instant::now();
+        let code = |write, at: u64| {
+            let taken = writes.take(write, start + Duration::from_secs(at));
+            taken.err().map(|error| error.code().to_owned())
+        };
+        assert_eq!(code(Write::Add, 0), None);
+        assert_eq!(code(Write::Add, 30), None);
+        assert_eq!(code(Write::Add, 59).as_deref(), Some("CAL-E052"));
+        assert_eq!(code(Write::Add, 60), None);
+        assert_eq!(code(Write::Supersede, 60), None);
+        assert_eq!(code(Write::Supersede, 61).as_deref(), Some("CAL-E043"));
+        writes.give_back(Write::Supersede);
+        assert_eq!(code(Write::Supersede, 62), None);
+    }
+
+    #[test]
+    fn two_writes_of_one_millisecond_get_times_of_their_own() {
+        let writes = Writes::default();
+        let at = |now| writes.created_at(EpochMs::new(now)).get();
+        assert_eq!([at(100), at(100), at(101), at(105)], [100, 101, 102, 105]);
+        assert_eq!(at(-50_000), -50_000);
+    }
+}

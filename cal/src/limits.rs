@@ -34,6 +34,8 @@ pub(crate) const VERSIONS: usize = 100;
 pub(crate) const FEW: u64 = 5;
 /// Grains a pipeline keeps in memory at once (ours).
 pub(crate) const SORTED_ROWS: usize = 10_000;
+/// Matches counted for `total`; beyond, it stays unknown and COUNT tells (ours).
+pub(crate) const TOTAL_MATCHES: u64 = 1_000;
 /// Time for one query.
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
 /// Time for one ASSEMBLE.

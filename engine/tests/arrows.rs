@@ -1,5 +1,5 @@
 //! The edges between crates are fixed: this reads the manifests and holds them.
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test stops at a surprise")]
+#![expect(clippy::expect_used, reason = "a test stops at a surprise")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Sessions as a host uses them: put, get, supersede, history, namespaces, reopening.
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
 use grainstore::{OpenOptions, Put, SameFact, Session, SessionOptions, Store};
@@ -167,7 +168,7 @@ fn the_caller_chooses_what_the_same_fact_does() {
 fn a_session_sees_and_writes_its_namespace_and_below() {
     let (_dir, store) = store();
     let everything = operator(&store);
-    let mut put = |namespace: &str| {
+    let put = |namespace: &str| {
         let grain = belief("alice", namespace, 1000).namespace(namespace).build().unwrap();
         everything.put(grain).unwrap().address()
     };

@@ -47,7 +47,8 @@ pub struct Options<'o> {
     pub params: Params,
     /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT.
     pub as_format: Option<Format>,
-    /// Counts all matches of a RECALL that shows fewer; otherwise `total` may stay unknown.
+    /// Counts all matches of a RECALL that shows fewer, up to a thousand; otherwise `total` may stay
+    /// unknown.
     pub totals: bool,
     /// The host's handle to stop it.
     pub cancel: Cancel,

@@ -29,7 +29,7 @@ impl Run<'_> {
         }
         let mut found = self.find(plan)?;
         if found.total.is_none() && self.options.totals {
-            found.total = Some(self.memory.count(&plan.query, &self.cancel)?.matches);
+            found.total = self.total(&plan.query)?;
         }
         self.used.grains_returned = count(found.hits.len());
         let formatted = match self.options.as_format.or(plan.format) {
@@ -54,6 +54,21 @@ impl Run<'_> {
             next_cursor: None,
             formatted,
         }))
+    }
+
+    /// All matches, unless there are so many that counting them would cost more than the answer.
+    fn total(&mut self, query: &Query) -> Result<Option<u64>> {
+        let mut matches = 0_u64;
+        let mut visit = |_: Candidate<'_>| {
+            matches += 1;
+            match matches < limits::TOTAL_MATCHES {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        let recalled = self.memory.recall(query, &self.cancel, &mut visit)?;
+        self.used.grains_scanned = self.used.grains_scanned.saturating_add(recalled.scanned);
+        Ok((matches < limits::TOTAL_MATCHES).then_some(matches))
     }
 
     /// COUNT: the matches, cut by the limits and offsets before it. Sorting changes no number.

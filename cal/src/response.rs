@@ -49,6 +49,18 @@ pub struct Usage {
     pub grains_scanned: u64,
 }
 
+impl Response {
+    /// The text for a model: of an ASSEMBLE, or of a RECALL with AS.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.answer {
+            Answer::Assembly { formatted_context, .. } => Some(&formatted_context.text),
+            Answer::Grains(grains) => grains.formatted.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// The answer by statement.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]

@@ -43,3 +43,8 @@ pub use plan::{Put, SameFact};
 pub use report::{MAX_ENTRIES, Stats};
 pub use session::{MAX_BATCH, Offer, Session, Stored};
 pub use store::Store;
+
+/// The Rust example of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -83,3 +83,32 @@ fn the_error_table_is_that_of_the_crates() {
     }
     check("errors.md", &text);
 }
+
+/// The fenced blocks of a document with this language.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    let blocks = text.split(fence.as_str()).skip(1);
+    blocks.filter_map(|block| block.split("```").next()).collect()
+}
+
+#[test]
+fn every_cal_example_runs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cal.md");
+    let text = std::fs::read_to_string(path).expect("docs/cal.md is there");
+    let dir = tempfile::TempDir::new().expect("a temporary directory");
+    let options = grainstore::OpenOptions::new().create(true);
+    let store = grainstore::Store::open(dir.path(), &options).expect("a new store");
+    let session = store.session(grainstore::SessionOptions::default());
+    let reads = blocks(&text, "cal");
+    assert!(reads.len() >= 10, "{} examples", reads.len());
+    for example in reads {
+        let answer = session.ask(example);
+        assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
+    }
+    let mut options = cal::Options::at(session.now());
+    options.tier = cal::Tier::Evolve;
+    for example in blocks(&text, "cal-evolve") {
+        let answer = session.ask_with(example.as_bytes(), &options);
+        assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
+    }
+}

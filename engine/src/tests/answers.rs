@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use grainstore_format::{Blob, BeliefBuilder, ContentAddress, EpochMs, Grain};
+use grainstore_format::{BeliefBuilder, Blob, ContentAddress, EpochMs, Grain};
 
 use super::disk::{Cut, Disk, Event, Fault};
 use super::kit::calls::session;
@@ -204,7 +204,10 @@ fn threads_are_answered_after_the_sync_of_their_writes() {
         _ => {}
     });
     assert_eq!(checked, promises.len());
-    println!("answers: {checked} of {THREADS} threads, each synced before, over {} syncs", disk.syncs());
+    println!(
+        "answers: {checked} of {THREADS} threads, each synced before, over {} syncs",
+        disk.syncs()
+    );
     assert_no_writer_panicked();
 }
 

@@ -41,6 +41,7 @@ struct State {
     fault: Option<Fault>,
     /// Whether a fault has struck.
     struck: bool,
+    struck_at: String,
     gate: Gate,
 }
 
@@ -245,6 +246,10 @@ impl Disk {
         self.0.changed.notify_all();
     }
 
+    pub(crate) fn operations(&self) -> String {
+        let s = self.state();
+        format!("{} {} {:?}", s.operations, s.struck_at, s.unsynced.len())
+    }
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -258,6 +263,9 @@ impl Disk {
             Some(Fault::Once(number)) => state.operations == number,
             Some(Fault::From(number)) => state.operations >= number,
         };
+        if fails && !state.struck {
+            state.struck_at = std::backtrace::Backtrace::force_capture().to_string();
+        }
         state.struck |= fails;
         if fails { Err(io::Error::other("the disk failed")) } else { Ok(state) }
     }

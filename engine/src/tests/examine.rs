@@ -92,10 +92,7 @@ fn tables_are_whole(image: Vec<u8>, entries: u64) -> Result<(), String> {
     read().map_err(|error| format!("tables: {error}"))?
 }
 
-fn chain_is_whole(
-    txn: &redb::ReadTransaction,
-    entries: u64,
-) -> crate::Result<Result<(), String>> {
+fn chain_is_whole(txn: &redb::ReadTransaction, entries: u64) -> crate::Result<Result<(), String>> {
     let meta = txn.open_table(keys::META)?;
     let row = |name| -> crate::Result<Vec<u8>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()).unwrap_or_default())

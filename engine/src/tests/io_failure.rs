@@ -135,6 +135,9 @@ impl<'s> Attempt<'s> {
         for cut in [Cut::Dropped, Cut::Torn(found.attempts as u64), Cut::Applied] {
             let place = examine(self.disk.after(cut), &states);
             let place = place.unwrap_or_else(|why| panic!("{:?}, {cut:?}: {why}", self.fault));
+            if place == 1 && self.doubtful.is_some() && cut == Cut::Dropped {
+                println!("in spite {:?} {}", self.fault, self.disk.operations());
+            }
             let done = place == 1 && self.doubtful.is_some() && cut == Cut::Dropped;
             found.done_in_spite += usize::from(done);
         }

@@ -29,7 +29,7 @@ use disk::Disk;
 /// When the clock of the stores starts: after every `created_at`.
 const START_MS: i64 = 1_800_000_000_000;
 /// A page cache so small that pages are written before their commit, and read again.
-const CACHE_BYTES: usize = 256 << 10;
+const CACHE_BYTES: usize = 0;
 
 /// Panics of writer threads: callers see no more of one than `ERR_IO`.
 static WRITER_PANICS: AtomicUsize = AtomicUsize::new(0);

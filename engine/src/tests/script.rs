@@ -28,6 +28,8 @@ pub(crate) struct Script {
     pub(crate) image: Vec<u8>,
     pub(crate) story: Vec<Event>,
     pub(crate) steps: Vec<Step>,
+    /// The calls whose grains made the tail full, so that it was folded with them.
+    pub(crate) folds: Vec<usize>,
 }
 
 /// Somebody at work.
@@ -40,6 +42,7 @@ struct Worker {
     now: i64,
     calls: usize,
     steps: Vec<Step>,
+    folds: Vec<usize>,
 }
 
 impl Script {
@@ -78,11 +81,23 @@ impl Script {
             now: START_MS,
             calls: 0,
             steps: Vec::new(),
+            folds: Vec::new(),
         };
         work(&mut worker);
         worker.store.close();
         assert_no_writer_panicked();
-        Self { image, story: worker.disk.story(), steps: worker.steps }
+        Self { image, story: worker.disk.story(), steps: worker.steps, folds: worker.folds }
+    }
+
+    /// What is on the disk after all of it.
+    pub(crate) fn end(&self) -> Vec<u8> {
+        let mut image = self.image.clone();
+        for event in &self.story {
+            if let Event::Changed(change) = event {
+                change.apply(&mut image);
+            }
+        }
+        image
     }
 
     /// The calls and their answers.
@@ -105,10 +120,13 @@ impl Worker {
 
     fn call(&mut self, namespace: Option<&'static str>, call: Call) {
         let now = self.tick();
-        let number = self.calls;
-        self.disk.note(Event::Called(number));
+        let before = self.folded_to();
+        self.disk.note(Event::Called(self.calls));
         let made = Made::submit(&session(&self.store, namespace), &call);
         self.answered(made, Settled::awaited(namespace, now, call));
+        if self.folded_to() > before {
+            self.folds.push(self.calls - 1);
+        }
     }
 
     fn answered(&mut self, made: Made, mut settled: Settled) {
@@ -141,6 +159,10 @@ impl Worker {
         }
         self.disk.open();
         made.into_iter().for_each(|(pending, settled)| self.answered(pending, settled));
+    }
+
+    fn folded_to(&self) -> u64 {
+        self.store.stats().unwrap().folded_to
     }
 
     fn flush(&mut self) {

@@ -202,12 +202,14 @@ pub(crate) fn push(
 
 /// Whether a partition lies in a session's namespace: the namespace itself or one below it.
 pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
-    let Some(namespace) = namespace else {
-        return true;
-    };
-    let named = |name| if str::is_empty(name) { SHARED } else { name };
+    let Some(namespace) = namespace else { return true };
     match named(partition).strip_prefix(named(namespace)) {
         Some(rest) => rest.is_empty() || rest.starts_with(':'),
         None => false,
     }
+}
+
+/// The partition a namespace names: none is the shared one (OMS 28.2).
+fn named(namespace: &str) -> &str {
+    if namespace.is_empty() { SHARED } else { namespace }
 }

@@ -51,7 +51,10 @@ impl Plan<'_> {
         );
         let mut root = row.record.protected_root;
         while let Some(ancestor) = queue.pop_front() {
-            if !seen.insert(ancestor.address) {
+            // Met as a source first, an earlier version is still to be asked as what it is.
+            if !seen.insert((ancestor.address, ancestor.is_version))
+                || (!ancestor.is_version && seen.contains(&(ancestor.address, true)))
+            {
                 continue;
             }
             if seen.len() > MAX_ANCESTORS {
@@ -108,7 +111,7 @@ impl Plan<'_> {
     fn ask_root(
         &self,
         root: Option<Sequence>,
-        seen: &HashSet<ContentAddress>,
+        seen: &HashSet<(ContentAddress, bool)>,
         request: &Request<'_>,
         verdict: Verdict,
     ) -> Result<Verdict> {
@@ -116,7 +119,7 @@ impl Plan<'_> {
         let Some((address, blob)) = self.at(root)? else {
             return Ok(verdict);
         };
-        if seen.contains(&address) {
+        if seen.contains(&(address, true)) {
             return Ok(verdict);
         }
         let decision = with_fields(&blob, |view| Ok(Policy::of(view).decide(request)))?;

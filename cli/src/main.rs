@@ -1,1 +1,62 @@
-fn main(){}
+//! `grain`: the command line of Grainstore.
+//!
+//! Modules in the order a call goes through them:
+//!
+//! - `args`, `context`: what was asked for, and the store and session it is asked of.
+//! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
+//! - `ask`: CAL. `input`, `lines`: what is read, bounded. `shape`, `output`: what is written.
+//! - `error`: the one error, its exit code and how it reads.
+
+mod args;
+mod ask;
+mod commands;
+mod context;
+mod error;
+mod input;
+mod lines;
+mod output;
+mod rpc;
+mod shape;
+mod text;
+
+use std::io::{self, BufWriter};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Arguments;
+use context::Context;
+use error::Error;
+use output::Output;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            // Help and usage errors are clap's own text; when nobody reads it, nothing is lost.
+            let _ = usage.print();
+            return u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
+    let Arguments { globals, command } = arguments;
+    let json = globals.json;
+    let result = {
+        let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+        let mut notes = io::stderr();
+        let output = Output::new(&mut out, &mut notes, json);
+        let mut context = Context::new(globals, output);
+        command.run(&mut context).and_then(|()| context.output.flush())
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error, json);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Says on stderr what went wrong; when stderr is closed too, the exit code has to do.
+fn report(error: &Error, json: bool) {
+    let _ = error.write(&mut io::stderr().lock(), json);
+}

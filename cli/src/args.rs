@@ -1,0 +1,55 @@
+//! The command line as data: options every command takes, and the list of commands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser};
+
+use crate::commands::Command;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the store is open elsewhere,
+4 stored data fails its integrity check.
+Data goes to stdout, diagnostics to stderr.";
+
+/// Memory for agents: content-addressed grains, their history, and CAL to ask for them.
+#[derive(Debug, Parser)]
+#[command(name = "grain", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Globals {
+    /// The directory of the store
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "GRAIN_STORE",
+        default_value = "./memory.grains"
+    )]
+    pub(crate) store: PathBuf,
+    /// Work in this namespace and those below it; without it, in all
+    #[arg(long, global = true, value_name = "NS")]
+    pub(crate) namespace: Option<String>,
+    /// The person it is for: MY in CAL
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) user: Option<String>,
+    /// The DID that writes are recorded under; without it, the operator
+    #[arg(long, global = true, value_name = "DID")]
+    pub(crate) actor: Option<String>,
+    /// The key of an encrypted store; this version has none and refuses it
+    #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Milliseconds to wait while another process has the store open
+    #[arg(long, global = true, value_name = "MS", default_value_t = 2000)]
+    pub(crate) wait_ms: u64,
+    /// Answer in JSON: one document, or one a line for lists; errors too
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,41 @@
+//! `grain audit`: the log of what was written and refused.
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::shape::AuditAnswer;
+
+/// Entries read at once.
+const PAGE: usize = 1000;
+
+/// Print the audit log, oldest first: place, time, operation, decision, actor, rules, grains
+#[derive(Debug, Args)]
+pub(crate) struct Audit {
+    /// Only the last N entries
+    #[arg(long, value_name = "N")]
+    tail: Option<u64>,
+}
+
+impl Audit {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let count = session.store().stats()?.audit_entries;
+        let mut next = count.saturating_sub(self.tail.unwrap_or(count));
+        while next < count {
+            let page = session.audit(next.checked_sub(1), PAGE)?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            next = last.sequence.saturating_add(1);
+            for entry in page.into_iter().map(AuditAnswer::from) {
+                if context.output.is_json() {
+                    context.output.json_line(&entry)?;
+                } else {
+                    context.output.line(&entry.line())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! `grain cal`: one CAL statement.
+
+use clap::Args;
+use grainstore::EpochMs;
+use serde_json::Value;
+
+use crate::ask::{FormatName, Question, show};
+use crate::context::Context;
+use crate::error::Result;
+use crate::input::Source;
+use crate::text::parse_time;
+
+/// Bytes read of a query: CAL allows 8 KiB and says itself what is wrong with more.
+const MAX_QUERY: usize = 64 << 10;
+
+/// CAL's refusal of a statement that writes where only reading is allowed.
+const READS_ONLY: &str = "CAL-E044";
+
+/// Run one CAL statement: RECALL, ASSEMBLE, EXISTS, HISTORY; with --evolve also ADD and SUPERSEDE
+///
+/// The answer is text where the statement asks for one (AS sml, ASSEMBLE), else JSON; with --json it
+/// is always the machine envelope.
+#[derive(Debug, Args)]
+pub(crate) struct Cal {
+    /// The statement; without it and -f, stdin is read
+    query: Option<String>,
+    /// Read the statement from a file; - for stdin
+    #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
+    file: Option<Source>,
+    /// Bind $NAME: JSON where VALUE is JSON (5, true, ["a"], {"hash": "sha256:..."}), else text
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Value)>,
+    /// The format of the answer, in place of the statement's own
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// Let the statement write
+    #[arg(long)]
+    evolve: bool,
+    /// The present, for phrases like "last week": epoch milliseconds or RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    now: Option<EpochMs>,
+}
+
+impl Cal {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let query = match self.query {
+            Some(query) => query.into_bytes(),
+            None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
+        };
+        let question = Question {
+            query: &query,
+            params: self.params,
+            format: self.format,
+            evolve: self.evolve,
+            now: self.now,
+        };
+        let answer = question.ask(&context.session()?);
+        let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
+        show(&answer, &mut context.output)
+    }
+}
+
+fn parse_param(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    Ok((name.to_owned(), value))
+}

@@ -1,0 +1,23 @@
+//! `grain decode`: everything a blob says, without a store.
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::input::{MAX_BLOB, Source};
+use crate::shape::Decoded;
+
+/// Turn a raw blob into JSON: address, header, encoding and grain; needs no store
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    /// What to read; - or nothing for stdin
+    #[arg(value_name = "FILE|-", default_value = "-")]
+    source: Source,
+}
+
+impl Decode {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let blob = self.source.read(MAX_BLOB, &mut context.output)?;
+        context.output.document(&Decoded::new(&blob)?)
+    }
+}

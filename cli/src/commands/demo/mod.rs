@@ -1,0 +1,139 @@
+//! `grain demo`: a week of an assistant's memory in a fresh store, then what CAL makes of it.
+//!
+//! Everything goes through the same calls a host makes. The context comes on stdout; what happened,
+//! how long it took, the refusal and the history are told on stderr.
+
+mod week;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Args;
+use grainstore::cal::Response;
+use grainstore::{EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::ask::{Question, show};
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::shape::Version;
+use week::{Played, play};
+
+/// The namespace of the week.
+const NAMESPACE: &str = "demo:studio";
+/// The person it is about.
+const USER: &str = "marisol";
+/// When the demo asks: Sunday 15 March 2026, 20:00 UTC, after the last grain.
+const NOW: EpochMs = EpochMs::new(1_773_604_800_000);
+
+/// What the demo asks.
+const CONTEXT: &str = r#"ASSEMBLE monday FOR "what an assistant should know on Monday morning"
+FROM rules: (RECALL beliefs WHERE tags INCLUDE ["mg:protected"]),
+     clementine: (RECALL beliefs ABOUT "Clementine"),
+     people: (RECALL beliefs WHERE subject IN ("Bertram Oke", "Tomo Varga", "marisol")),
+     goals: (RECALL goals LIMIT 6),
+     said: (RECALL events RECENT 4)
+BUDGET 600 tokens
+PRIORITY rules > clementine > people > goals > said"#;
+
+/// What the demo asks the history of.
+const HISTORY: (&str, &str) = ("open day", "seats");
+
+/// Show what this is: a week of memory, a context for a model, a refused change, a history
+///
+/// Builds a fresh store in a temporary directory, which is removed afterwards. The context (SML) goes
+/// to stdout, the rest to stderr.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Build the store here and leave it for `grain --store DIR ...`
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+/// The demo for machines.
+#[derive(Serialize)]
+struct Told<'t> {
+    #[serde(flatten)]
+    played: &'t Played,
+    context: &'t Response,
+    history: Vec<Version>,
+}
+
+impl Demo {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let temporary = tempfile::tempdir().map_err(|error| {
+            let message = format!("no temporary directory: {error}");
+            Error::new(Code::Io, message, "set TMPDIR, or use --keep DIR")
+        })?;
+        let path = self.keep.clone().unwrap_or_else(|| temporary.path().join("week.grains"));
+        // The store's clock follows the week, so that its history reads as it would have happened.
+        let clock = Arc::new(ManualClock::following());
+        let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
+        let store = Store::open(&path, &options)?;
+        if !store.was_created() {
+            let message = format!("there is a store at {} already", path.display());
+            return Err(Error::new(Code::Conflict, message, "name another directory with --keep"));
+        }
+        let session = store.session(SessionOptions {
+            namespace: Some(NAMESPACE.to_owned()),
+            user_id: Some(USER.to_owned()),
+            ..SessionOptions::default()
+        });
+        let played = play(&session, &clock)?;
+        clock.set(NOW);
+        tell(&played, &session, context)?;
+        store.close();
+        if let Some(path) = &self.keep {
+            context.output.note(&format!("The store is left at {}.", path.display()));
+        }
+        Ok(())
+    }
+}
+
+/// Tells what happened, and asks.
+fn tell(played: &Played, session: &Session, context: &mut Context<'_>) -> Result<()> {
+    let asked = Instant::now();
+    let answer = Question { query: CONTEXT.as_bytes(), ..Question::default() }.ask(session)?;
+    let took = asked.elapsed();
+    let (subject, relation) = HISTORY;
+    let history = session.history_of(subject, relation, None, None)?;
+    let history = history.into_iter().map(Version::try_from).collect::<Result<Vec<_>>>()?;
+    let output = &mut context.output;
+    if output.is_json() {
+        return output.document(&json!(Told { played, context: &answer, history }));
+    }
+    output.note("A week at a museum workshop, remembered by its assistant:");
+    output.note(&format!(
+        "  {} grains put and {} superseded in {} ms, each synced to disk before the next",
+        played.puts, played.supersessions, played.elapsed_ms
+    ));
+    output.note("");
+    output.note("What a model is given on Monday, assembled by this CAL statement:");
+    for line in CONTEXT.lines() {
+        output.note(&format!("  {line}"));
+    }
+    let used = answer.meta.budget;
+    output.note(&format!(
+        "  ({} tokens of 600, {} grains of {} seen, {} us)",
+        used.tokens_used,
+        used.grains_returned,
+        used.grains_scanned,
+        took.as_micros()
+    ));
+    output.note("");
+    show(&answer, output)?;
+    output.flush()?;
+    output.note("");
+    output.note("What was refused, and stands in the audit log:");
+    for refused in &played.refused {
+        output.note(&format!("  {}: {}: {}", refused.what, refused.code, refused.message));
+    }
+    output.note("");
+    output.note(&format!("What is known of the {subject}'s {relation}, newest first:"));
+    for version in history {
+        output.note(&format!("  {}", version.line()));
+    }
+    Ok(())
+}

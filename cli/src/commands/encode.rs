@@ -1,0 +1,36 @@
+//! `grain encode`: a grain's canonical bytes, without a store.
+
+use clap::Args;
+use grainstore::Grain;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::input::{MAX_TEXT, Source};
+use crate::shape::{Encoded, EncodingName};
+
+/// Turn JSON into a raw blob on stdout, its address on stderr; needs no store
+///
+/// With --json both come on stdout, as an object with address and blob (base64).
+#[derive(Debug, Args)]
+pub(crate) struct Encode {
+    /// What to read; - or nothing for stdin
+    #[arg(value_name = "FILE|-", default_value = "-")]
+    source: Source,
+    /// The encoding of the payload
+    #[arg(long, value_enum, default_value_t)]
+    encoding: EncodingName,
+}
+
+impl Encode {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
+        let blob = Grain::from_json(&json)?.encode(self.encoding.into())?;
+        if context.output.is_json() {
+            return context.output.json_line(&Encoded::from(&blob));
+        }
+        context.output.bytes(blob.bytes())?;
+        context.output.flush()?;
+        context.output.note(&blob.address().to_string());
+        Ok(())
+    }
+}

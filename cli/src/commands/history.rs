@@ -1,0 +1,55 @@
+//! `grain history`: the versions of a grain, or of what is known of a subject.
+
+use clap::Args;
+use grainstore::EpochMs;
+
+use crate::context::{Context, find};
+use crate::error::Result;
+use crate::shape::Version;
+use crate::text::parse_time;
+
+/// Print all versions, newest first: address, standing, when created, what it says
+#[derive(Debug, Args)]
+#[command(override_usage = "grain history ADDRESS\n       \
+                            grain history --subject S --relation R [--as-of TIME]")]
+pub(crate) struct History {
+    /// Any version: 64 hex digits, or the first 8 or more where they name one grain
+    #[arg(required_unless_present = "subject", conflicts_with_all = ["subject", "relation", "as_of"])]
+    address: Option<String>,
+    /// Everything said of this subject ...
+    #[arg(long, requires = "relation")]
+    subject: Option<String>,
+    /// ... under this relation
+    #[arg(long, requires = "subject")]
+    relation: Option<String>,
+    /// Only what was current at this time: epoch milliseconds or RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "subject")]
+    as_of: Option<EpochMs>,
+}
+
+impl History {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let versions = match (&self.address, &self.subject, &self.relation) {
+            (Some(address), ..) => session.history(&find(&session, address)?)?,
+            (None, subject, relation) => {
+                let (subject, relation) = (text(subject.as_ref()), text(relation.as_ref()));
+                session.history_of(subject, relation, None, self.as_of)?
+            }
+        };
+        for stored in versions {
+            let version = Version::try_from(stored)?;
+            if context.output.is_json() {
+                context.output.json_line(&version)?;
+            } else {
+                context.output.line(&version.line())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An option the parser has made sure of.
+fn text(option: Option<&String>) -> &str {
+    option.map_or("", String::as_str)
+}

@@ -1,0 +1,56 @@
+//! The commands, one a file (design: cli.md). This table is what the parser, the help and `run` know.
+
+mod audit;
+mod cal;
+mod decode;
+mod demo;
+mod encode;
+mod get;
+mod history;
+mod init;
+mod put;
+mod recall;
+mod stats;
+mod supersede;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::rpc;
+
+/// Declares the commands once: a variant each, and where it runs.
+macro_rules! commands {
+    ($($name:ident($arguments:ty)),+ $(,)?) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($name($arguments)),+
+        }
+
+        impl Command {
+            /// Does it.
+            pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+                match self {
+                    $(Self::$name(arguments) => arguments.run(context)),+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Init(init::Init),
+    Put(put::Put),
+    Get(get::Get),
+    Supersede(supersede::Supersede),
+    History(history::History),
+    Recall(recall::Recall),
+    Cal(cal::Cal),
+    Encode(encode::Encode),
+    Decode(decode::Decode),
+    Stats(stats::Stats),
+    Audit(audit::Audit),
+    Demo(demo::Demo),
+    Rpc(rpc::Rpc),
+}

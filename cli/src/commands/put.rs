@@ -1,0 +1,191 @@
+//! `grain put`: grains in, addresses out.
+//!
+//! Knows how many grains are stored at once; what a grain may hold and whether it is taken is the
+//! store's to say.
+
+use std::io::BufRead;
+
+use clap::{Args, ValueEnum};
+use grainstore::format::{Blob, Encoding};
+use grainstore::{Grain, Offer, Put as Stored, Session};
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::input::{MAX_BLOB, MAX_TEXT, Source, text};
+use crate::lines::{Document, Documents};
+use crate::output::{Output, or_hung_up};
+use crate::shape::{PutAnswer, SameFact};
+
+/// Grains stored at once.
+const BATCH_GRAINS: usize = 10_000;
+/// Bytes of blobs stored at once.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// Store grains and print their addresses
+///
+/// Reads JSON: one grain a line, or one grain over several lines, or one after the other. A file of
+/// up to 10,000 grains (32 MiB encoded) is stored whole or, when one grain is refused, not at all. A
+/// longer file is stored in batches of that size, each whole or not at all; an error then says how
+/// many grains of earlier batches are stored, and the same file can be put again: what is stored
+/// already counts as a duplicate. With --same-fact keep or supersede every grain is a batch of its own.
+#[derive(Debug, Args)]
+pub(crate) struct Put {
+    /// What to read; - or nothing for stdin
+    #[arg(value_name = "FILE|-", default_value = "-")]
+    source: Source,
+    /// json: text with full field names; mg: one raw blob
+    #[arg(long, value_enum, default_value_t)]
+    format: PutFormat,
+    /// What to do where a current grain says the same: type, namespace, subject, relation, object
+    #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
+    same_fact: SameFact,
+}
+
+/// What stands in the input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PutFormat {
+    /// JSON or JSON Lines
+    #[default]
+    Json,
+    /// One raw blob
+    Mg,
+    /// One signed grain; not available in this version
+    Cose,
+}
+
+impl PutFormat {
+    /// Refuses what is not there yet.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::Cose => Err(Error::unavailable(Code::Schema, "signed grains (--format cose)")),
+            Self::Json | Self::Mg => Ok(()),
+        }
+    }
+}
+
+impl Put {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        self.format.check()?;
+        let mut writer =
+            Writer { session: context.session()?, same_fact: self.same_fact, stored: 0 };
+        if self.format == PutFormat::Mg {
+            let blob = self.source.read(MAX_BLOB, &mut context.output)?;
+            let batch =
+                Batch { first: None, last: 0, bytes: 0, blobs: vec![Blob::from_bytes(blob)] };
+            return writer.store(batch, &mut context.output);
+        }
+        let reader = self.source.open(&mut context.output)?;
+        let mut documents = Documents::new(reader, MAX_TEXT);
+        loop {
+            let batch = self.batch(&mut documents).map_err(|error| writer.after(error))?;
+            let ended = !batch.is_full();
+            if !batch.blobs.is_empty() {
+                writer.store(batch, &mut context.output)?;
+            }
+            if ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads and encodes as many grains as are stored at once.
+    fn batch(&self, documents: &mut Documents<impl BufRead>) -> Result<Batch> {
+        let mut batch = Batch::default();
+        while !batch.is_full() {
+            match documents.next().map_err(|error| self.source.failed(&error))? {
+                None => break,
+                Some(Document::TooLong(line)) => {
+                    let message = format!("line {line}: a grain of more than {MAX_TEXT} bytes");
+                    return Err(Error::new(Code::TooLarge, message, "a blob has at most 1 MiB"));
+                }
+                Some(Document::Text(line, json)) => {
+                    let blob = encode(json).map_err(|error| error.within(&place(line, line)))?;
+                    batch.push(line, blob);
+                }
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// Grains to be stored at once, encoded, with the lines they begin on.
+#[derive(Debug, Default)]
+struct Batch {
+    /// None where the input has no lines.
+    first: Option<u64>,
+    last: u64,
+    bytes: usize,
+    blobs: Vec<Blob>,
+}
+
+impl Batch {
+    fn push(&mut self, line: u64, blob: Blob) {
+        self.first.get_or_insert(line);
+        self.last = line;
+        self.bytes = self.bytes.saturating_add(blob.bytes().len());
+        self.blobs.push(blob);
+    }
+
+    fn is_full(&self) -> bool {
+        self.blobs.len() >= BATCH_GRAINS || self.bytes >= BATCH_BYTES
+    }
+}
+
+/// Stores batches and prints what came of them.
+struct Writer {
+    session: Session,
+    same_fact: SameFact,
+    /// Grains of earlier batches, which stay stored whatever comes.
+    stored: usize,
+}
+
+impl Writer {
+    fn store(&mut self, batch: Batch, output: &mut Output<'_>) -> Result<()> {
+        let Batch { first, last, blobs, .. } = batch;
+        let located = |error: Error| match first {
+            Some(first) => error.within(&place(first, last)),
+            None => error,
+        };
+        if self.same_fact == SameFact::Add {
+            let puts = self.session.put_batch(blobs);
+            let puts = puts.map_err(|error| self.after(located(error.into())))?;
+            return self.print(&puts, output);
+        }
+        for blob in blobs {
+            let put = self.session.put_fact(Offer::from(blob), self.same_fact.into());
+            let put = put.map_err(|error| self.after(located(error.into())))?;
+            self.print(&[put], output)?;
+        }
+        Ok(())
+    }
+
+    /// A reader of addresses who goes away does not stop grains from being stored.
+    fn print(&mut self, puts: &[Stored], output: &mut Output<'_>) -> Result<()> {
+        self.stored = self.stored.saturating_add(puts.len());
+        for put in puts {
+            let printed = if output.is_json() {
+                output.json_line(&PutAnswer::from(*put))
+            } else {
+                output.line(&put.address().to_string())
+            };
+            or_hung_up(printed)?;
+        }
+        or_hung_up(output.flush())
+    }
+
+    /// Says with an error what stays stored in spite of it.
+    fn after(&self, error: Error) -> Error {
+        match self.stored {
+            0 => error,
+            stored => error.within(&format!("after {stored} grains that are stored")),
+        }
+    }
+}
+
+fn encode(json: Vec<u8>) -> Result<Blob> {
+    Ok(Grain::from_json(&text(json)?)?.encode(Encoding::MessagePack)?)
+}
+
+fn place(first: u64, last: u64) -> String {
+    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
+}

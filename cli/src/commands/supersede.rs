@@ -1,0 +1,46 @@
+//! `grain supersede`: a new version in the place of an old one.
+
+use clap::Args;
+use grainstore::{Grain, Offer};
+use serde_json::json;
+
+use super::put::PutFormat;
+use crate::context::{Context, find};
+use crate::error::Result;
+use crate::input::{MAX_BLOB, MAX_TEXT, Source};
+
+/// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
+#[derive(Debug, Args)]
+pub(crate) struct Supersede {
+    /// The grain to replace: 64 hex digits, or the first 8 or more where they name one grain
+    address: String,
+    /// The new grain; - for stdin
+    #[arg(value_name = "FILE|-")]
+    source: Source,
+    /// json: derived_from and the justification are added for you; mg: the blob must carry both
+    #[arg(long, value_enum, default_value_t)]
+    format: PutFormat,
+    /// Why: some policies demand it, and it stays with the new grain
+    #[arg(long, value_name = "TEXT")]
+    justification: Option<String>,
+}
+
+impl Supersede {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        self.format.check()?;
+        let session = context.session()?;
+        let old = find(&session, &self.address)?;
+        let new = match self.format {
+            PutFormat::Mg => Offer::Blob(self.source.read(MAX_BLOB, &mut context.output)?),
+            PutFormat::Json | PutFormat::Cose => {
+                let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
+                Offer::Grain(Grain::from_json(&json)?)
+            }
+        };
+        let address = session.supersede(&old, new, self.justification.as_deref())?;
+        if context.output.is_json() {
+            return context.output.json_line(&json!({ "address": address, "superseded": old }));
+        }
+        context.output.line(&address.to_string())
+    }
+}

@@ -1,0 +1,94 @@
+//! What every command works with: the common options, the two streams, and the store they name.
+
+use std::time::Duration;
+
+use grainstore::format::SHARED;
+use grainstore::{ContentAddress, OpenOptions, Session, SessionOptions, Store};
+
+use crate::args::Globals;
+use crate::error::{Code, Error, Result};
+use crate::output::Output;
+
+/// The surroundings of one command.
+pub(crate) struct Context<'w> {
+    pub(crate) globals: Globals,
+    pub(crate) output: Output<'w>,
+}
+
+impl<'w> Context<'w> {
+    pub(crate) fn new(globals: Globals, output: Output<'w>) -> Self {
+        Self { globals, output }
+    }
+
+    /// The store of the options, which must exist unless it is to be created.
+    pub(crate) fn open(&self, create: bool) -> Result<Store> {
+        if self.globals.key_file.is_some() {
+            return Err(Error::unavailable(Code::Key, "encrypted stores (--key-file)"));
+        }
+        let wait = Duration::from_millis(self.globals.wait_ms);
+        let options = OpenOptions::new().create(create).wait(wait);
+        Store::open(&self.globals.store, &options).map_err(|error| {
+            if error.code() == Code::NotFound.name() {
+                let hint = "create one with `grain init`, or name another with --store";
+                return Error::new(Code::NotFound, error.to_string(), hint);
+            }
+            error.into()
+        })
+    }
+
+    /// A session as the options say.
+    pub(crate) fn session(&self) -> Result<Session> {
+        Ok(self.open(false)?.session(SessionOptions {
+            namespace: self.globals.namespace.clone(),
+            user_id: self.globals.user.clone(),
+            actor: self.globals.actor.clone(),
+            ..SessionOptions::default()
+        }))
+    }
+}
+
+/// The one grain whose address is, or begins with, these digits.
+pub(crate) fn find(session: &Session, digits: &str) -> Result<ContentAddress> {
+    if digits.len() >= 2 * ContentAddress::LEN {
+        return Ok(digits.parse()?);
+    }
+    match session.resolve(digits, 2)?.as_slice() {
+        [address] => Ok(*address),
+        [] => {
+            let message = format!("no grain whose address begins with {digits}");
+            Err(Error::new(Code::NotFound, message, "check the digits, the store and --namespace"))
+        }
+        _ => {
+            let message = format!("several addresses begin with {digits}");
+            Err(Error::new(Code::HashLength, message, "give more digits"))
+        }
+    }
+}
+
+/// Whether a namespace lies in another: is it, or is below it. Without one, everything does.
+pub(crate) fn within(namespace: &str, outer: Option<&str>) -> bool {
+    let named = |name| if str::is_empty(name) { SHARED } else { name };
+    outer.is_none_or(|outer| {
+        let rest = named(namespace).strip_prefix(named(outer));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_contains_itself_and_what_is_below_it() {
+        for (namespace, outer, expected) in [
+            ("a", None, true),
+            ("a", Some("a"), true),
+            ("a:b", Some("a"), true),
+            ("ab", Some("a"), false),
+            ("a", Some("a:b"), false),
+            ("", Some("shared"), true),
+        ] {
+            assert_eq!(within(namespace, outer), expected, "{namespace:?} in {outer:?}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The one error of the command: a stable code, a message, what to do, and the exit code it means.
+//!
+//! It takes over errors of the store, the format and CAL unchanged and knows how they read; it does
+//! not know where they come from.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use grainstore::{cal, format};
+use serde_json::{Value, json};
+
+use crate::text::printable;
+
+/// Results of this crate.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// Whoever read our output went away: nothing is wrong, and nobody is left to tell.
+    HungUp,
+    /// The operation was refused or failed.
+    Refused(Box<Refusal>),
+}
+
+/// A refusal or failure, as it is told.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: Cow<'static, str>,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+    /// The object of CAL's errors (spec/cal.md section 7), for machines.
+    cal: Option<Value>,
+    /// The place in the query, drawn for people.
+    drawing: Option<String>,
+}
+
+/// The codes this crate raises itself; all others come from the crates below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Input that is not what it should be.
+    Corrupt,
+    /// More input than the limits allow.
+    TooLarge,
+    /// An option that is not available.
+    Schema,
+    /// A key where there is no encryption.
+    Key,
+    /// Something is there already.
+    Conflict,
+    /// No store, no grain.
+    NotFound,
+    /// A prefix of several addresses.
+    HashLength,
+    /// A namespace outside the session.
+    Access,
+    /// More than one answer may hold.
+    Limit,
+    /// A file that cannot be read or written.
+    Io,
+}
+
+impl Code {
+    /// The stable code.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Corrupt => "ERR_CORRUPT",
+            Self::TooLarge => "ERR_TOO_LARGE",
+            Self::Schema => "ERR_SCHEMA",
+            Self::Key => "ERR_KEY",
+            Self::Conflict => "ERR_CONFLICT",
+            Self::NotFound => "ERR_NOT_FOUND",
+            Self::HashLength => "ERR_HASH_LENGTH",
+            Self::Access => "ERR_ACCESS",
+            Self::Limit => "ERR_LIMIT",
+            Self::Io => "ERR_IO",
+        }
+    }
+}
+
+impl Error {
+    /// An error of this crate.
+    pub(crate) fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::refused(code.name(), message.into(), hint.into())
+    }
+
+    /// Something that a later version will do.
+    pub(crate) fn unavailable(code: Code, what: &str) -> Self {
+        let message = format!("{what}: not available in this version");
+        Self::new(code, message, "leave it out; `grain help` lists what there is")
+    }
+
+    /// A CAL error, with its place drawn under the query.
+    pub(crate) fn cal(error: &cal::Error, query: &str) -> Self {
+        let mut object = serde_json::to_value(error).unwrap_or_default();
+        if let Value::Object(fields) = &mut object {
+            fields.insert("hint".to_owned(), Value::from(error.suggestion()));
+        }
+        Self::Refused(Box::new(Refusal {
+            code: Cow::Owned(error.code().to_owned()),
+            message: error.message().to_owned(),
+            hint: error.suggestion().to_owned(),
+            cal: Some(object),
+            drawing: error.position().and_then(|place| draw(query, place)),
+        }))
+    }
+
+    /// The same error, saying where in the input it happened.
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.message = format!("{place}: {}", refusal.message);
+        }
+        self
+    }
+
+    /// The same error with a better hint, where it has this code.
+    pub(crate) fn with_hint_for(mut self, code: &str, hint: &str) -> Self {
+        if let Self::Refused(refusal) = &mut self
+            && refusal.code == code
+        {
+            hint.clone_into(&mut refusal.hint);
+            if let Some(Value::Object(object)) = &mut refusal.cal {
+                object.insert("hint".to_owned(), Value::from(hint));
+            }
+        }
+        self
+    }
+
+    /// What the process answers with (design: 1 refused, 3 busy, 4 damaged).
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::HungUp => 0,
+            Self::Refused(refusal) => match refusal.code.as_ref() {
+                "ERR_BUSY" => 3,
+                "ERR_INTEGRITY" => 4,
+                _ => 1,
+            },
+        }
+    }
+
+    /// Tells it: two or three lines for a person, or one JSON object.
+    pub(crate) fn write(&self, to: &mut dyn Write, json: bool) -> io::Result<()> {
+        let Self::Refused(refusal) = self else {
+            return Ok(());
+        };
+        if json {
+            return writeln!(to, "{}", json!({ "error": refusal.object() }));
+        }
+        writeln!(to, "error: {}: {}", refusal.code, printable(&refusal.message))?;
+        if let Some(drawing) = &refusal.drawing {
+            writeln!(to, "{drawing}")?;
+        }
+        if refusal.hint.is_empty() {
+            return Ok(());
+        }
+        writeln!(to, "  hint: {}", printable(&refusal.hint))
+    }
+
+    fn refused(code: impl Into<Cow<'static, str>>, message: String, hint: String) -> Self {
+        let code = code.into();
+        Self::Refused(Box::new(Refusal { code, message, hint, cal: None, drawing: None }))
+    }
+}
+
+impl Refusal {
+    /// Code, message and hint, or CAL's own object with a hint.
+    pub(crate) fn object(&self) -> Value {
+        self.cal.clone().unwrap_or_else(
+            || json!({ "code": self.code, "message": self.message, "hint": self.hint }),
+        )
+    }
+
+    /// The same without the message where it stands elsewhere already.
+    pub(crate) fn data(&self) -> Value {
+        self.cal.clone().unwrap_or_else(|| json!({ "code": self.code, "hint": self.hint }))
+    }
+}
+
+impl From<grainstore::Error> for Error {
+    fn from(error: grainstore::Error) -> Self {
+        Self::refused(error.code(), error.to_string(), error.hint().to_owned())
+    }
+}
+
+impl From<format::Error> for Error {
+    fn from(error: format::Error) -> Self {
+        Self::refused(error.code(), error.to_string(), error.hint().to_owned())
+    }
+}
+
+/// For what is written; what is read says which file it was.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::HungUp;
+        }
+        Self::new(Code::Io, format!("cannot write the output: {error}"), "check the disk")
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::from(io::Error::from(error))
+    }
+}
+
+/// The line of the query an error points at, with a mark under the place.
+fn draw(query: &str, place: cal::Position) -> Option<String> {
+    let line = query.lines().nth(place.line.checked_sub(1)?)?;
+    let before = place.col.checked_sub(1)?;
+    let marked = query.get(place.start..place.end).map_or(1, |text| text.chars().count());
+    let room = line.chars().count().saturating_sub(before);
+    let mark = "^".repeat(marked.clamp(1, room.max(1)));
+    Some(format!("  {}\n  {}{mark}", printable(line), " ".repeat(before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(error: &Error, json: bool) -> String {
+        let mut text = Vec::new();
+        error.write(&mut text, json).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn exit_codes_follow_the_code() {
+        for (code, exit) in [("ERR_BUSY", 3), ("ERR_INTEGRITY", 4), ("ERR_SCHEMA", 1)] {
+            let error = Error::refused(code, String::new(), String::new());
+            assert_eq!(error.exit_code(), exit, "{code}");
+        }
+        assert_eq!(Error::HungUp.exit_code(), 0);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_the_quiet_end_and_other_failures_are_not() {
+        let closed = Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(told(&closed, false), "");
+        let full = Error::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(told(&full, false).starts_with("error: ERR_IO: cannot write the output"));
+    }
+
+    #[test]
+    fn an_error_reads_as_lines_or_as_one_object_and_forges_neither() {
+        let error = Error::new(Code::Schema, "no \u{1b}[31mred", "drop it").within("line 3");
+        assert_eq!(
+            told(&error, false),
+            "error: ERR_SCHEMA: line 3: no \u{fffd}[31mred\n  hint: drop it\n"
+        );
+        let object: Value = serde_json::from_str(&told(&error, true)).unwrap();
+        assert_eq!(object["error"]["code"], "ERR_SCHEMA");
+        assert_eq!(object["error"]["hint"], "drop it");
+    }
+
+    #[test]
+    fn a_cal_error_is_drawn_under_its_line() {
+        let query = "RECALL beliefs\n WHERE nonsense = 1";
+        let error = Error::cal(&cal::parse("RECALL beleifs").unwrap_err(), "RECALL beleifs");
+        assert!(told(&error, false).contains("\n  RECALL beleifs\n         ^^^^^^^\n"));
+        let place = cal::Position { start: 22, end: 30, line: 2, col: 8 };
+        assert_eq!(draw(query, place).unwrap(), "   WHERE nonsense = 1\n         ^^^^^^^^");
+    }
+}

@@ -1,0 +1,95 @@
+//! Where a command reads from: a file or stdin, never more of it than is allowed.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use grainstore::format::Profile;
+
+use crate::error::{Code, Error, Result};
+use crate::output::Output;
+
+/// The largest blob, in bytes (OMS section 18.1).
+pub(crate) const MAX_BLOB: usize = Profile::EXTENDED.max_blob_bytes;
+/// The largest JSON text of one grain, in bytes: JSON may spend eight times what a blob does.
+pub(crate) const MAX_TEXT: usize = 8 * MAX_BLOB;
+
+/// What to read, as it is written on the command line: a path, or `-`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Source {
+    #[default]
+    Stdin,
+    File(PathBuf),
+}
+
+impl FromStr for Source {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(if text == "-" { Self::Stdin } else { Self::File(PathBuf::from(text)) })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("stdin"),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Source {
+    /// Opens it; says so where a person is expected to type.
+    pub(crate) fn open(&self, output: &mut Output<'_>) -> Result<Box<dyn BufRead>> {
+        match self {
+            Self::Stdin => {
+                let stdin = io::stdin();
+                if stdin.is_terminal() {
+                    output.note("reading from the terminal; end with Ctrl-D");
+                }
+                Ok(Box::new(stdin.lock()))
+            }
+            Self::File(path) => match File::open(path) {
+                Ok(file) => Ok(Box::new(BufReader::with_capacity(64 << 10, file))),
+                Err(error) => Err(self.failed(&error)),
+            },
+        }
+    }
+
+    /// All of it, up to `limit` bytes.
+    pub(crate) fn read(&self, limit: usize, output: &mut Output<'_>) -> Result<Vec<u8>> {
+        let room = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let mut bytes = Vec::new();
+        let read = self.open(output)?.take(room).read_to_end(&mut bytes);
+        read.map_err(|error| self.failed(&error))?;
+        if bytes.len() > limit {
+            return Err(self.too_large(limit));
+        }
+        Ok(bytes)
+    }
+
+    /// All of it as text, up to `limit` bytes.
+    pub(crate) fn read_text(&self, limit: usize, output: &mut Output<'_>) -> Result<String> {
+        text(self.read(limit, output)?).map_err(|error| error.within(&self.to_string()))
+    }
+
+    /// The error for input that could not be read.
+    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+        Error::new(Code::Io, format!("cannot read {self}: {error}"), "check the path")
+    }
+
+    fn too_large(&self, limit: usize) -> Error {
+        let message = format!("{self} holds more than {limit} bytes");
+        Error::new(Code::TooLarge, message, "give one grain of at most 1 MiB")
+    }
+}
+
+/// Bytes as text.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|_| Error::new(Code::Corrupt, "the text is not UTF-8", "JSON is UTF-8"))
+}

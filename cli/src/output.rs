@@ -1,0 +1,105 @@
+//! Where answers go: data on stdout, notes on stderr, each in one of two ways, for people or as JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::text::printable;
+
+/// The two streams of a command.
+pub(crate) struct Output<'w> {
+    out: &'w mut dyn Write,
+    notes: &'w mut dyn Write,
+    json: bool,
+}
+
+impl<'w> Output<'w> {
+    pub(crate) fn new(out: &'w mut dyn Write, notes: &'w mut dyn Write, json: bool) -> Self {
+        Self { out, notes, json }
+    }
+
+    /// Whether the caller asked for JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Stdout itself, for what has a form of its own.
+    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
+    /// Bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    /// A line of data, control characters made visible.
+    pub(crate) fn line(&mut self, line: &str) -> Result<()> {
+        Ok(writeln!(self.out, "{}", printable(line))?)
+    }
+
+    /// One JSON document a line.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut *self.out, value)?;
+        Ok(writeln!(self.out)?)
+    }
+
+    /// One JSON document: on one line for machines, indented for people.
+    pub(crate) fn document(&mut self, value: &impl Serialize) -> Result<()> {
+        if self.json {
+            return self.json_line(value);
+        }
+        serde_json::to_writer_pretty(&mut *self.out, value)?;
+        Ok(writeln!(self.out)?)
+    }
+
+    /// A line beside the data. When nobody reads stderr, the work goes on.
+    pub(crate) fn note(&mut self, note: &str) {
+        let _ = writeln!(self.notes, "{}", printable(note));
+    }
+
+    /// Hands everything written so far to its reader.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        Ok(self.out.flush()?)
+    }
+}
+
+/// Lets work go on that must not stop when the reader of its answers does.
+pub(crate) fn or_hung_up(written: Result<()>) -> Result<()> {
+    match written {
+        Err(Error::HungUp) => Ok(()),
+        other => other,
+    }
+}
+
+/// A writer that refuses to go past a limit.
+#[derive(Debug, Default)]
+pub(crate) struct Bounded {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Bounded {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.limit.saturating_sub(self.bytes.len()) {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! Results as JSON text that never grows past what one answer may hold.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+use crate::output::Bounded;
+
+/// Bytes of a result: 8 MiB less room for the envelope and the longest id.
+const MAX_RESULT: usize = (8 << 20) - 2048;
+
+/// A result, serialised.
+#[derive(Debug)]
+pub(crate) struct Answer(Vec<u8>);
+
+impl Answer {
+    /// Serialises a result.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` past 8 MiB.
+    pub(crate) fn of(value: &impl Serialize) -> Result<Self, Fault> {
+        let mut bytes = Bounded::new(MAX_RESULT);
+        // Our shapes serialise; what can fail is that they do not fit.
+        serde_json::to_writer(&mut bytes, value).map_err(|_| Fault::answer_too_large())?;
+        Ok(Self(bytes.into_bytes()))
+    }
+
+    /// The answer of methods that have nothing to tell.
+    pub(crate) fn empty() -> Self {
+        Self(b"{}".to_vec())
+    }
+
+    /// The JSON text.
+    pub(crate) fn json(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A list that is serialised item by item, so that it is refused before it fills the memory.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    items: Vec<Box<RawValue>>,
+    bytes: usize,
+}
+
+impl List {
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` past 8 MiB in all.
+    pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<(), Fault> {
+        let left = MAX_RESULT.saturating_sub(self.bytes);
+        let item = serde_json::value::to_raw_value(item).map_err(|_| Fault::answer_too_large())?;
+        if item.get().len() > left {
+            return Err(Fault::answer_too_large());
+        }
+        self.bytes = self.bytes.saturating_add(item.get().len());
+        self.items.push(item);
+        Ok(())
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.items.serialize(serializer)
+    }
+}

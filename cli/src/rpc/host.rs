@@ -1,0 +1,84 @@
+//! What lives between requests: the open store, the session on it, and the clock of tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grainstore::{ManualClock, OpenOptions, Session, SessionOptions, Store};
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::methods;
+use crate::error::{Code, Error};
+
+/// One conversation.
+pub(crate) struct Host {
+    session: Option<Session>,
+    clock: Option<Arc<ManualClock>>,
+}
+
+impl Host {
+    pub(crate) fn new(test_clock: bool) -> Self {
+        Self { session: None, clock: test_clock.then(|| Arc::new(ManualClock::following())) }
+    }
+
+    /// Runs a method.
+    pub(crate) fn call(
+        &mut self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Answer, Fault> {
+        match methods::find(method, self.clock.is_some()) {
+            Some(found) => (found.run)(self, params),
+            None => Err(Fault::unknown_method(method)),
+        }
+    }
+
+    /// The clock of tests, if there is one.
+    pub(crate) fn clock(&self) -> Option<&Arc<ManualClock>> {
+        self.clock.as_ref()
+    }
+
+    /// The session of the open store.
+    pub(crate) fn session(&self) -> Result<&Session, Fault> {
+        self.session
+            .as_ref()
+            .ok_or_else(|| Error::new(Code::NotFound, "no store is open", "call open first").into())
+    }
+
+    /// Opens a store in the place of the one that was open. Whether it was created.
+    pub(crate) fn open(
+        &mut self,
+        path: &str,
+        create: bool,
+        wait: Option<Duration>,
+        session: SessionOptions,
+    ) -> Result<bool, Fault> {
+        self.close();
+        let mut options = OpenOptions::new().create(create);
+        if let Some(wait) = wait {
+            options = options.wait(wait);
+        }
+        if let Some(clock) = &self.clock {
+            options = options.clock(Arc::<ManualClock>::clone(clock));
+        }
+        let store = Store::open(path, &options)?;
+        let created = store.was_created();
+        self.session = Some(store.session(session));
+        Ok(created)
+    }
+
+    /// Goes on as somebody else on the same store.
+    pub(crate) fn rescope(&mut self, options: SessionOptions) -> Result<(), Fault> {
+        let session = self.session()?.store().session(options);
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Closes the store that is open, if any.
+    pub(crate) fn close(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.store().close();
+        }
+    }
+}

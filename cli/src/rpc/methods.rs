@@ -1,0 +1,53 @@
+//! The one table of methods.
+
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::{codec, read, store, write};
+
+/// What a method does with its parameters, which are text yet.
+type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
+
+/// One method.
+pub(crate) struct Method {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
+    /// Only there with `--test-clock`.
+    test: bool,
+}
+
+const fn method(name: &'static str, run: Run) -> Method {
+    Method { name, run, test: false }
+}
+
+const METHODS: [Method; 17] = [
+    method("hello", store::hello),
+    method("encode", codec::encode),
+    method("decode", codec::decode),
+    method("open", store::open),
+    method("session", store::session),
+    method("put", write::put),
+    method("put_batch", write::put_batch),
+    method("get", read::get),
+    method("get_batch", read::get_batch),
+    method("exists", read::exists),
+    method("supersede", write::supersede),
+    method("history", read::history),
+    method("cal", read::cal),
+    method("audit", read::audit),
+    method("stats", store::stats),
+    method("close", store::close),
+    Method { name: "clock", run: store::clock, test: true },
+];
+
+/// The methods of this conversation.
+pub(crate) fn all(test_clock: bool) -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(move |method| test_clock || !method.test)
+}
+
+/// The method of this name.
+pub(crate) fn find(name: &str, test_clock: bool) -> Option<&'static Method> {
+    all(test_clock).find(|method| method.name == name)
+}

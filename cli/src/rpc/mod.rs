@@ -1,0 +1,111 @@
+//! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (design: rpc.md).
+//!
+//! - `request`: a line into a request, or into what is wrong with it.
+//! - `methods`: the one table of methods, with `params` (and `json`) and what they do in `codec`, `store`,
+//!   `write`, `read`. `host`: what lives between requests.
+//! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
+
+mod answer;
+mod codec;
+mod fault;
+mod host;
+mod json;
+mod methods;
+mod params;
+mod read;
+mod request;
+mod store;
+mod write;
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::lines::{Line, read_line, skip_line};
+use answer::Answer;
+use fault::Fault;
+use host::Host;
+use request::{Request, parse};
+
+/// Bytes of one request.
+const MAX_REQUEST: usize = 64 << 20;
+/// Bytes of the request buffer that are kept from one request to the next.
+const KEPT_BUFFER: usize = 1 << 20;
+
+/// Serve every operation as JSON-RPC 2.0, one request a line on stdin, one response a line on stdout
+///
+/// `open` names the store and `session` who is asking; the options --store, --namespace, --user and
+/// --actor play no part. `hello` lists the methods. The end of stdin closes the store.
+#[derive(Debug, Args)]
+pub(crate) struct Rpc {
+    /// Add the method `clock {now_ms}`, which sets what the store takes for now
+    #[arg(long)]
+    test_clock: bool,
+}
+
+impl Rpc {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            context.output.note("reading JSON-RPC requests from the terminal; end with Ctrl-D");
+        }
+        let mut host = Host::new(self.test_clock);
+        let served = serve(&mut host, &mut stdin.lock(), context.output.raw());
+        host.close();
+        served
+    }
+}
+
+/// Answers requests in order until there are no more.
+fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write) -> Result<()> {
+    let unreadable =
+        |error| Error::new(Code::Io, format!("cannot read stdin: {error}"), "check what feeds it");
+    let mut line = Vec::new();
+    loop {
+        match read_line(requests, &mut line, MAX_REQUEST).map_err(unreadable)? {
+            Line::End => return Ok(()),
+            Line::TooLong => {
+                respond(responses, None, Err(Fault::request_too_large(MAX_REQUEST)))?;
+                skip_line(requests).map_err(unreadable)?;
+            }
+            Line::Read => handle(host, &line, responses)?,
+        }
+        line.clear();
+        line.shrink_to(KEPT_BUFFER);
+    }
+}
+
+/// Answers one request; a notification is done without an answer.
+fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()> {
+    match parse(line) {
+        Ok(Request { id: Some(id), method, params }) => {
+            respond(responses, Some(id), host.call(&method, params))
+        }
+        Ok(Request { id: None, method, params }) => {
+            // The protocol leaves nobody to tell.
+            let _ = host.call(&method, params);
+            Ok(())
+        }
+        Err(rejected) => respond(responses, rejected.id, Err(rejected.fault)),
+    }
+}
+
+/// Writes one response line and hands it over.
+fn respond(to: &mut dyn Write, id: Option<&RawValue>, answer: Result<Answer, Fault>) -> Result<()> {
+    let id = id.map_or("null", RawValue::get);
+    match answer {
+        Ok(answer) => {
+            write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")?;
+            to.write_all(answer.json())?;
+        }
+        Err(fault) => {
+            write!(to, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":")?;
+            serde_json::to_writer(&mut *to, &fault)?;
+        }
+    }
+    to.write_all(b"}\n")?;
+    Ok(to.flush()?)
+}

@@ -1,0 +1,244 @@
+//! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
+//! done.
+
+use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+use super::json::{Base64, Object, Pairs};
+use crate::ask::FormatName;
+use crate::error::{Code, Error};
+use crate::shape::{EncodingName, SameFact};
+
+/// Reads the parameters of a method; without any, an empty object is read.
+pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
+    let text = params.map_or("{}", RawValue::get);
+    let Object(params) =
+        serde_json::from_str(text).map_err(|error| Fault::params(error.to_string()))?;
+    Ok(params)
+}
+
+/// No parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// `encode`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Encode<'p> {
+    #[serde(borrow)]
+    pub(crate) grain: &'p RawValue,
+    #[serde(default)]
+    pub(crate) encoding: EncodingName,
+}
+
+/// `decode`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Decode {
+    pub(crate) blob: Base64,
+}
+
+/// `clock`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Clock {
+    pub(crate) now_ms: i64,
+}
+
+/// `open`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Open {
+    pub(crate) path: String,
+    pub(crate) create: Option<bool>,
+    pub(crate) preset: Option<Preset>,
+    pub(crate) key: Option<String>,
+    pub(crate) passphrase: Option<String>,
+    pub(crate) wait_ms: Option<u64>,
+    pub(crate) session: Option<Object<Scope>>,
+}
+
+/// The compliance rule sets of the design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Preset {
+    Open,
+    Gdpr,
+    Hipaa,
+    Sox,
+    Ccpa,
+    Lgpd,
+}
+
+/// Who is asking, in `open`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scope {
+    namespace: Option<String>,
+    user_id: Option<String>,
+    actor: Option<String>,
+    purposes: Option<Vec<String>>,
+}
+
+/// `session`: who is asking from now on. The namespace must be named, if only as null for all.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Session {
+    #[serde(deserialize_with = "named")]
+    namespace: Option<String>,
+    user_id: Option<String>,
+    actor: Option<String>,
+    purposes: Option<Vec<String>>,
+}
+
+impl From<Scope> for SessionOptions {
+    fn from(scope: Scope) -> Self {
+        Self {
+            namespace: scope.namespace,
+            user_id: scope.user_id,
+            actor: scope.actor,
+            purposes: scope.purposes.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<Session> for SessionOptions {
+    fn from(session: Session) -> Self {
+        let Session { namespace, user_id, actor, purposes } = session;
+        Scope { namespace, user_id, actor, purposes }.into()
+    }
+}
+
+fn named<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(source)
+}
+
+/// `put`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Put<'p> {
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+    vectors: Option<Vec<Value>>,
+    #[serde(default)]
+    pub(crate) same_fact: SameFact,
+}
+
+impl Put<'_> {
+    /// What is offered.
+    pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
+        if self.vectors.as_ref().is_some_and(|vectors| !vectors.is_empty()) {
+            return Err(Error::unavailable(Code::Schema, "vectors").into());
+        }
+        offer(self.grain, self.blob.take(), self.cose.as_ref())
+    }
+}
+
+/// `put_batch`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutBatch<'p> {
+    #[serde(borrow)]
+    pub(crate) grains: Option<Vec<&'p RawValue>>,
+    pub(crate) blobs: Option<Vec<Base64>>,
+}
+
+/// `supersede`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Supersede<'p> {
+    pub(crate) old: String,
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+    pub(crate) justification: Option<String>,
+}
+
+impl Supersede<'_> {
+    /// What is offered.
+    pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
+        offer(self.grain, self.blob.take(), self.cose.as_ref())
+    }
+}
+
+/// `get` and `exists`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Address {
+    pub(crate) address: String,
+}
+
+/// `get_batch`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Addresses {
+    pub(crate) addresses: Vec<String>,
+}
+
+/// `history`: of an address, or of a subject's relation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct History {
+    pub(crate) address: Option<String>,
+    pub(crate) subject: Option<String>,
+    pub(crate) relation: Option<String>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) as_of: Option<i64>,
+}
+
+/// `cal`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cal {
+    pub(crate) query: Value,
+    pub(crate) params: Option<Pairs>,
+    pub(crate) now: Option<i64>,
+    #[serde(rename = "as")]
+    pub(crate) format: Option<FormatName>,
+    pub(crate) tier: Option<u8>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) user_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
+}
+
+/// `audit`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Audit {
+    pub(crate) after: Option<u64>,
+    pub(crate) limit: Option<usize>,
+}
+
+/// A whole address.
+pub(crate) fn address(text: &str) -> Result<ContentAddress, Fault> {
+    text.parse::<ContentAddress>().map_err(Fault::from)
+}
+
+/// A time, in epoch milliseconds.
+pub(crate) fn time(ms: Option<i64>) -> Option<EpochMs> {
+    ms.map(EpochMs::new)
+}
+
+/// Exactly one of the three forms a grain comes in.
+fn offer(
+    grain: Option<&RawValue>,
+    blob: Option<Base64>,
+    cose: Option<&Base64>,
+) -> Result<Offer, Fault> {
+    match (grain, blob, cose) {
+        (Some(grain), None, None) => Ok(Offer::Grain(Grain::from_json(grain.get())?)),
+        (None, Some(Base64(blob)), None) => Ok(Offer::Blob(blob)),
+        (None, None, Some(_)) => {
+            Err(Error::unavailable(Code::Schema, "signed grains (cose)").into())
+        }
+        _ => Err(Fault::params("give exactly one of grain, blob and cose")),
+    }
+}

@@ -1,0 +1,148 @@
+//! Methods that read: `get`, `get_batch`, `exists`, `history`, `cal` (which may also write), `audit`.
+
+use grainstore::{ContentAddress, MAX_ENTRIES, Session, SessionOptions};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, List};
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, address, time};
+use crate::ask::Question;
+use crate::context::within;
+use crate::error::{Code, Error};
+use crate::shape::{AuditAnswer, StoredAnswer, Version};
+
+/// Entries of `audit` where no limit is given.
+const DEFAULT_LIMIT: usize = 50;
+
+pub(crate) fn get(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Address = params::read(params)?;
+    let stored = host.session()?.get(&address(&params.address)?)?;
+    Answer::of(&StoredAnswer::try_from(&stored)?)
+}
+
+pub(crate) fn get_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Addresses = params::read(params)?;
+    let session = host.session()?;
+    let addresses: Vec<ContentAddress> =
+        params.addresses.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
+    let mut grains = List::default();
+    // A few at a time: what is too much is refused before it is read.
+    for some in addresses.chunks(16) {
+        for stored in session.get_batch(some)? {
+            let grain = stored.map(|stored| stored.grain()).transpose()?;
+            grains.push(&grain)?;
+        }
+    }
+    Answer::of(&json!({ "grains": grains }))
+}
+
+pub(crate) fn exists(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Address = params::read(params)?;
+    let exists = host.session()?.exists(&address(&params.address)?)?;
+    Answer::of(&json!({ "exists": exists }))
+}
+
+pub(crate) fn history(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::History = params::read(params)?;
+    let session = host.session()?;
+    let found = match &params {
+        params::History {
+            address: Some(text),
+            subject: None,
+            relation: None,
+            namespace: None,
+            as_of: None,
+        } => session.history(&address(text)?)?,
+        params::History {
+            address: None,
+            subject: Some(subject),
+            relation: Some(relation),
+            namespace,
+            as_of,
+        } => session.history_of(subject, relation, namespace.as_deref(), time(*as_of))?,
+        _ => {
+            let message = "give address alone, or subject and relation (with namespace, as_of)";
+            return Err(Fault::params(message));
+        }
+    };
+    let mut versions = List::default();
+    for stored in found {
+        versions.push(&Version::try_from(stored)?)?;
+    }
+    Answer::of(&json!({ "versions": versions }))
+}
+
+pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Cal = params::read(params)?;
+    let session = host.session()?;
+    let query = match &params.query {
+        Value::String(query) => query,
+        Value::Object(_) => {
+            return Err(Error::unavailable(Code::Schema, "CAL in its JSON form").into());
+        }
+        _ => return Err(Fault::params("query must be a string")),
+    };
+    let evolve = match params.tier {
+        None | Some(0) => false,
+        Some(1) => true,
+        Some(_) => return Err(Fault::params("tier must be 0 or 1")),
+    };
+    let question = Question {
+        query: query.as_bytes(),
+        params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
+        format: params.format,
+        evolve,
+        now: time(params.now),
+    };
+    let session = narrowed(session, params.namespace, params.user_id, params.agent_id)?;
+    Answer::of(&question.ask(&session)?)
+}
+
+/// Where a page of the log ends.
+#[derive(Debug, Serialize)]
+struct Head {
+    /// The place of the newest entry.
+    sequence: u64,
+}
+
+pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Audit = params::read(params)?;
+    let session = host.session()?;
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    if limit > MAX_ENTRIES {
+        let message = format!("at most {MAX_ENTRIES} entries at a time");
+        return Err(Error::new(Code::Limit, message, "go on with after").into());
+    }
+    let count = session.store().stats()?.audit_entries;
+    let mut entries = List::default();
+    for entry in session.audit(params.after, limit)? {
+        entries.push(&AuditAnswer::from(entry))?;
+    }
+    Answer::of(&json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1) } }))
+}
+
+/// The session for one query: never wider than the one it comes from.
+fn narrowed(
+    session: &Session,
+    namespace: Option<String>,
+    user_id: Option<String>,
+    agent_id: Option<String>,
+) -> Result<Session, Error> {
+    let own = session.options();
+    if let Some(namespace) = &namespace
+        && !within(namespace, own.namespace.as_deref())
+    {
+        let message = format!("namespace {namespace:?} is outside this session's");
+        return Err(Error::new(Code::Access, message, "open a session that contains it"));
+    }
+    let options = SessionOptions {
+        namespace: namespace.or_else(|| own.namespace.clone()),
+        user_id: user_id.or_else(|| own.user_id.clone()),
+        agent_id: agent_id.or_else(|| own.agent_id.clone()),
+        ..own.clone()
+    };
+    Ok(session.store().session(options))
+}

@@ -1,0 +1,79 @@
+//! One line into one JSON-RPC request, strictly. Parameters stay text, so that what stands in a grain
+//! reaches the parser of grains as it was written.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+use super::json::Object;
+
+/// Bytes of an id; it is echoed in the answer, which is bounded.
+const MAX_ID: usize = 1024;
+
+/// A request, or a notification where it has no id.
+#[derive(Debug)]
+pub(crate) struct Request<'l> {
+    pub(crate) id: Option<&'l RawValue>,
+    pub(crate) method: String,
+    pub(crate) params: Option<&'l RawValue>,
+}
+
+/// A line that is no request, with its id where it had a usable one.
+#[derive(Debug)]
+pub(crate) struct Rejected<'l> {
+    pub(crate) id: Option<&'l RawValue>,
+    pub(crate) fault: Fault,
+}
+
+/// The members of a request object. Each is text yet, so that one bad member does not hide the id.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Members<'l> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'l RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'l RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'l RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'l RawValue>,
+}
+
+/// Parses a line.
+pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
+    let reject = |id, fault| Err(Rejected { id, fault });
+    let json = std::str::from_utf8(line).map_err(|error| error.to_string()).and_then(|text| {
+        serde_json::from_str::<&RawValue>(text).map_err(|error| error.to_string())
+    });
+    let json = match json {
+        Ok(json) => json,
+        Err(message) => return reject(None, Fault::parse(&message)),
+    };
+    if json.get().starts_with('[') {
+        return reject(None, Fault::invalid_request("batches are refused: one request a line"));
+    }
+    let members = match serde_json::from_str::<Object<Members<'_>>>(json.get()) {
+        Ok(Object(members)) => members,
+        Err(error) => return reject(None, Fault::invalid_request(&error.to_string())),
+    };
+    if members.id.is_some_and(|id| id.get().starts_with(['{', '[']) || id.get().len() > MAX_ID) {
+        let message = format!("id must be a JSON scalar of at most {MAX_ID} bytes");
+        return reject(None, Fault::invalid_request(&message));
+    }
+    let id = members.id;
+    let text = |member: Option<&'_ RawValue>| {
+        member.and_then(|member| serde_json::from_str::<String>(member.get()).ok())
+    };
+    if text(members.jsonrpc).as_deref() != Some("2.0") {
+        return reject(id, Fault::invalid_request("jsonrpc must be \"2.0\""));
+    }
+    match text(members.method) {
+        Some(method) => Ok(Request { id, method, params: members.params }),
+        None => reject(id, Fault::invalid_request("method must be a string")),
+    }
+}
+
+/// A member that is there, even if it is null.
+fn present<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(source).map(Some)
+}

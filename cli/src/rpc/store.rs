@@ -1,0 +1,79 @@
+//! Methods about the conversation and its store: `hello`, `clock`, `open`, `session`, `stats`, `close`.
+
+use std::time::Duration;
+
+use grainstore::{EpochMs, SessionOptions};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::json::Object;
+use super::methods;
+use super::params::{self, Nothing, Preset};
+use crate::error::{Code, Error};
+
+/// What of OMS this version is (section 17): it reads, writes, checks and addresses every grain type,
+/// but has no COSE yet and no erasure, which level 2 asks for.
+const OMS_LEVEL: u8 = 1;
+/// What of CAL this version is.
+const CAL_CONFORMANCE: &str = "core";
+
+pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    let methods = methods::all(host.clock().is_some()).map(|method| method.name);
+    Answer::of(&json!({
+        "name": "grainstore",
+        "version": env!("CARGO_PKG_VERSION"),
+        "oms_level": OMS_LEVEL,
+        "cal_conformance": CAL_CONFORMANCE,
+        "methods": methods.collect::<Vec<_>>(),
+    }))
+}
+
+pub(crate) fn clock(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params::Clock { now_ms } = params::read(params)?;
+    if let Some(clock) = host.clock() {
+        clock.set(EpochMs::new(now_ms));
+    }
+    Ok(Answer::empty())
+}
+
+pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Open = params::read(params)?;
+    if params.path.is_empty() {
+        return Err(Fault::params("path must not be empty"));
+    }
+    if params.preset.is_some_and(|preset| preset != Preset::Open) {
+        return Err(Error::unavailable(Code::Schema, "presets other than open").into());
+    }
+    if params.key.is_some() || params.passphrase.is_some() {
+        return Err(Error::unavailable(Code::Key, "encrypted stores (key, passphrase)").into());
+    }
+    let session = params.session.map(|Object(scope)| SessionOptions::from(scope));
+    let created = host.open(
+        &params.path,
+        params.create.unwrap_or_default(),
+        params.wait_ms.map(Duration::from_millis),
+        session.unwrap_or_default(),
+    )?;
+    Answer::of(&json!({ "created": created }))
+}
+
+pub(crate) fn session(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let scope: params::Session = params::read(params)?;
+    host.rescope(scope.into())?;
+    Ok(Answer::empty())
+}
+
+pub(crate) fn stats(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    Answer::of(&host.session()?.store().stats()?)
+}
+
+pub(crate) fn close(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    host.close();
+    Ok(Answer::empty())
+}

@@ -1,0 +1,60 @@
+//! Methods that write grains: `put`, `put_batch`, `supersede`.
+
+use grainstore::{Grain, Offer};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::{Answer, List};
+use super::fault::Fault;
+use super::host::Host;
+use super::json::Base64;
+use super::params::{self, address};
+use crate::error::{Code, Error};
+use crate::shape::PutAnswer;
+
+/// Grains of one batch: the answer to more would not fit, and it comes after they are stored.
+const MAX_BATCH: usize = 75_000;
+
+pub(crate) fn put(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let mut params: params::Put<'_> = params::read(params)?;
+    let session = host.session()?;
+    let put = session.put_fact(params.offer()?, params.same_fact.into())?;
+    Answer::of(&PutAnswer::from(put))
+}
+
+pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::PutBatch<'_> = params::read(params)?;
+    let session = host.session()?;
+    let offers: Vec<Offer> = match (params.grains, params.blobs) {
+        (Some(grains), None) => each(grains, |grain| Ok(Grain::from_json(grain.get())?.into()))?,
+        (None, Some(blobs)) => each(blobs, |Base64(blob)| Ok(Offer::Blob(blob)))?,
+        _ => return Err(Fault::params("give exactly one of grains and blobs")),
+    };
+    let mut results = List::default();
+    for put in session.put_batch(offers)? {
+        results.push(&PutAnswer::from(put))?;
+    }
+    Answer::of(&json!({ "results": results }))
+}
+
+pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let mut params: params::Supersede<'_> = params::read(params)?;
+    let session = host.session()?;
+    let old = address(&params.old)?;
+    let offer = params.offer()?;
+    let new = session.supersede(&old, offer, params.justification.as_deref())?;
+    Answer::of(&json!({ "address": new }))
+}
+
+/// The offers of a batch; an error says which one it is about, counted from 0.
+fn each<T>(items: Vec<T>, offer: impl Fn(T) -> Result<Offer, Error>) -> Result<Vec<Offer>, Error> {
+    if items.len() > MAX_BATCH {
+        let message = format!("a batch holds {MAX_BATCH} grains at most");
+        return Err(Error::new(Code::Limit, message, "send several batches"));
+    }
+    let offers = items
+        .into_iter()
+        .enumerate()
+        .map(|(at, item)| offer(item).map_err(|error| error.within(&format!("grain {at}"))));
+    offers.collect()
+}

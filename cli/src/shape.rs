@@ -1,0 +1,261 @@
+//! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
+
+use data_encoding::BASE64;
+use grainstore::format::{Blob, Encoding, Header, VerificationStatus};
+use grainstore::{AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Stored};
+use grainstore_sml::{Clock, Item, Level, project};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::text::iso;
+
+/// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
+const FORMAT_VERSION: u8 = 1;
+
+/// What a put came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct PutAnswer {
+    address: ContentAddress,
+    duplicate: bool,
+    /// What said the same before, where it was replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded: Option<ContentAddress>,
+}
+
+impl From<Put> for PutAnswer {
+    fn from(put: Put) -> Self {
+        let superseded = match put {
+            Put::Replaced { old, .. } => Some(old),
+            _ => None,
+        };
+        Self { address: put.address(), duplicate: put.is_duplicate(), superseded }
+    }
+}
+
+/// A blob that was just encoded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Encoded {
+    address: ContentAddress,
+    blob: String,
+}
+
+impl From<&Blob> for Encoded {
+    fn from(blob: &Blob) -> Self {
+        Self { address: blob.address(), blob: BASE64.encode(blob.bytes()) }
+    }
+}
+
+/// Everything a blob says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Decoded {
+    address: ContentAddress,
+    header: HeaderAnswer,
+    encoding: &'static str,
+    grain: Grain,
+}
+
+/// The fixed header (OMS 3.1), as numbers.
+#[derive(Debug, Serialize)]
+struct HeaderAnswer {
+    version: u8,
+    flags: u8,
+    #[serde(rename = "type")]
+    grain_type: u8,
+    ns_hash: u16,
+    created_at_sec: u32,
+}
+
+impl Decoded {
+    /// Decodes and validates a bare blob.
+    pub(crate) fn new(blob: &[u8]) -> Result<Self> {
+        let grain = Grain::decode(blob)?;
+        let (header, _) = Header::split(blob)?;
+        Ok(Self {
+            address: ContentAddress::of(blob),
+            header: HeaderAnswer {
+                version: FORMAT_VERSION,
+                flags: header.flags.byte(),
+                grain_type: header.grain_type.byte(),
+                ns_hash: header.ns_hash,
+                created_at_sec: header.created_at_sec,
+            },
+            encoding: header.encoding().name(),
+            grain,
+        })
+    }
+}
+
+/// The index-layer state of a grain. Access is not tracked (OMS 22.10 allows that), so its two
+/// fields always say so.
+#[derive(Debug, Serialize)]
+pub(crate) struct StateAnswer {
+    #[serde(flatten)]
+    state: GrainState,
+    access_count: u64,
+    last_accessed_at: Option<EpochMs>,
+}
+
+impl From<GrainState> for StateAnswer {
+    fn from(state: GrainState) -> Self {
+        Self { state, access_count: 0, last_accessed_at: None }
+    }
+}
+
+/// A stored grain.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoredAnswer {
+    address: ContentAddress,
+    grain: Grain,
+    blob: String,
+    state: StateAnswer,
+}
+
+impl TryFrom<&Stored> for StoredAnswer {
+    type Error = crate::error::Error;
+
+    fn try_from(stored: &Stored) -> Result<Self> {
+        Ok(Self {
+            address: stored.address,
+            grain: stored.grain()?,
+            blob: BASE64.encode(&stored.blob),
+            state: stored.state.into(),
+        })
+    }
+}
+
+/// One version of a history.
+#[derive(Debug, Serialize)]
+pub(crate) struct Version {
+    address: ContentAddress,
+    grain: Grain,
+    state: StateAnswer,
+}
+
+impl TryFrom<Stored> for Version {
+    type Error = crate::error::Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        Ok(Self { address: stored.address, grain: stored.grain()?, state: stored.state.into() })
+    }
+}
+
+impl From<grainstore::cal::Version> for Version {
+    fn from(version: grainstore::cal::Version) -> Self {
+        Self { address: version.address, grain: version.grain, state: version.state.into() }
+    }
+}
+
+impl Version {
+    /// The version on one line: address, standing, when it was created, what it says.
+    pub(crate) fn line(self) -> String {
+        let Self { address, grain, state } = self;
+        let standing = standing(&state.state);
+        let created = iso(grain.created_at());
+        let subject = grain.text("subject").map(|subject| format!("{subject}: "));
+        let says = text(grain);
+        let subject = subject.filter(|_| !says.is_empty()).unwrap_or_default();
+        format!("{address}  {standing:<12}  {created}  {subject}{says}").trim_end().to_owned()
+    }
+}
+
+/// Where a grain stands, in one word.
+fn standing(state: &GrainState) -> &'static str {
+    match state {
+        GrainState { superseded_by: Some(_), .. } => "superseded",
+        GrainState { verification_status: VerificationStatus::Retracted, .. } => "retracted",
+        GrainState { contradicted: true, .. } => "contradicted",
+        _ => "current",
+    }
+}
+
+/// What a grain says, as its formatted text would.
+fn text(grain: Grain) -> String {
+    let clock = Clock { now: grain.time(), iso_timestamps: true };
+    let item = Item { grain, verification: None };
+    project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
+}
+
+/// One entry of the audit log.
+#[derive(Debug, Serialize)]
+pub(crate) struct AuditAnswer {
+    sequence: u64,
+    time_ms: EpochMs,
+    operation: String,
+    actor: String,
+    subjects: Vec<ContentAddress>,
+    decision: String,
+    rules: Vec<String>,
+}
+
+impl From<AuditEntry> for AuditAnswer {
+    fn from(entry: AuditEntry) -> Self {
+        Self {
+            sequence: entry.sequence,
+            time_ms: entry.time,
+            operation: entry.operation,
+            actor: entry.actor,
+            subjects: entry.subjects,
+            decision: entry.decision,
+            rules: entry.rules,
+        }
+    }
+}
+
+impl AuditAnswer {
+    /// The entry on one line.
+    pub(crate) fn line(&self) -> String {
+        let Self { sequence, operation, actor, decision, .. } = self;
+        let time = iso(self.time_ms);
+        let mut line = format!("{sequence:>6}  {time}  {operation:<9}  {decision:<7}  {actor}");
+        for word in self.rules.iter().cloned().chain(self.subjects.iter().map(ToString::to_string))
+        {
+            line.push_str("  ");
+            line.push_str(&word);
+        }
+        line
+    }
+}
+
+/// The name of an encoding, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lowercase")]
+pub(crate) enum EncodingName {
+    /// Canonical MessagePack
+    #[default]
+    MsgPack,
+    /// Deterministic CBOR
+    Cbor,
+}
+
+impl From<EncodingName> for Encoding {
+    fn from(name: EncodingName) -> Self {
+        match name {
+            EncodingName::MsgPack => Self::MessagePack,
+            EncodingName::Cbor => Self::Cbor,
+        }
+    }
+}
+
+/// What a put does when a current grain says the same, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SameFact {
+    /// Store it beside the other
+    #[default]
+    Add,
+    /// Keep the stored one
+    Keep,
+    /// Supersede the stored one
+    Supersede,
+}
+
+impl From<SameFact> for grainstore::SameFact {
+    fn from(name: SameFact) -> Self {
+        match name {
+            SameFact::Add => Self::Add,
+            SameFact::Keep => Self::Keep,
+            SameFact::Supersede => Self::Supersede,
+        }
+    }
+}

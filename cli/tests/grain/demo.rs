@@ -1,0 +1,43 @@
+//! `grain demo`: the week plays to its end, and what it prints is what the store says.
+
+use std::fs;
+
+use crate::kit::Place;
+
+#[test]
+fn the_context_is_on_stdout_and_the_story_on_stderr() {
+    let place = Place::empty();
+    let run = place.grain(&["demo"]).done();
+    let sml = run.text();
+    assert!(sml.starts_with("<context intent=\"") && sml.ends_with("\n</context>\n"), "{sml}");
+    for expected in ["donors list", "subject=\"Clementine\"", "<goal ", "<event "] {
+        assert!(sml.contains(expected), "{expected}");
+    }
+    for expected in ["211 grains put", "16 superseded", "ERR_INVALIDATION_DENIED", "64 chairs"] {
+        assert!(run.err.contains(expected), "{expected}");
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    assert_eq!(place.grain(&["demo"]).done().text(), sml, "the same every time");
+}
+
+#[test]
+fn the_demo_for_machines_is_one_document() {
+    let told = Place::empty().grain(&["demo", "--json"]).done().json();
+    assert_eq!(told["refused"][0]["code"], "ERR_INVALIDATION_DENIED");
+    assert_eq!(told["history"].as_array().unwrap().len(), 2);
+    let assembled = &told["context"]["formatted_context"];
+    let tokens = assembled["tokens"].as_u64().unwrap();
+    assert!(tokens > 0 && tokens <= 600, "{tokens}");
+}
+
+#[test]
+fn a_kept_store_can_be_worked_with_and_is_not_overwritten() {
+    let place = Place::empty();
+    place.grain(&["demo", "--keep", "week"]).done();
+    let stats = place.grain(&["stats", "--json", "--store", "week"]).done().json();
+    assert_eq!(stats["grains"], 227);
+    let again = place.grain(&["demo", "--keep", "week"]);
+    assert_eq!((again.code, again.error_code().as_str()), (1, "ERR_CONFLICT"));
+    let goals = place.grain(&["cal", "RECALL goals | COUNT", "--store", "week"]).done();
+    assert_eq!(goals.line(), "6");
+}

@@ -1,0 +1,20 @@
+//! The built `grain` as others meet it: its commands, its rpc, and every vector through both.
+
+#[cfg(test)]
+mod codec;
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod kit;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod locomo;
+#[cfg(test)]
+mod protocol;
+#[cfg(test)]
+mod put;
+#[cfg(test)]
+mod rpc;

@@ -1,0 +1,71 @@
+//! The session in README.md, run line by line: what is printed there is what is printed here.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// A command of the session and what it prints.
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    command: String,
+    printed: String,
+}
+
+/// The steps between the markers: `$ ` begins a command, `> ` continues it on another line, and what
+/// follows is printed by it.
+fn steps(readme: &str) -> Vec<Step> {
+    let session = readme.split("<!-- session -->").nth(1).unwrap_or_default();
+    let session = session.split("<!-- /session -->").next().unwrap_or_default();
+    let mut steps: Vec<Step> = Vec::new();
+    for line in session.lines().filter(|line| !line.starts_with("```")) {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step { command: command.to_owned(), printed: String::new() });
+            continue;
+        }
+        let Some(step) = steps.last_mut() else {
+            continue;
+        };
+        let (text, line) = match line.strip_prefix("> ") {
+            Some(more) if step.printed.is_empty() => (&mut step.command, format!("\n{more}")),
+            _ => (&mut step.printed, format!("{line}\n")),
+        };
+        text.push_str(&line);
+    }
+    steps
+}
+
+#[test]
+fn the_session_of_the_readme_prints_what_it_says() {
+    let readme = include_str!("../../README.md");
+    let steps = steps(readme);
+    assert!(steps.len() >= 5, "README.md has a session between its markers");
+    let grain = Path::new(env!("CARGO_BIN_EXE_grain")).parent().unwrap();
+    let mut path = grain.as_os_str().to_owned();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    let place = tempfile::tempdir().unwrap();
+    for Step { command, printed } in steps {
+        let output = Command::new("sh")
+            .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+            .env("PATH", &path)
+            .env_remove("GRAIN_STORE")
+            .env_remove("GRAIN_KEY_FILE")
+            .current_dir(place.path())
+            .output()
+            .unwrap();
+        let actual = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(actual.trim_end(), printed.trim_end(), "$ {command}");
+    }
+}
+
+#[test]
+fn commands_and_what_they_print_are_told_apart() {
+    let readme = "before\n<!-- session -->\n```console\n$ one\n>  more\nout\n\nout\n$ two\n```\n\
+                  <!-- /session -->\n$ after\n";
+    let expected = [("one\n more", "out\n\nout\n"), ("two", "")];
+    let expected = expected.map(|(command, printed)| Step {
+        command: command.to_owned(),
+        printed: printed.to_owned(),
+    });
+    assert_eq!(steps(readme), expected);
+}

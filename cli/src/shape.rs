@@ -185,6 +185,8 @@ pub(crate) struct AuditAnswer {
     subjects: Vec<ContentAddress>,
     decision: String,
     rules: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl From<AuditEntry> for AuditAnswer {
@@ -197,6 +199,7 @@ impl From<AuditEntry> for AuditAnswer {
             subjects: entry.subjects,
             decision: entry.decision,
             rules: entry.rules,
+            reason: entry.reason,
         }
     }
 }

@@ -62,6 +62,8 @@ pub struct AuditEntry {
     pub decision: String,
     /// The policy rules that decided.
     pub rules: Vec<String>,
+    /// The reason that was given, while it is kept.
+    pub reason: Option<String>,
 }
 
 /// The end of a chain, to which entries are linked.
@@ -168,6 +170,7 @@ impl AuditEntry {
             subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
             decision: text("decision")?,
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            reason: None,
         })
     }
 }

@@ -93,6 +93,7 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    batch_index: Option<usize>,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -101,7 +102,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), batch_index: None, source: None }
     }
 
     /// Damage to stored bytes that ought to be impossible.
@@ -114,7 +115,19 @@ impl Error {
         message: String,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self { kind, message, source: Some(std::sync::Arc::new(source)) }
+        Self { kind, message, batch_index: None, source: Some(std::sync::Arc::new(source)) }
+    }
+
+    /// The same error, saying which grain of a batch it is about.
+    pub(crate) fn in_batch(mut self, at: usize) -> Self {
+        self.batch_index = Some(at);
+        self
+    }
+
+    /// Which grain of a batch was refused, from 0.
+    #[must_use]
+    pub fn batch_index(&self) -> Option<usize> {
+        self.batch_index
     }
 
     /// What went wrong.
@@ -197,8 +210,16 @@ impl From<redb::Error> for Error {
             redb::Error::DatabaseAlreadyOpen => ErrorKind::Busy,
             redb::Error::UpgradeRequired(_) => ErrorKind::StoreVersion,
             redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
+            redb::Error::Io(error) if is_damage(error) => {
+                ErrorKind::Format(format::ErrorKind::Integrity)
+            }
             _ => ErrorKind::Io,
         };
         Self::caused(kind, format!("storage: {error}"), error)
     }
+}
+
+/// A file that is no database, or ends before it should, is damage rather than a failing disk.
+fn is_damage(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof)
 }

@@ -135,7 +135,11 @@ impl<'v> Plan<'v> {
         author: &Author,
     ) -> Result<Vec<Put>> {
         self.all_or_nothing(|plan| {
-            let puts = grains.into_iter().map(|grain| plan.put_one(grain, same_fact, author));
+            let count = grains.len();
+            let puts = grains.into_iter().enumerate().map(|(at, grain)| {
+                let put = plan.put_one(grain, same_fact, author);
+                put.map_err(|error| if count > 1 { error.in_batch(at) } else { error })
+            });
             let puts = puts.collect::<Result<Vec<_>>>()?;
             let added: Vec<_> = puts.iter().filter_map(added).collect();
             if !added.is_empty() {
@@ -215,7 +219,8 @@ impl<'v> Plan<'v> {
             protection::Verdict::Allowed { rules, needs_review } => (rules, needs_review),
             protection::Verdict::Refused { rule, by } => {
                 self.audit.push(supersession(old, &address, author, vec![rule.name()], true));
-                let message = format!("cannot supersede {old}: {} ({by})", rule.reason());
+                let by = if by == *old { String::new() } else { format!(", by its ancestor {by}") };
+                let message = format!("cannot supersede {old}: {}{by}", rule.reason());
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
             }
         };

@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use data_encoding::HEXLOWER;
 use redb::ReadableTableMetadata;
 use serde::Serialize;
 
 use crate::audit::AuditEntry;
-use crate::error::Result;
-use crate::keys;
+use crate::error::{Error, Result};
+use crate::keys::{self, AuditHead};
 use crate::session::Session;
 use crate::store::Store;
 
@@ -73,9 +74,22 @@ impl Session {
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
         for row in view.audit().range(from..keys::AUDIT_HEAD)?.take(limit.min(MAX_ENTRIES)) {
-            let (_, bytes) = row?;
-            entries.push(AuditEntry::decode(bytes.value())?);
+            let (sequence, bytes) = row?;
+            let reason = view.reason(sequence.value())?;
+            entries.push(AuditEntry { reason, ..AuditEntry::decode(bytes.value())? });
         }
         Ok(entries)
+    }
+
+    /// Where the audit log ends: its number of entries, and the SHA-256 of the last one in hex.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_head(&self) -> Result<(u64, String)> {
+        let view = self.view()?;
+        let row = view.audit().get(keys::AUDIT_HEAD)?;
+        let row = row.ok_or_else(|| Error::integrity("the audit log has no head"))?;
+        let head = AuditHead::decode(row.value())?;
+        Ok((head.count, HEXLOWER.encode(&head.hash)))
     }
 }

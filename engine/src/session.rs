@@ -162,14 +162,14 @@ impl Session {
     ) -> Pending<Vec<Put>> {
         let author = self.author(None);
         let mut grains = Vec::new();
-        for offer in offers {
-            if grains.len() == MAX_BATCH {
+        for (at, offer) in offers.into_iter().enumerate() {
+            if at == MAX_BATCH {
                 let message = format!("a batch holds {MAX_BATCH} grains at most");
                 return Pending::refused(Error::new(ErrorKind::Limit, message));
             }
             match self.prepare(offer.into()) {
                 Ok(prepared) => grains.push(prepared),
-                Err(error) => return Pending::refused(error),
+                Err(error) => return Pending::refused(error.in_batch(at)),
             }
         }
         self.send(Ok(grains), |grains, reply| Write::PutBatch { grains, author, reply })

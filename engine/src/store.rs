@@ -69,6 +69,9 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         let grains = path.join(GRAINS);
+        if path.as_os_str().is_empty() {
+            return Err(Error::new(ErrorKind::NotFound, "an empty path names no store"));
+        }
         if options.create {
             fs::create_dir_all(path)?;
         } else if !grains.exists() {

@@ -20,6 +20,7 @@ pub(crate) struct View {
     address: ReadOnlyTable<&'static [u8; 32], u64>,
     state: ReadOnlyTable<u64, &'static [u8; STATE_LEN]>,
     audit: ReadOnlyTable<u64, &'static [u8]>,
+    reasons: ReadOnlyTable<u64, &'static [u8]>,
     tables: Tables,
     tail: Tail,
 }
@@ -54,6 +55,7 @@ impl View {
             address: txn.open_table(keys::ADDRESS)?,
             state: txn.open_table(keys::STATE)?,
             audit: txn.open_table(keys::AUDIT)?,
+            reasons: txn.open_table(keys::REASONS)?,
             tables,
             tail,
         })
@@ -74,6 +76,13 @@ impl View {
     /// The audit entries, oldest first, from a sequence on.
     pub(crate) fn audit(&self) -> &ReadOnlyTable<u64, &'static [u8]> {
         &self.audit
+    }
+
+    /// The reason that was given with an audit entry.
+    pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
+        let Some(row) = self.reasons.get(entry)? else { return Ok(None) };
+        let text = std::str::from_utf8(Envelope::open(row.value())?);
+        text.map(|text| Some(text.to_owned())).map_err(|_| Error::integrity("a reason is no text"))
     }
 
     /// The last sequence of the log; 0 for an empty one.

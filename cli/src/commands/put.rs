@@ -70,8 +70,7 @@ impl Put {
             Writer { session: context.session()?, same_fact: self.same_fact, stored: 0 };
         if self.format == PutFormat::Mg {
             let blob = self.source.read(MAX_BLOB, &mut context.output)?;
-            let batch =
-                Batch { first: None, last: 0, bytes: 0, blobs: vec![Blob::from_bytes(blob)] };
+            let batch = Batch { lines: Vec::new(), bytes: 0, blobs: vec![Blob::from_bytes(blob)] };
             return writer.store(batch, &mut context.output);
         }
         let reader = self.source.open(&mut context.output)?;
@@ -99,7 +98,7 @@ impl Put {
                     return Err(Error::new(Code::TooLarge, message, "a blob has at most 1 MiB"));
                 }
                 Some(Document::Text(line, json)) => {
-                    let blob = encode(json).map_err(|error| error.within(&place(line, line)))?;
+                    let blob = encode(json).map_err(|error| error.within(&place(line)))?;
                     batch.push(line, blob);
                 }
             }
@@ -111,17 +110,15 @@ impl Put {
 /// Grains to be stored at once, encoded, with the lines they begin on.
 #[derive(Debug, Default)]
 struct Batch {
-    /// None where the input has no lines.
-    first: Option<u64>,
-    last: u64,
+    /// One a grain; none where the input has no lines.
+    lines: Vec<u64>,
     bytes: usize,
     blobs: Vec<Blob>,
 }
 
 impl Batch {
     fn push(&mut self, line: u64, blob: Blob) {
-        self.first.get_or_insert(line);
-        self.last = line;
+        self.lines.push(line);
         self.bytes = self.bytes.saturating_add(blob.bytes().len());
         self.blobs.push(blob);
     }
@@ -141,19 +138,19 @@ struct Writer {
 
 impl Writer {
     fn store(&mut self, batch: Batch, output: &mut Output<'_>) -> Result<()> {
-        let Batch { first, last, blobs, .. } = batch;
-        let located = |error: Error| match first {
-            Some(first) => error.within(&place(first, last)),
-            None => error,
-        };
+        let Batch { lines, blobs, .. } = batch;
         if self.same_fact == SameFact::Add {
-            let puts = self.session.put_batch(blobs);
-            let puts = puts.map_err(|error| self.after(located(error.into())))?;
-            return self.print(&puts, output);
+            let puts = self.session.put_batch(blobs).map_err(|error| {
+                let line = error.batch_index().unwrap_or_default();
+                self.after(located(error, lines.get(line)))
+            });
+            return self.print(&puts?, output);
         }
+        let mut lines = lines.iter();
         for blob in blobs {
             let put = self.session.put_fact(Offer::from(blob), self.same_fact.into());
-            let put = put.map_err(|error| self.after(located(error.into())))?;
+            let line = lines.next();
+            let put = put.map_err(|error| self.after(located(error, line)))?;
             self.print(&[put], output)?;
         }
         Ok(())
@@ -186,6 +183,14 @@ fn encode(json: Vec<u8>) -> Result<Blob> {
     Ok(Grain::from_json(&text(json)?)?.encode(Encoding::MessagePack)?)
 }
 
-fn place(first: u64, last: u64) -> String {
-    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
+/// The store's error, with the line it is about.
+fn located(error: grainstore::Error, line: Option<&u64>) -> Error {
+    match line {
+        Some(line) => Error::from(error).within(&place(*line)),
+        None => error.into(),
+    }
+}
+
+fn place(line: u64) -> String {
+    format!("line {line}")
 }

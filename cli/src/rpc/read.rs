@@ -106,6 +106,8 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
 struct Head {
     /// The place of the newest entry.
     sequence: u64,
+    /// SHA-256 of the newest entry, in hex.
+    hash: String,
 }
 
 pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -116,12 +118,14 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         let message = format!("at most {MAX_ENTRIES} entries at a time");
         return Err(Error::new(Code::Limit, message, "go on with after").into());
     }
-    let count = session.store().stats()?.audit_entries;
+    let (count, hash) = session.audit_head()?;
     let mut entries = List::default();
     for entry in session.audit(params.after, limit)? {
         entries.push(&AuditAnswer::from(entry))?;
     }
-    Answer::of(&json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1) } }))
+    Answer::of(
+        &json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1), hash } }),
+    )
 }
 
 /// The session for one query: never wider than the one it comes from.

@@ -59,7 +59,7 @@ fn a_refused_line_is_named_and_nothing_of_its_file_is_stored() {
             "{\"type\":\"belief\",\"subject\":\"a\",\"relation\":\"b\",\"object\":\"c\",\
              \"confidence\":1,\"created_at\":0,\"supersession_justification\":\"x\"}",
             "ERR_SUPERSEDE_REQUIRED",
-            "lines 1 to 3: ",
+            "line 2: ",
         ),
     ] {
         let store = Place::with_store();

@@ -22,7 +22,7 @@ pub(super) enum Verdict {
     /// Every one allows it.
     Allowed { rules: Vec<&'static str>, needs_review: bool },
     /// One refuses; `by` says which.
-    Refused { rule: Rule, by: String },
+    Refused { rule: Rule, by: ContentAddress },
 }
 
 /// An ancestor to be asked.
@@ -58,15 +58,14 @@ impl Plan<'_> {
                 continue;
             }
             if seen.len() > MAX_ANCESTORS {
-                let by = format!("more than {MAX_ANCESTORS} ancestors");
-                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by });
+                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by: *old });
             }
             let Some(row) = self.find(&ancestor.address)? else {
                 continue;
             };
             match ask(&row, ancestor.is_version, &request)? {
                 Some(Decision::Deny(rule)) => {
-                    return Ok(Verdict::Refused { rule, by: ancestor.address.to_string() });
+                    return Ok(Verdict::Refused { rule, by: ancestor.address });
                 }
                 Some(Decision::Allow { rule, needs_review: review }) => {
                     rules.push(rule.name());
@@ -124,7 +123,7 @@ impl Plan<'_> {
         }
         let decision = with_fields(&blob, |view| Ok(Policy::of(view).decide(request)))?;
         match (decision, verdict) {
-            (Decision::Deny(rule), _) => Ok(Verdict::Refused { rule, by: address.to_string() }),
+            (Decision::Deny(rule), _) => Ok(Verdict::Refused { rule, by: address }),
             (
                 Decision::Allow { rule, needs_review },
                 Verdict::Allowed { mut rules, needs_review: before },

@@ -7,7 +7,7 @@ use std::thread;
 
 use grainstore_format::{BeliefBuilder, Blob, ContentAddress, EpochMs, Grain};
 
-use super::disk::{Cut, Disk, Event, Fault};
+use super::disk::{Cut, Disk, Event, Fault, Shut};
 use super::kit::calls::session;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open, power_cut};
 use crate::{Pending, Put, Result, SameFact, Session, Store};
@@ -30,6 +30,7 @@ fn reopened(image: Vec<u8>) -> Store {
 
 /// A store whose syncs pass one by one.
 struct Held {
+    _shut: Shut,
     disk: Disk,
     session: Session,
 }
@@ -69,8 +70,7 @@ impl Held {
 fn every_kind_of_write_is_answered_after_its_sync() {
     let disk = Disk::new(empty_image());
     let store = open(&disk, &clock_at(START_MS)).unwrap();
-    let held = Held { disk: disk.clone(), session: session(&store, None) };
-    disk.shut();
+    let held = Held { _shut: disk.shut(), disk, session: session(&store, None) };
 
     let first = held.put(built("alice", "tea"), SameFact::Add).address();
     assert!(held.survivor().exists(&first).unwrap());
@@ -98,7 +98,7 @@ fn every_kind_of_write_is_answered_after_its_sync() {
     assert_eq!(refused, Err("ERR_INVALIDATION_DENIED"));
     let entries = held.survivor().audit(None, 100).unwrap();
     assert_eq!(entries.last().map(|entry| entry.decision.as_str()), Some("refused"));
-    disk.open();
+    drop(held);
     store.close();
     assert_no_writer_panicked();
 }
@@ -108,7 +108,7 @@ fn a_group_whose_sync_fails_is_refused_whole_and_writing_ends() {
     let disk = Disk::new(empty_image());
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     let session = session(&store, None);
-    disk.shut();
+    let shut = disk.shut();
     let first = session.submit(built("alice", "tea"), SameFact::Add);
     disk.await_sync();
     let group: Vec<_> = ["rice", "milk", "salt"]
@@ -116,7 +116,7 @@ fn a_group_whose_sync_fails_is_refused_whole_and_writing_ends() {
         .into_iter()
         .collect();
     disk.fail(Fault::From(0));
-    disk.open();
+    drop(shut);
     let first = first.wait();
     for member in group {
         assert_eq!(member.wait().map_err(|error| error.code()), Err("ERR_IO"));

@@ -41,7 +41,6 @@ struct State {
     fault: Option<Fault>,
     /// Whether a fault has struck.
     struck: bool,
-    struck_at: String,
     gate: Gate,
 }
 
@@ -71,6 +70,18 @@ pub(crate) enum Fault {
     Once(u64),
     /// This one and all that follow.
     From(u64),
+}
+
+/// A disk whose syncs are held. Dropping it lets them all through.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Shut(Disk);
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        self.0.state().gate = Gate::default();
+        self.0.0.changed.notify_all();
+    }
 }
 
 /// Whether syncs are held, and how many may pass all the same.
@@ -209,9 +220,10 @@ impl Disk {
         self.state().syncs
     }
 
-    /// Holds every sync until it is let through.
-    pub(crate) fn shut(&self) {
+    /// Holds every sync until it is let through, or the gate opens.
+    pub(crate) fn shut(&self) -> Shut {
         self.state().gate.shut = true;
+        Shut(self.clone())
     }
 
     /// Whether a sync is being held.
@@ -240,16 +252,6 @@ impl Disk {
         self.0.changed.notify_all();
     }
 
-    /// Holds nothing any more.
-    pub(crate) fn open(&self) {
-        self.state().gate = Gate::default();
-        self.0.changed.notify_all();
-    }
-
-    pub(crate) fn operations(&self) -> String {
-        let s = self.state();
-        format!("{} {} {:?}", s.operations, s.struck_at, s.unsynced.len())
-    }
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -263,9 +265,6 @@ impl Disk {
             Some(Fault::Once(number)) => state.operations == number,
             Some(Fault::From(number)) => state.operations >= number,
         };
-        if fails && !state.struck {
-            state.struck_at = std::backtrace::Backtrace::force_capture().to_string();
-        }
         state.struck |= fails;
         if fails { Err(io::Error::other("the disk failed")) } else { Ok(state) }
     }

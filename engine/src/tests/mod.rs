@@ -29,7 +29,7 @@ use disk::Disk;
 /// When the clock of the stores starts: after every `created_at`.
 const START_MS: i64 = 1_800_000_000_000;
 /// A page cache so small that pages are written before their commit, and read again.
-const CACHE_BYTES: usize = 0;
+const CACHE_BYTES: usize = 256 << 10;
 
 /// Panics of writer threads: callers see no more of one than `ERR_IO`.
 static WRITER_PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -46,6 +46,10 @@ fn clock_at(ms: i64) -> Arc<ManualClock> {
 }
 
 fn open(disk: &Disk, clock: &Arc<ManualClock>) -> Result<Store> {
+    open_with(disk, clock, CACHE_BYTES)
+}
+
+fn open_with(disk: &Disk, clock: &Arc<ManualClock>, cache_bytes: usize) -> Result<Store> {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
         let usual = std::panic::take_hook();
@@ -57,7 +61,7 @@ fn open(disk: &Disk, clock: &Arc<ManualClock>) -> Result<Store> {
         }));
     });
     let clock = Arc::<ManualClock>::clone(clock);
-    Store::on_backend(disk.clone(), &OpenOptions::new().cache_bytes(CACHE_BYTES).clock(clock))
+    Store::on_backend(disk.clone(), &OpenOptions::new().cache_bytes(cache_bytes).clock(clock))
 }
 
 /// An empty store, closed.

@@ -147,7 +147,7 @@ impl Worker {
         let mut calls = vec![(None, Call::Put(first, SameFact::Add))];
         calls.extend((1..BURST).map(|_| self.caller.next(&self.model)));
 
-        self.disk.shut();
+        let shut = self.disk.shut();
         let mut made = Vec::new();
         for (number, (namespace, call)) in (self.calls..).zip(calls) {
             self.disk.note(Event::Called(number));
@@ -157,7 +157,7 @@ impl Worker {
             }
             made.push((pending, Settled::awaited(namespace, now, call)));
         }
-        self.disk.open();
+        drop(shut);
         made.into_iter().for_each(|(pending, settled)| self.answered(pending, settled));
     }
 

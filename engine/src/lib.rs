@@ -36,7 +36,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
-pub use history::MAX_VERSIONS;
+pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};

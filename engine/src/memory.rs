@@ -74,8 +74,8 @@ impl Memory for Session {
         if !Self::exists(self, address)? {
             return Ok(Vec::new());
         }
-        let versions = Self::history(self, address)?;
-        Ok(versions.iter().take(limit).map(hit).collect::<Result<_>>()?)
+        let versions = self.newest_versions(address, limit)?;
+        Ok(versions.iter().map(hit).collect::<Result<_>>()?)
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
@@ -166,6 +166,7 @@ impl Scan<'_> {
                     && self.query.matches(&address, grain, &state))
             })?;
             if matches {
+                let address = self.view.address_of(sequence, blob)?;
                 instant.push((address, sequence, state));
             }
             Ok(())

@@ -130,6 +130,17 @@ impl View {
         read(Envelope::open(row.value())?)
     }
 
+    /// The address of a blob of the log, checked: the bytes must hash to the address they were
+    /// stored under.
+    pub(crate) fn address_of(&self, sequence: Sequence, blob: &[u8]) -> Result<ContentAddress> {
+        let address = ContentAddress::of(blob);
+        if self.sequence_of(&address)? == Some(sequence) {
+            return Ok(address);
+        }
+        let message = format!("the bytes of log entry {} have changed", sequence.get());
+        Err(Error::integrity(message))
+    }
+
     /// The grain with this address, its bytes checked against it.
     pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
         let Some(sequence) = self.sequence_of(address)? else {

@@ -70,6 +70,8 @@ pub(crate) enum Fault {
     Once(u64),
     /// This one and all that follow.
     From(u64),
+    /// All syncs.
+    Syncs,
 }
 
 /// A disk whose syncs are held. Dropping it lets them all through.
@@ -257,20 +259,21 @@ impl Disk {
     }
 
     /// Counts an operation, and fails it if it is to fail.
-    fn operate(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn operate(&self, is_sync: bool) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         state.operations += 1;
         let fails = match state.fault {
             None => false,
             Some(Fault::Once(number)) => state.operations == number,
             Some(Fault::From(number)) => state.operations >= number,
+            Some(Fault::Syncs) => is_sync,
         };
         state.struck |= fails;
         if fails { Err(io::Error::other("the disk failed")) } else { Ok(state) }
     }
 
     fn change(&self, change: Change) -> io::Result<()> {
-        match self.operate() {
+        match self.operate(false) {
             Ok(mut state) => {
                 state.take(change);
                 Ok(())
@@ -298,12 +301,12 @@ impl State {
 
 impl StorageBackend for Disk {
     fn len(&self) -> io::Result<u64> {
-        let state = self.operate()?;
+        let state = self.operate(false)?;
         u64::try_from(state.live.len()).map_err(io::Error::other)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.operate()?;
+        let state = self.operate(false)?;
         let start = usize::try_from(offset).map_err(io::Error::other)?;
         match state.live.get(start..start.saturating_add(out.len())) {
             Some(bytes) => out.copy_from_slice(bytes),
@@ -322,7 +325,7 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.operate()?;
+        let mut state = self.operate(true)?;
         if state.gate.shut {
             state.gate.waiting = true;
             self.0.changed.notify_all();

@@ -100,6 +100,8 @@ fn recalls(c: &mut Criterion, sides: &Sides) {
             let cancel = Cancel::new();
             sides
                 .session
+                .reading()
+                .unwrap()
                 .recall(&query, &cancel, &mut |_| {
                     found += 1;
                     ControlFlow::Continue(())

@@ -25,6 +25,7 @@ impl Session {
         query: &[u8],
         options: &Options<'_>,
     ) -> Result<Response, grainstore_cal::Error> {
-        grainstore_cal::execute_bytes(self, query, options, self.store().inner().writes())
+        let reading = self.reading().map_err(grainstore_cal::MemoryError::from)?;
+        grainstore_cal::execute_bytes(&reading, query, options, self.store().inner().writes())
     }
 }

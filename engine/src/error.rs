@@ -209,7 +209,9 @@ impl From<redb::Error> for Error {
         let kind = match &error {
             redb::Error::DatabaseAlreadyOpen => ErrorKind::Busy,
             redb::Error::UpgradeRequired(_) => ErrorKind::StoreVersion,
-            redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
+            redb::Error::TableDoesNotExist(_)
+            | redb::Error::TableTypeMismatch { .. }
+            | redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
             redb::Error::Io(error) if is_damage(error) => {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }

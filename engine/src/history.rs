@@ -1,7 +1,5 @@
 //! Versions: the supersession chain of a grain, and all versions of a subject's relation.
 
-use std::collections::{HashSet, VecDeque};
-
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
@@ -21,33 +19,45 @@ impl Session {
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`]
     /// or [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
-        self.newest_versions(address, MAX_VERSIONS)
+        self.versions_in(self.view()?.as_ref(), address, MAX_VERSIONS)
     }
 
-    /// The newest `limit` of them.
-    pub(crate) fn newest_versions(
+    /// The newest `limit` versions as one view has them: from the head of the chain back, level by
+    /// level, since several grains may be superseded by one.
+    pub(crate) fn versions_in(
         &self,
+        view: &View,
         address: &ContentAddress,
         limit: usize,
     ) -> Result<Vec<Stored>> {
-        let view = self.view()?;
-        let mut queue = VecDeque::from([*address]);
-        let mut seen = HashSet::from([*address]);
-        let mut found = Vec::new();
-        while let Some(address) = queue.pop_front() {
-            let Some(sequence) = view.sequence_of(&address)? else { continue };
-            let Some(version) = self.lookup(&view, &address)? else { continue };
-            let mut linked = predecessors(&view, &version)?;
-            linked.extend(version.state.superseded_by);
-            queue.extend(linked.into_iter().filter(|address| seen.insert(*address)));
-            found.push(sequence);
-            check_count(found.len())?;
-        }
-        if found.is_empty() {
+        let Some(mut head) = self.lookup(view, address)? else {
             let message = format!("no grain {address} in this session's reach");
             return Err(Error::new(ErrorKind::NotFound, message));
+        };
+        while let Some(by) = head.state.superseded_by {
+            let Some(successor) = self.lookup(view, &by)? else { break };
+            head = successor;
         }
-        newest_first(&view, found, limit)
+        let mut bytes = 0_usize;
+        let mut versions = Vec::new();
+        let mut level = vec![head];
+        while !level.is_empty() && versions.len() < limit {
+            let mut before = Vec::new();
+            for version in level {
+                for address in predecessors(view, &version)? {
+                    before.extend(self.lookup(view, &address)?);
+                }
+                bytes = bytes.saturating_add(version.blob.len());
+                check_size(versions.len(), bytes)?;
+                versions.push(version);
+            }
+            level = before;
+        }
+        if limit >= MAX_VERSIONS && !level.is_empty() {
+            return Err(too_many());
+        }
+        versions.truncate(limit);
+        Ok(versions)
     }
 
     /// Every grain that says something of a subject's relation, superseded ones included, newest
@@ -75,9 +85,9 @@ impl Session {
                 Some(at) => known_at(&view, sequence, at)?,
             };
             found.extend(known.then_some(sequence));
-            check_count(found.len())?;
+            check_size(found.len(), 0)?;
         }
-        newest_first(&view, found, MAX_VERSIONS)
+        newest_first(&view, found)
     }
 
     /// The session's scope, or one partition of it.
@@ -106,7 +116,7 @@ fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
     let mut found = Vec::new();
     for parent in parents {
         let Some(sequence) = view.sequence_of(&parent)? else { continue };
-        if view.record_at(sequence)?.state.superseded_by == Some(version.address) {
+        if view.state_at(sequence)?.superseded_by == Some(version.address) {
             found.push(parent);
         }
     }
@@ -115,35 +125,36 @@ fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
 
 /// Whether the store held a grain for current at this system time (OMS 15.2).
 fn known_at(view: &View, sequence: Sequence, at: EpochMs) -> Result<bool> {
-    let ended = view.record_at(sequence)?.state.system_valid_to;
+    let ended = view.state_at(sequence)?.system_valid_to;
     let from = view.with_blob(sequence, |blob| {
         with_fields(blob, |grain| Ok(grain.int("system_valid_from").or(grain.int("created_at"))))
     })?;
     Ok(from.is_some_and(|from| from <= at.get()) && ended.is_none_or(|to| at < to))
 }
 
-fn check_count(versions: usize) -> Result<()> {
-    if versions <= MAX_VERSIONS {
+fn check_size(versions: usize, bytes: usize) -> Result<()> {
+    if versions <= MAX_VERSIONS && bytes <= MAX_HISTORY_BYTES {
         return Ok(());
     }
-    let message = format!("more than {MAX_VERSIONS} versions");
-    Err(Error::new(ErrorKind::Limit, message))
+    Err(too_many())
 }
 
-/// The newest `limit` of these places. The log's order is the order of versions: a successor is
-/// always written after what it replaces.
-fn newest_first(view: &View, mut found: Vec<Sequence>, limit: usize) -> Result<Vec<Stored>> {
+fn too_many() -> Error {
+    let message =
+        format!("a history of more than {MAX_VERSIONS} versions or {MAX_HISTORY_BYTES} bytes");
+    Error::new(ErrorKind::Limit, message)
+}
+
+/// The grains at these places, the last written first.
+fn newest_first(view: &View, mut found: Vec<Sequence>) -> Result<Vec<Stored>> {
     found.sort_unstable_by(|a, b| b.cmp(a));
     let mut bytes = 0_usize;
     let mut versions = Vec::new();
-    for sequence in found.into_iter().take(limit) {
-        let state = view.record_at(sequence)?.state;
+    for sequence in found {
+        let state = view.state_at(sequence)?;
         let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
         bytes = bytes.saturating_add(blob.len());
-        if bytes > MAX_HISTORY_BYTES {
-            let message = format!("a history of more than {MAX_HISTORY_BYTES} bytes");
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
+        check_size(versions.len(), bytes)?;
         versions.push(Stored { address: view.address_of(sequence, &blob)?, blob, state });
     }
     Ok(versions)

@@ -8,7 +8,6 @@ use grainstore_index::Sequence;
 use redb::TableDefinition;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::state::Record;
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
 pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
@@ -18,6 +17,9 @@ pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
 /// Sequence -> state record; no row means the default state.
 pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_LEN]> =
     TableDefinition::new("state");
+/// Sequence -> sequences of the grains that protect this one (itself included); no row means none.
+pub(crate) const ROOTS: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("roots");
 /// Audit sequence -> canonical MessagePack entry, from 0 (genesis); [`AUDIT_HEAD`] -> [`AuditHead`].
 pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("audit");
@@ -102,8 +104,7 @@ impl Envelope {
 /// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
 /// | 3..11 | `system_valid_to`, epoch ms, i64 |
 /// | 11..43 | `superseded_by`, plaintext address |
-/// | 43..51 | protected root, a sequence, 0 for none |
-pub(crate) const STATE_LEN: usize = 51;
+pub(crate) const STATE_LEN: usize = 43;
 
 const STATE_VERSION: u8 = 1;
 const SUPERSEDED: u8 = 1;
@@ -112,8 +113,7 @@ const CONTRADICTED: u8 = 1 << 2;
 const REVIEW: u8 = 1 << 3;
 const HELD: u8 = 1 << 4;
 
-pub(crate) fn encode_state(record: &Record) -> [u8; STATE_LEN] {
-    let Record { state, protected_root } = record;
+pub(crate) fn encode_state(state: &GrainState) -> [u8; STATE_LEN] {
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
         | bit(state.system_valid_to.is_some(), ENDED)
@@ -125,17 +125,16 @@ pub(crate) fn encode_state(record: &Record) -> [u8; STATE_LEN] {
     head.copy_from_slice(&[STATE_VERSION, bits, state.verification_status as u8]);
     let (ended, rest) = rest.split_at_mut(8);
     ended.copy_from_slice(&state.system_valid_to.unwrap_or_default().get().to_be_bytes());
-    let (superseded_by, root) = rest.split_at_mut(32);
+    let (superseded_by, _) = rest.split_at_mut(32);
     if let Some(address) = &state.superseded_by {
         superseded_by.copy_from_slice(address.as_bytes());
     }
-    root.copy_from_slice(&protected_root.map_or(0, Sequence::get).to_be_bytes());
     bytes
 }
 
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
-pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<Record> {
+pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<GrainState> {
     let damaged = || Error::integrity("a state record is damaged");
     let [version, bits, status, rest @ ..] = record;
     if *version != STATE_VERSION {
@@ -143,19 +142,32 @@ pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<Record> {
         return Err(Error::new(ErrorKind::StoreVersion, message));
     }
     let (ended, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
-    let (superseded_by, rest) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
-    let root = u64::from_be_bytes(*rest.first_chunk::<8>().ok_or_else(damaged)?);
+    let superseded_by = rest.first_chunk::<32>().ok_or_else(damaged)?;
     let has = |bit: u8| bits & bit != 0;
     let status = VerificationStatus::ALL.get(usize::from(*status));
-    let state = GrainState {
+    Ok(GrainState {
         superseded_by: has(SUPERSEDED).then(|| ContentAddress::from_bytes(*superseded_by)),
         system_valid_to: has(ENDED).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
         verification_status: *status.ok_or_else(damaged)?,
         contradicted: has(CONTRADICTED),
         needs_review: has(REVIEW),
         held: has(HELD),
-    };
-    Ok(Record { state, protected_root: (root != 0).then(|| Sequence::new(root)) })
+    })
+}
+
+/// Roots: their sequences one after the other, 8 bytes each.
+pub(crate) fn encode_roots(roots: &[Sequence]) -> Vec<u8> {
+    roots.iter().flat_map(|root| root.get().to_be_bytes()).collect()
+}
+
+/// # Errors
+/// `ERR_INTEGRITY` for bytes that are no whole number of sequences.
+pub(crate) fn decode_roots(bytes: &[u8]) -> Result<Vec<Sequence>> {
+    let (roots, rest) = bytes.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(Error::integrity("a row of roots is damaged"));
+    }
+    Ok(roots.iter().map(|root| Sequence::new(u64::from_be_bytes(*root))).collect())
 }
 
 /// Where the audit chain ends, kept apart from it so that a cut chain shows.
@@ -203,17 +215,25 @@ mod tests {
             needs_review: true,
             ..GrainState::default()
         };
-        let record = Record { state, protected_root: Some(Sequence::new(7)) };
-        let golden = ["01", "0b", "02", "0000000001020304", &"ab".repeat(32), "0000000000000007"];
-        let bytes = encode_state(&record);
+        let golden = ["01", "0b", "02", "0000000001020304", &"ab".repeat(32)];
+        let bytes = encode_state(&state);
         assert_eq!(HEXLOWER.encode(&bytes), golden.concat());
-        assert_eq!(decode_state(&bytes).unwrap(), record);
+        assert_eq!(decode_state(&bytes).unwrap(), state);
     }
 
     #[test]
     fn the_default_state_survives_its_record() {
-        let record = Record::default();
-        assert_eq!(decode_state(&encode_state(&record)).unwrap(), record);
+        let state = GrainState::default();
+        assert_eq!(decode_state(&encode_state(&state)).unwrap(), state);
+    }
+
+    #[test]
+    fn roots_have_these_bytes() {
+        let roots = [Sequence::new(7), Sequence::new(u64::MAX)];
+        let bytes = encode_roots(&roots);
+        assert_eq!(HEXLOWER.encode(&bytes), "0000000000000007ffffffffffffffff");
+        assert_eq!(decode_roots(&bytes).unwrap(), roots);
+        assert_eq!(decode_roots(&[0; 9]).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //!
 //! Modules in the order data flows through them:
 //!
-//! - `error`, `clock`, `options`, `state`: the words of the crate.
-//! - `keys`: every byte layout of the truth.
+//! - `error`, `clock`, `options`: the words of the crate.
+//! - `directory`: lock and names. `keys`: every byte layout of the truth.
 //! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `view`: one consistent state to read from. `history`, `memory` (for CAL), `ask`, `report`: what is read.
@@ -13,6 +13,7 @@
 mod ask;
 mod audit;
 mod clock;
+mod directory;
 mod error;
 mod history;
 mod keys;
@@ -23,7 +24,6 @@ mod plan;
 mod policy;
 mod report;
 mod session;
-mod state;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -37,11 +37,12 @@ pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
 pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};
 pub use report::{MAX_ENTRIES, Stats};
-pub use session::{MAX_BATCH, Offer, Session, Stored};
+pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};
 pub use store::Store;
 
 /// The Rust example of the README, compiled and run.

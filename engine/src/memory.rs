@@ -1,9 +1,11 @@
 //! What CAL may ask of a session: the engine's side of `grainstore_cal::Memory`.
 //!
-//! A recall is driven by the smallest posting list its conditions name and rechecks every candidate
+//! A statement runs on one view, so its sources agree with each other however fast others write;
+//! what it writes itself it sees. A recall is driven by the smallest posting list its conditions name and rechecks every candidate
 //! on the view: the index may miss nothing and can add nothing (invariant I4).
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
     Cancel, Candidate, HashPrefix, Hit, Located, Memory, MemoryError, Query, Reach, Recalled,
@@ -28,9 +30,38 @@ impl From<Error> for MemoryError {
     }
 }
 
-impl Memory for Session {
+/// A session reading from one state of the store.
+#[derive(Debug)]
+pub struct Reading<'s> {
+    session: &'s Session,
+    view: RwLock<Arc<View>>,
+}
+
+impl Session {
+    /// A reading of the store as it is now: what CAL, or a host with a structural query, asks.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed.
+    pub fn reading(&self) -> Result<Reading<'_>> {
+        Ok(Reading { session: self, view: RwLock::new(self.view()?) })
+    }
+}
+
+impl Reading<'_> {
+    fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Goes on from the newest state, which has what was just written.
+    fn refresh(&self) -> Result<()> {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
+        Ok(())
+    }
+}
+
+impl Memory for Reading<'_> {
     fn scope(&self) -> &Scope {
-        self.cal_scope()
+        self.session.cal_scope()
     }
 
     fn recall(
@@ -39,8 +70,9 @@ impl Memory for Session {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
-        let view = self.view()?;
-        let mut scan = Scan { session: self, view: &view, query, cancel, scanned: 0, matched: 0 };
+        let view = self.view();
+        let mut scan =
+            Scan { session: self.session, view: &view, query, cancel, scanned: 0, matched: 0 };
         let ended = match query.address() {
             Some(address) => scan.one(&address, visit)?,
             None => scan.all(visit)?,
@@ -50,36 +82,37 @@ impl Memory for Session {
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
-        let found = self.resolve(prefix.digits(), 2)?;
+        let view = self.view();
+        let found = self.session.resolve_in(&view, prefix.digits(), 2)?;
         match (found.as_slice(), prefix.whole()) {
             ([one], _) => Ok(Located::One(*one)),
-            ([], Some(whole)) if self.view()?.sequence_of(&whole)?.is_some() => {
-                Ok(Located::Elsewhere)
-            }
+            ([], Some(whole)) if view.sequence_of(&whole)?.is_some() => Ok(Located::Elsewhere),
             ([], _) => Ok(Located::Nothing),
             _ => Ok(Located::Several),
         }
     }
 
     fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError> {
-        Ok(Self::exists(self, address)?)
+        Ok(self.session.lookup(&self.view(), address)?.is_some())
     }
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
-        let view = self.view()?;
-        Ok(self.lookup(&view, address)?.as_ref().map(hit).transpose()?)
+        Ok(self.session.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
-        if !Self::exists(self, address)? {
+        let view = self.view();
+        if self.session.lookup(&view, address)?.is_none() {
             return Ok(Vec::new());
         }
-        let versions = self.newest_versions(address, limit)?;
+        let versions = self.session.versions_in(&view, address, limit)?;
         Ok(versions.iter().map(hit).collect::<Result<_>>()?)
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
-        Ok(self.put_with_reason(grain, reason)?.address())
+        let put = self.session.put_with_reason(grain, reason)?;
+        self.refresh()?;
+        Ok(put.address())
     }
 
     fn supersede(
@@ -88,7 +121,9 @@ impl Memory for Session {
         grain: Grain,
         reason: &str,
     ) -> Result<ContentAddress, MemoryError> {
-        Ok(Self::supersede(self, old, grain, Some(reason))?)
+        let new = self.session.supersede(old, grain, Some(reason))?;
+        self.refresh()?;
+        Ok(new)
     }
 }
 
@@ -157,7 +192,7 @@ impl Scan<'_> {
     /// Keeps a candidate that is visible and matches.
     fn check(&mut self, sequence: Sequence, instant: &mut Instant) -> Result<()> {
         self.scanned += 1;
-        let state = self.view.record_at(sequence)?.state;
+        let state = self.view.state_at(sequence)?;
         self.view.with_blob(sequence, |blob| {
             let address = ContentAddress::of(blob);
             let matches = with_fields(blob, |grain: &GrainRef<'_>| {

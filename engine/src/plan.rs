@@ -6,24 +6,26 @@
 //! transaction.
 
 mod disguise;
+mod known;
 mod protection;
 
 use std::collections::HashMap;
 
-use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainRef, GrainState, Value};
-use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value};
+use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Policy;
-use crate::state::Record;
-use crate::view::{Row, View, in_scope, with_fields};
+use crate::view::{Row, View, with_fields};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) blob: Blob,
     pub(crate) grain: Grain,
+    /// Whether the blob came ready-made: its bytes stay as they are.
+    pub(crate) ready: bool,
 }
 
 /// Who writes, as far as a decision depends on it.
@@ -97,7 +99,8 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     next: Sequence,
     pub(crate) grains: Vec<Staged>,
-    pub(crate) states: HashMap<Sequence, Record>,
+    pub(crate) states: HashMap<Sequence, GrainState>,
+    pub(crate) roots: HashMap<Sequence, Vec<Sequence>>,
     pub(crate) audit: Vec<AuditRecord>,
     by_address: HashMap<ContentAddress, usize>,
 }
@@ -110,6 +113,7 @@ impl<'v> Plan<'v> {
             next: view.last_sequence()?,
             grains: Vec::new(),
             states: HashMap::new(),
+            roots: HashMap::new(),
             audit: Vec::new(),
             by_address: HashMap::new(),
         })
@@ -172,27 +176,41 @@ impl<'v> Plan<'v> {
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
-        if self.find(&address)?.is_some() {
+        if self.locate(&address)?.is_some() {
             return Ok(Put::Duplicate(address));
         }
         disguise::check_fields(&prepared.grain)?;
-        self.check_parents(&prepared.grain, None)?;
         let twin = match same_fact {
             SameFact::Add => None,
             SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain)?,
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),
+            Some(old) if self.is_retry(&old, &prepared.grain)? => Ok(Put::Duplicate(old)),
             Some(old) => {
                 let prepared = derive_from(prepared, &old)?;
                 let new = self.supersede_one(&old, prepared, author)?;
                 Ok(Put::Replaced { old, new })
             }
             None => {
+                self.check_parents(&prepared.grain, None)?;
                 self.stage(prepared, None)?;
                 Ok(Put::Added(address))
             }
         }
+    }
+
+    /// Whether a stored grain is what this one became when it was offered before: the same but for
+    /// the parent that superseding added.
+    fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
+        let Some(row) = self.find(stored)? else { return Ok(false) };
+        let stored = Grain::decode(&row.blob)?;
+        let same = |a: &Grain, b: &Grain| {
+            a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
+        };
+        let mut parents = grain.list(PARENTS).unwrap_or_default().iter();
+        let kept = stored.list(PARENTS).unwrap_or_default();
+        Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
     }
 
     fn supersede_one(
@@ -205,7 +223,7 @@ impl<'v> Plan<'v> {
         let Some(old_row) = self.visible(old, author)? else {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
-        match old_row.record.state.superseded_by {
+        match old_row.state.superseded_by {
             Some(by) if by == address => return Ok(address),
             Some(by) => {
                 let message = format!("{old} is superseded already, by {by}");
@@ -215,7 +233,7 @@ impl<'v> Plan<'v> {
         }
         disguise::check_successor(old, &old_row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
-        let (rules, needs_review) = match self.decide(old, &old_row, &new.grain)? {
+        let (rules, needs_review) = match self.decide(old, &new.grain)? {
             protection::Verdict::Allowed { rules, needs_review } => (rules, needs_review),
             protection::Verdict::Refused { rule, by } => {
                 self.audit.push(supersession(old, &address, author, vec![rule.name()], true));
@@ -224,28 +242,46 @@ impl<'v> Plan<'v> {
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
             }
         };
-        let sequence = match self.find(&address)? {
-            Some(row) => row.sequence,
-            None => self.stage(new, Some(old))?,
-        };
+        let sequence = self.successor(old, new)?;
         if needs_review {
-            let mut record = self.record(sequence)?;
-            record.state.needs_review = true;
-            self.states.insert(sequence, record);
+            let state = GrainState { needs_review: true, ..self.state(sequence)? };
+            self.states.insert(sequence, state);
         }
-        let mut ended = old_row.record;
-        ended.state.superseded_by = Some(address);
-        ended.state.system_valid_to = Some(self.now);
+        let ended = GrainState {
+            superseded_by: Some(address),
+            system_valid_to: Some(self.now.max(known_from(&old_row)?)),
+            ..old_row.state
+        };
         self.states.insert(old_row.sequence, ended);
         self.audit.push(supersession(old, &address, author, rules, false));
         Ok(address)
+    }
+
+    /// Stages the successor of `old`, or takes the current grain that already is these bytes.
+    fn successor(&mut self, old: &ContentAddress, new: Prepared) -> Result<Sequence> {
+        let address = new.blob.address();
+        let Some(sequence) = self.locate(&address)? else {
+            return self.stage(new, Some(old));
+        };
+        if !self.state(sequence)?.is_current() {
+            let message = format!("{address} is stored already and not current any more");
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let mut roots = self.roots(sequence)?;
+        roots.extend(self.roots_for(&new.grain, Some(old))?);
+        roots.sort_unstable();
+        roots.dedup();
+        if !roots.is_empty() {
+            self.roots.insert(sequence, roots);
+        }
+        Ok(sequence)
     }
 
     /// Runs a member of the group. If it fails, everything it staged goes, but for the audit
     /// records of policy refusals.
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit, next) = (self.grains.len(), self.audit.len(), self.next);
-        let states = self.states.clone();
+        let (states, roots) = (self.states.clone(), self.roots.clone());
         let outcome = member(self);
         if outcome.is_err() {
             for staged in self.grains.drain(grains..) {
@@ -253,6 +289,7 @@ impl<'v> Plan<'v> {
             }
             self.next = next;
             self.states = states;
+            self.roots = roots;
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }
@@ -263,100 +300,34 @@ impl<'v> Plan<'v> {
     /// supersedes.
     fn stage(&mut self, prepared: Prepared, old: Option<&ContentAddress>) -> Result<Sequence> {
         let sequence = Sequence::new(self.next.get().saturating_add(1));
-        let held = prepared.grain.get("invalidation_policy").is_some()
-            && with_fields(prepared.blob.bytes(), |view| Ok(Policy::of(view).holds()))?;
-        let protected_root = self.protected_root(&prepared.grain, old)?;
-        if held || protected_root.is_some() {
-            let state = GrainState { held, ..GrainState::default() };
-            self.states.insert(sequence, Record { state, protected_root });
+        let (held, protects) = with_fields(prepared.blob.bytes(), |view| {
+            let policy = Policy::of(view);
+            Ok((policy.holds(), policy.protects()))
+        })?;
+        let mut roots = self.roots_for(&prepared.grain, old)?;
+        roots.extend(protects.then_some(sequence));
+        if held {
+            self.states.insert(sequence, GrainState { held, ..GrainState::default() });
+        }
+        if !roots.is_empty() {
+            self.roots.insert(sequence, roots);
         }
         self.next = sequence;
         self.by_address.insert(prepared.blob.address(), self.grains.len());
         self.grains.push(Staged { sequence, prepared });
         Ok(sequence)
     }
-
-    /// The grain with this address, staged or stored.
-    fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
-        if let Some(staged) = self.by_address.get(address).and_then(|at| self.grains.get(*at)) {
-            return Ok(Some(Row {
-                sequence: staged.sequence,
-                blob: staged.prepared.blob.bytes().to_vec(),
-                record: self.record(staged.sequence)?,
-            }));
-        }
-        let Some(mut row) = self.view.row(address)? else {
-            return Ok(None);
-        };
-        if let Some(record) = self.states.get(&row.sequence) {
-            row.record = *record;
-        }
-        Ok(Some(row))
-    }
-
-    /// As [`Plan::find`], within the author's namespace.
-    fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
-        let Some(row) = self.find(address)? else {
-            return Ok(None);
-        };
-        let seen = with_fields(&row.blob, |grain| {
-            Ok(in_scope(grain.partition(), author.namespace.as_deref()))
-        })?;
-        Ok(seen.then_some(row))
-    }
-
-    fn record(&self, sequence: Sequence) -> Result<Record> {
-        match self.states.get(&sequence) {
-            Some(record) => Ok(*record),
-            None => self.view.record_at(sequence),
-        }
-    }
-
-    /// A current grain of the same type, namespace, subject, relation and object.
-    fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
-        let (Some(subject), Some(relation)) = (grain.text("subject"), grain.text("relation"))
-        else {
-            return Ok(None);
-        };
-        for staged in self.grains.iter().rev() {
-            if says_the_same(&staged.prepared.grain, grain)
-                && self.record(staged.sequence)?.state.is_current()
-            {
-                return Ok(Some(staged.prepared.blob.address()));
-            }
-        }
-        let scope = Scope::Exact(grain.partition().into());
-        let shape = Shape::SubjectRelation(subject.into(), relation.into());
-        let index = self.view.index();
-        for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
-            let sequence = posting?.sequence;
-            if !self.record(sequence)?.state.is_current() {
-                continue;
-            }
-            let found = self.view.with_blob(sequence, |blob| {
-                let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
-                Ok(same.then(|| ContentAddress::of(blob)))
-            })?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
-    }
 }
 
-fn says_the_same(stored: &Grain, grain: &Grain) -> bool {
-    stored.grain_type() == grain.grain_type()
-        && stored.partition() == grain.partition()
-        && ["subject", "relation", "object"].iter().all(|name| stored.get(name) == grain.get(name))
-}
+/// The field that names what a grain derives from.
+const PARENTS: &str = "derived_from";
 
-fn view_says_the_same(stored: &GrainRef<'_>, grain: &Grain) -> bool {
-    stored.grain_type() == grain.grain_type()
-        && stored.partition() == grain.partition()
-        && ["subject", "relation", "object"]
-            .iter()
-            .all(|name| stored.get(name).map(|value| value.to_value()).as_ref() == grain.get(name))
+/// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
+fn known_from(row: &Row) -> Result<EpochMs> {
+    with_fields(&row.blob, |grain| {
+        let from = grain.int("system_valid_from").or(grain.int("created_at"));
+        Ok(EpochMs::new(from.unwrap_or_default()))
+    })
 }
 
 fn added(put: &Put) -> Option<ContentAddress> {
@@ -383,21 +354,19 @@ fn supersession(
     }
 }
 
-/// The grain with `old` among its parents, encoded anew.
+/// The grain with `old` among its parents, encoded anew; a ready blob as it is.
 pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {
     let parent = Value::from(old.to_string());
-    if prepared.grain.list("derived_from").is_some_and(|parents| parents.contains(&parent)) {
+    let has_it = |parents: &[Value]| parents.contains(&parent);
+    if prepared.ready || prepared.grain.list(PARENTS).is_some_and(has_it) {
         return Ok(prepared);
     }
-    let encoding = match prepared.grain.decoded_header() {
-        Some(header) => header.encoding(),
-        None => grainstore_format::Encoding::default(),
-    };
+    let encoding = prepared.grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let mut fields = prepared.grain.into_fields();
-    match fields.entry("derived_from".to_owned()).or_insert(Value::Array(Vec::new())) {
+    match fields.entry(PARENTS.to_owned()).or_insert(Value::Array(Vec::new())) {
         Value::Array(parents) => parents.push(parent),
         other => *other = Value::Array(vec![parent]),
     }
     let grain = Grain::from_fields(fields)?;
-    Ok(Prepared { blob: grain.encode(encoding)?, grain })
+    Ok(Prepared { blob: grain.encode(encoding)?, grain, ready: false })
 }

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead};
 use crate::session::Session;
 use crate::store::Store;
+use crate::view::View;
 
 /// Audit entries one answer holds at most.
 pub const MAX_ENTRIES: usize = 10_000;
@@ -65,7 +66,9 @@ impl Store {
 }
 
 impl Session {
-    /// Entries of the audit log after a sequence, oldest first.
+    /// Entries of the audit log after a sequence, oldest first. A session with a namespace is shown
+    /// the entries about grains it can see, without the grains it cannot, and reasons only where
+    /// it can see them all.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -73,12 +76,37 @@ impl Session {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
-        for row in view.audit().range(from..keys::AUDIT_HEAD)?.take(limit.min(MAX_ENTRIES)) {
+        for row in view.audit().range(from..keys::AUDIT_HEAD)? {
+            if entries.len() >= limit.min(MAX_ENTRIES) {
+                break;
+            }
             let (sequence, bytes) = row?;
             let reason = view.reason(sequence.value())?;
-            entries.push(AuditEntry { reason, ..AuditEntry::decode(bytes.value())? });
+            let entry = AuditEntry { reason, ..AuditEntry::decode(bytes.value())? };
+            entries.extend(self.as_seen(&view, entry)?);
         }
         Ok(entries)
+    }
+
+    /// An entry as far as this session may know it.
+    fn as_seen(&self, view: &View, mut entry: AuditEntry) -> Result<Option<AuditEntry>> {
+        if self.options().namespace.is_none() {
+            return Ok(Some(entry));
+        }
+        let mut seen = Vec::new();
+        let mut hidden = false;
+        for address in std::mem::take(&mut entry.subjects) {
+            let stored = view.sequence_of(&address)?.is_some();
+            if self.lookup(view, &address)?.is_some() {
+                seen.push(address);
+            } else {
+                // A refused grain was never stored; it says nothing about another namespace.
+                hidden |= stored;
+            }
+        }
+        entry.reason = entry.reason.filter(|_| !hidden);
+        entry.subjects = seen;
+        Ok((!entry.subjects.is_empty()).then_some(entry))
     }
 
     /// Where the audit log ends: its number of entries, and the SHA-256 of the last one in hex.

@@ -18,6 +18,8 @@ use crate::writer::{Request, Write};
 
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
+/// Bytes of blobs in one batch.
+pub const MAX_BATCH_BYTES: usize = 64 << 20;
 
 /// A handle that reads and writes as somebody. Cheap to clone.
 #[derive(Clone)]
@@ -147,7 +149,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond
-    /// [`MAX_BATCH`] grains.
+    /// [`MAX_BATCH`] grains or [`MAX_BATCH_BYTES`].
     pub fn put_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
@@ -162,13 +164,18 @@ impl Session {
     ) -> Pending<Vec<Put>> {
         let author = self.author(None);
         let mut grains = Vec::new();
+        let mut bytes = 0_usize;
         for (at, offer) in offers.into_iter().enumerate() {
-            if at == MAX_BATCH {
-                let message = format!("a batch holds {MAX_BATCH} grains at most");
+            if at == MAX_BATCH || bytes > MAX_BATCH_BYTES {
+                let message =
+                    format!("a batch holds {MAX_BATCH} grains and {MAX_BATCH_BYTES} bytes at most");
                 return Pending::refused(Error::new(ErrorKind::Limit, message));
             }
             match self.prepare(offer.into()) {
-                Ok(prepared) => grains.push(prepared),
+                Ok(prepared) => {
+                    bytes = bytes.saturating_add(prepared.blob.bytes().len());
+                    grains.push(prepared);
+                }
                 Err(error) => return Pending::refused(error.in_batch(at)),
             }
         }
@@ -240,7 +247,15 @@ impl Session {
     /// # Errors
     /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
     pub fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<ContentAddress>> {
-        let view = self.view()?;
+        self.resolve_in(self.view()?.as_ref(), prefix, limit)
+    }
+
+    pub(crate) fn resolve_in(
+        &self,
+        view: &View,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<ContentAddress>> {
         let (bytes, half) = hex_prefix(prefix)?;
         let mut found = Vec::new();
         // Addresses outside the session do not count against the limit.
@@ -248,7 +263,7 @@ impl Session {
             if found.len() == limit {
                 break;
             }
-            if self.lookup(&view, &address)?.is_some() {
+            if self.lookup(view, &address)?.is_some() {
                 found.push(address);
             }
         }
@@ -265,10 +280,10 @@ impl Session {
 
     /// The grain with this address, if this session can see it.
     pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
-        let Some(Row { blob, record, .. }) = view.row(address)? else {
+        let Some(Row { blob, state, .. }) = view.row(address)? else {
             return Ok(None);
         };
-        Ok(self.sees(&blob)?.then_some(Stored { address: *address, blob, state: record.state }))
+        Ok(self.sees(&blob)?.then_some(Stored { address: *address, blob, state }))
     }
 
     /// Whether a blob lies in this session's namespace.
@@ -294,11 +309,13 @@ impl Session {
         let prepared = match offer {
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
-                Prepared { blob: grain.encode(encoding)?, grain }
+                Prepared { blob: grain.encode(encoding)?, grain, ready: false }
             }
-            Offer::Blob(bytes) => {
-                Prepared { grain: Grain::decode(&bytes)?, blob: Blob::from_bytes(bytes) }
-            }
+            Offer::Blob(bytes) => Prepared {
+                grain: Grain::decode(&bytes)?,
+                blob: Blob::from_bytes(bytes),
+                ready: true,
+            },
         };
         let partition = prepared.grain.partition();
         if !in_scope(partition, self.options.namespace.as_deref()) {
@@ -314,7 +331,6 @@ impl Session {
         offer: Offer,
         justification: Option<&str>,
     ) -> Result<Prepared> {
-        let is_grain = matches!(offer, Offer::Grain(_));
         let offer = match (offer, justification) {
             (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
                 let mut fields = grain.into_fields();
@@ -323,10 +339,7 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let mut prepared = self.prepare(offer)?;
-        if is_grain {
-            prepared = derive_from(prepared, old)?;
-        }
+        let prepared = derive_from(self.prepare(offer)?, old)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);

@@ -1,11 +1,10 @@
-//! Opening, creating and closing a store: the directory, its lock, its stamp, and recovery.
+//! Opening, creating and closing a store: its stamp, its recovery, and its writer.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use grainstore_cal::Writes;
 use grainstore_format::ContentAddress;
@@ -14,22 +13,14 @@ use redb::{Database, ReadableDatabase};
 
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::clock::Clock;
+use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::session::Session;
 use crate::view::{View, push};
-use crate::writer::{QUEUE, Request, Shared, Writer, append_audit};
-
-/// The file with the truth, inside the store's directory.
-const GRAINS: &str = "grains.redb";
-/// The truth while it is being created: it takes its name once it is whole.
-const NEW_GRAINS: &str = "grains.redb.new";
-/// The file whose lock says that the store is open.
-const LOCK: &str = "LOCK";
-/// How often a lock that is held elsewhere is tried again.
-const RETRY: Duration = Duration::from_millis(10);
+use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -46,17 +37,16 @@ pub(crate) struct Inner {
     created: bool,
     clock: Arc<dyn Clock>,
     shared: Shared,
+    backlog: Arc<Backlog>,
     running: Mutex<Option<Running>>,
     /// The quotas of CAL writes.
     writes: Writes,
 }
 
-/// What ends when the store is closed. Fields drop in this order.
+/// What ends when the store is closed.
 struct Running {
     requests: SyncSender<Request>,
     writer: JoinHandle<()>,
-    /// Released last: until then the writer may still be folding.
-    lock: Option<File>,
 }
 
 impl Store {
@@ -68,24 +58,25 @@ impl Store {
     /// no store of this format, `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
-        let grains = path.join(GRAINS);
         if path.as_os_str().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, "an empty path names no store"));
         }
         if options.create {
-            fs::create_dir_all(path)?;
-        } else if !grains.exists() {
+            directory::make(path)?;
+        } else if !directory::has_store(path)? {
             let message = format!("there is no store at {}", path.display());
             return Err(Error::new(ErrorKind::NotFound, message));
         }
-        let lock = lock(path, options.wait)?;
-        let created = !grains.exists();
+        let lock = directory::lock(path, options.wait)?;
+        let created = !directory::has_store(path)?;
+        let mut database = Database::builder();
+        database.set_cache_size(options.cache_bytes);
         if created {
-            create(path, options)?;
+            directory::create(path, |new| set_up(&database.create(new)?, options.clock.as_ref()))?;
         }
-        let db = Database::builder().set_cache_size(options.cache_bytes).open(&grains)?;
-        let running = |inner: &mut Running| inner.lock = Some(lock);
-        Self::start(db, path, created, options, running)
+        directory::sync(path)?;
+        let db = database.open(directory::grains(path))?;
+        Self::start(db, path, created, options, Some(lock))
     }
 
     /// Whether opening it created it.
@@ -102,7 +93,7 @@ impl Store {
 
     /// The file with the truth.
     pub(crate) fn truth_path(&self) -> PathBuf {
-        self.0.path.join(GRAINS)
+        directory::grains(&self.0.path)
     }
 
     /// A session: the way to read and write.
@@ -138,11 +129,12 @@ impl Store {
         path: &Path,
         created: bool,
         options: &OpenOptions,
-        keep: impl FnOnce(&mut Running),
+        lock: Option<File>,
     ) -> Result<Self> {
         let chain = check_meta(&db)?;
         let view = Arc::new(catch_up(&db)?);
         let shared: Shared = Arc::new(RwLock::new(Some(Arc::clone(&view))));
+        let backlog = Arc::new(Backlog::default());
         let writer = Writer {
             db,
             chain,
@@ -150,18 +142,20 @@ impl Store {
             shared: Arc::clone(&shared),
             view,
             failed: None,
+            backlog: Arc::clone(&backlog),
+            _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
         let writer = thread::Builder::new()
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
-        let mut running = Running { requests, writer, lock: None };
-        keep(&mut running);
+        let running = Running { requests, writer };
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             created,
             clock: Arc::clone(&options.clock),
             shared,
+            backlog,
             running: Mutex::new(Some(running)),
             writes: Writes::default(),
         })))
@@ -179,7 +173,7 @@ impl Store {
         if empty {
             set_up(&db, options.clock.as_ref())?;
         }
-        Self::start(db, Path::new("backend"), empty, options, |_| {})
+        Self::start(db, Path::new("backend"), empty, options, None)
     }
 }
 
@@ -201,13 +195,15 @@ impl Inner {
         shared.clone().ok_or_else(stopped)
     }
 
-    /// Hands a request to the writer; waits only while [`QUEUE`] others wait.
+    /// Hands a request to the writer; waits only while [`QUEUE`] others wait, or too many bytes.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub(crate) fn send(&self, request: Request) -> Result<()> {
         let requests = self.running().as_ref().map(|running| running.requests.clone());
-        requests.ok_or_else(stopped)?.send(request).map_err(|_| stopped())
+        let requests = requests.ok_or_else(stopped)?;
+        self.backlog.enter(request.bytes())?;
+        requests.send(request).map_err(|_| stopped())
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
@@ -216,11 +212,13 @@ impl Inner {
 
     fn close(&self) {
         let running = self.running().take();
-        if let Some(Running { requests, writer, lock }) = running {
-            drop(requests);
+        let Some(Running { requests, writer }) = running else { return };
+        drop(requests);
+        // The last handle may go on the writer's own thread, when answering it drops a task. The
+        // writer then ends by itself, having seen its last sender go.
+        if writer.thread().id() != thread::current().id() {
             // A writer that panicked has released its database all the same.
             let _ = writer.join();
-            drop(lock);
         }
     }
 }
@@ -229,50 +227,6 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// Takes the store's lock, waiting for whoever has it.
-fn lock(path: &Path, wait: Duration) -> Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
-                let message = format!(
-                    "the store at {} is open elsewhere; close it there, or wait longer than {} ms",
-                    path.display(),
-                    wait.as_millis()
-                );
-                return Err(Error::new(ErrorKind::Busy, message));
-            }
-            Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
-        }
-    }
-}
-
-/// Creates the truth under another name and renames it when it is whole, so that a crash leaves
-/// either no store or a complete empty one.
-fn create(path: &Path, options: &OpenOptions) -> Result<()> {
-    let new = path.join(NEW_GRAINS);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
-    let db = Database::builder().set_cache_size(options.cache_bytes).create(&new)?;
-    set_up(&db, options.clock.as_ref())?;
-    drop(db);
-    fs::rename(&new, path.join(GRAINS))?;
-    sync_directory(path)
-}
-
-/// A rename is durable once its directory is.
-fn sync_directory(path: &Path) -> Result<()> {
-    if cfg!(unix) {
-        File::open(path)?.sync_all()?;
-    }
-    Ok(())
 }
 
 /// Writes the tables, the stamp and the genesis of a new store.
@@ -288,6 +242,7 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
     txn.open_table(keys::LOG)?;
     txn.open_table(keys::ADDRESS)?;
     txn.open_table(keys::STATE)?;
+    txn.open_table(keys::ROOTS)?;
     txn.open_table(keys::REASONS)?;
     {
         let mut meta = txn.open_table(keys::META)?;

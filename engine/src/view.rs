@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use grainstore_format::{ContentAddress, DecodeOptions, GrainRef, OpenBlob, SHARED};
+use grainstore_format::{ContentAddress, DecodeOptions, GrainRef, GrainState, OpenBlob, SHARED};
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
@@ -12,17 +12,23 @@ use redb::{
 
 use crate::error::{Error, Result};
 use crate::keys::{self, AddressKey, Envelope, STATE_LEN};
-use crate::state::Record;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
     log: ReadOnlyTable<u64, &'static [u8]>,
     address: ReadOnlyTable<&'static [u8; 32], u64>,
     state: ReadOnlyTable<u64, &'static [u8; STATE_LEN]>,
+    roots: ReadOnlyTable<u64, &'static [u8]>,
     audit: ReadOnlyTable<u64, &'static [u8]>,
     reasons: ReadOnlyTable<u64, &'static [u8]>,
     tables: Tables,
     tail: Tail,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "View(tail of {} grains)", self.tail.grains())
+    }
 }
 
 /// A grain of a view: its place in the log, its blob and its state.
@@ -30,7 +36,7 @@ pub(crate) struct View {
 pub(crate) struct Row {
     pub(crate) sequence: Sequence,
     pub(crate) blob: Vec<u8>,
-    pub(crate) record: Record,
+    pub(crate) state: GrainState,
 }
 
 impl View {
@@ -54,6 +60,7 @@ impl View {
             log: txn.open_table(keys::LOG)?,
             address: txn.open_table(keys::ADDRESS)?,
             state: txn.open_table(keys::STATE)?,
+            roots: txn.open_table(keys::ROOTS)?,
             audit: txn.open_table(keys::AUDIT)?,
             reasons: txn.open_table(keys::REASONS)?,
             tables,
@@ -108,11 +115,17 @@ impl View {
     }
 
     /// The index-layer state at a place in the log.
-    pub(crate) fn record_at(&self, sequence: Sequence) -> Result<Record> {
+    pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
         match self.state.get(sequence.get())? {
             Some(record) => keys::decode_state(record.value()),
-            None => Ok(Record::default()),
+            None => Ok(GrainState::default()),
         }
+    }
+
+    /// The ancestors whose protection reaches the grain at a place in the log.
+    pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
+        let row = self.roots.get(sequence.get())?;
+        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(row.value()))
     }
 
     /// Runs `read` over the blob at a place in the log.
@@ -150,7 +163,7 @@ impl View {
             address.verify(blob)?;
             Ok(blob.to_vec())
         })?;
-        Ok(Some(Row { sequence, blob, record: self.record_at(sequence)? }))
+        Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
     }
 
     /// Up to `limit` addresses that start with these bytes and, where the prefix has an odd number
@@ -195,15 +208,20 @@ impl View {
     }
 }
 
-/// Runs `read` over the fields of a stored blob, whatever its payload is packed in.
+/// Runs `read` over the fields of a blob the store accepted, whatever its payload is packed in.
+///
+/// # Errors
+/// `ERR_INTEGRITY` where it can no longer be read.
 pub(crate) fn with_fields<T>(
     blob: &[u8],
     read: impl FnOnce(&GrainRef<'_>) -> Result<T>,
 ) -> Result<T> {
-    match GrainRef::new(blob) {
-        Ok(view) => read(&view),
-        Err(_) => read(&OpenBlob::new(blob, &DecodeOptions::default())?.view()),
+    if let Ok(view) = GrainRef::new(blob) {
+        return read(&view);
     }
+    let open = OpenBlob::new(blob, &DecodeOptions::default());
+    let damaged = |error| Error::integrity(format!("a stored blob cannot be read: {error}"));
+    read(&open.map_err(damaged)?.view())
 }
 
 /// Adds a grain of the log to a tail.

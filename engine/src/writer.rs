@@ -4,11 +4,12 @@
 //! Callers have validated, encoded and addressed what they send; nothing heavy happens here. An
 //! acknowledged write is synced.
 
+use std::fs::File;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use grainstore_format::ContentAddress;
-use grainstore_index::{self as index, StagedDictionary, Tail};
+use grainstore_index::{self as index, DictionaryRead, StagedDictionary, Tail};
 use redb::{Database, Durability, WriteTransaction};
 
 use crate::audit::{AuditRecord, Chain};
@@ -25,6 +26,9 @@ pub(crate) const QUEUE: usize = 4096;
 const MAX_MEMBERS: usize = 256;
 /// Bytes of blobs in one group, beyond which no further member joins.
 const MAX_GROUP_BYTES: usize = 8 << 20;
+
+/// Bytes of blobs that may wait before senders have to.
+const MAX_BACKLOG_BYTES: usize = 256 << 20;
 
 /// What can be asked of the writer.
 pub(crate) enum Request {
@@ -55,7 +59,8 @@ pub(crate) enum Write {
 }
 
 impl Request {
-    fn bytes(&self) -> usize {
+    /// Bytes of blobs in it.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
                 new.blob.bytes().len()
@@ -65,6 +70,65 @@ impl Request {
             }
             Self::Flush(_) => 0,
         }
+    }
+
+    /// Answers it with a failure. Nobody may be waiting any more.
+    fn fail(self, error: Error) {
+        match self {
+            Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Flush(reply) => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// The bytes that wait for the writer. Senders wait while there are too many, so that a host that
+/// submits faster than the disk takes it does not fill its memory.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: usize,
+    closed: bool,
+}
+
+impl Backlog {
+    /// Waits until there is room, then counts the bytes in. One request always fits.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the writer is gone.
+    pub(crate) fn enter(&self, bytes: usize) -> Result<()> {
+        let full = |waiting: &mut Waiting| {
+            let over = waiting.bytes.saturating_add(bytes) > MAX_BACKLOG_BYTES;
+            !waiting.closed && waiting.bytes > 0 && over
+        };
+        let waiting = self.changed.wait_while(self.lock(), full);
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        if waiting.closed {
+            return Err(stopped());
+        }
+        waiting.bytes = waiting.bytes.saturating_add(bytes);
+        Ok(())
+    }
+
+    fn leave(&self, bytes: usize) {
+        let mut waiting = self.lock();
+        waiting.bytes = waiting.bytes.saturating_sub(bytes);
+        self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,6 +148,17 @@ pub(crate) struct Writer {
     /// The failure that ended writing. What is in memory may lag behind the disk after one, so
     /// nothing more is written until the store is opened again.
     pub(crate) failed: Option<Error>,
+    pub(crate) backlog: Arc<Backlog>,
+    /// Released last: until then the database is in use.
+    pub(crate) _lock: Option<File>,
+}
+
+impl Drop for Writer {
+    /// However the writer ends, nobody goes on as if it were there.
+    fn drop(&mut self) {
+        self.publish(None);
+        self.backlog.close();
+    }
 }
 
 impl Writer {
@@ -95,23 +170,28 @@ impl Writer {
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = self.fold();
-        self.publish(None);
     }
 
     fn serve(&mut self, group: Vec<Request>) {
+        let bytes = group.iter().map(Request::bytes).sum();
+        let view = Arc::clone(&self.view);
+        match self.ready().and_then(|()| Plan::new(&view, self.clock.now())) {
+            Ok(plan) => self.carry_out(plan, group),
+            Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
+        }
+        self.backlog.leave(bytes);
+    }
+
+    fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) {
         let mut flushes = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
-        let view = Arc::clone(&self.view);
-        let outcome = self.ready().and_then(|()| {
-            let mut plan = Plan::new(&view, self.clock.now())?;
-            for request in group {
-                match request {
-                    Request::Flush(reply) => flushes.push(reply),
-                    Request::Write(write) => answers.push(decide(&mut plan, write)),
-                }
+        for request in group {
+            match request {
+                Request::Flush(reply) => flushes.push(reply),
+                Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
-            self.apply(&plan).inspect_err(|error| self.failed = Some(error.clone()))
-        });
+        }
+        let outcome = self.apply(&plan).inspect_err(|error| self.failed = Some(error.clone()));
         for answer in answers {
             answer(outcome.clone());
         }
@@ -141,24 +221,18 @@ impl Writer {
         self.refresh(tail)
     }
 
-    /// The tail with the new grains; where it grows full, folded within this transaction.
+    /// The tail with the new grains; whenever it grows full, folded within this transaction.
     fn extend_tail(&self, txn: &WriteTransaction, grains: &[Staged]) -> Result<Tail> {
         let mut tail = self.view.tail().clone();
         let mut folded = false;
-        for chunk in grains.chunks(Tail::MAX_GRAINS) {
-            {
-                let staged = folded.then(|| StagedDictionary::open(txn)).transpose()?;
-                for Staged { sequence, prepared } in chunk {
-                    let blob = &prepared.blob;
-                    let (address, bytes) = (blob.address(), blob.bytes());
-                    match &staged {
-                        Some(words) => push(&mut tail, words, *sequence, &address, bytes)?,
-                        None => {
-                            push(&mut tail, self.view.tables(), *sequence, &address, bytes)?;
-                        }
-                    }
-                }
-            }
+        let mut rest = grains;
+        while !rest.is_empty() {
+            let taken = if folded {
+                fill(&mut tail, &StagedDictionary::open(txn)?, rest)?
+            } else {
+                fill(&mut tail, self.view.tables(), rest)?
+            };
+            rest = rest.get(taken..).unwrap_or_default();
             if tail.is_full() {
                 index::fold(txn, &tail)?;
                 tail = tail.folded();
@@ -189,9 +263,23 @@ impl Writer {
     }
 
     fn publish(&self, view: Option<Arc<View>>) {
-        let mut shared = self.shared.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         *shared = view;
     }
+}
+
+/// Pushes grains until the tail is full: how many.
+fn fill(tail: &mut Tail, words: &impl DictionaryRead, grains: &[Staged]) -> Result<usize> {
+    let mut taken = 0;
+    for Staged { sequence, prepared } in grains {
+        let blob = &prepared.blob;
+        push(tail, words, *sequence, &blob.address(), blob.bytes())?;
+        taken += 1;
+        if tail.is_full() {
+            break;
+        }
+    }
+    Ok(taken)
 }
 
 /// The first request and whatever else is waiting, within bounds.
@@ -227,15 +315,12 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
     }
 }
 
-/// A refusal stands whatever becomes of the group; a success only if the group is durable.
+/// What was decided holds only if the group is durable: a refusal may name what the group wrote,
+/// and its record in the audit log is part of the group.
 fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Answer {
     Box::new(move |durable| {
-        let result = match decided {
-            Ok(value) => durable.map(|()| value),
-            refused => refused,
-        };
         // Nobody may be waiting any more.
-        let _ = reply.send(result);
+        let _ = reply.send(durable.and(decided));
     })
 }
 
@@ -255,12 +340,17 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
 }
 
 fn write_states(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
-    if plan.states.is_empty() {
-        return Ok(());
+    if !plan.states.is_empty() {
+        let mut states = txn.open_table(keys::STATE)?;
+        for (sequence, state) in &plan.states {
+            states.insert(sequence.get(), &keys::encode_state(state))?;
+        }
     }
-    let mut states = txn.open_table(keys::STATE)?;
-    for (sequence, record) in &plan.states {
-        states.insert(sequence.get(), &keys::encode_state(record))?;
+    if !plan.roots.is_empty() {
+        let mut roots = txn.open_table(keys::ROOTS)?;
+        for (sequence, ancestors) in &plan.roots {
+            roots.insert(sequence.get(), keys::encode_roots(ancestors).as_slice())?;
+        }
     }
     Ok(())
 }

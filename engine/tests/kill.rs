@@ -38,6 +38,7 @@ const FRESH_PERCENT: usize = 25;
 const THREADS: usize = 6;
 const MOST_ROUNDS: usize = 20_000;
 const BATCH: usize = 5;
+const CREATED: EpochMs = EpochMs::new(0);
 /// Tells the process to be killed where to write, and for the how manieth time.
 const CHILD: &str = "GRAINSTORE_KILL_CHILD";
 const GENERATION: &str = "GRAINSTORE_KILL_GENERATION";
@@ -121,7 +122,8 @@ impl Place {
         let (lines, printed) = channel();
         let reader = thread::spawn(move || read_lines(output, &lines));
         if !from_the_start {
-            self.answers.push(printed.recv().expect("the process writes before it ends"));
+            // It writes before anything can end it.
+            self.answers.push(printed.recv().unwrap());
         }
         // Not to wait for anything: this is how long the process lives.
         thread::sleep(life);
@@ -148,7 +150,7 @@ impl Place {
         }
         assert!(stored >= versions, "round {round}: {stored} versions of {versions}");
         check_audit(&session, &store);
-        let after = BeliefBuilder::new(EpochMs::new(round as i64), "round", "ends", "well", 1.0);
+        let after = BeliefBuilder::new(CREATED, "round", "ends", format!("well {round}"), 1.0);
         assert!(matches!(session.put(after.build().unwrap()).unwrap(), Put::Added(_)));
         let grains = store.stats().unwrap().grains;
         totals.most_grains = totals.most_grains.max(grains);
@@ -260,16 +262,12 @@ fn batch((generation, thread): Author, number: usize) -> String {
 
 fn version(author: Author, number: usize) -> Grain {
     let object = format!("version {number}");
-    BeliefBuilder::new(EpochMs::new(number as i64), chain(author), "is at", object, 1.0)
-        .build()
-        .unwrap()
+    BeliefBuilder::new(CREATED, chain(author), "is at", object, 1.0).build().unwrap()
 }
 
 fn batch_part(author: Author, number: usize, part: usize) -> Grain {
     let object = format!("part {part}");
-    BeliefBuilder::new(EpochMs::new(number as i64), batch(author, number), "has", object, 1.0)
-        .build()
-        .unwrap()
+    BeliefBuilder::new(CREATED, batch(author, number), "has", object, 1.0).build().unwrap()
 }
 
 /// What the process does that is to be killed.

@@ -4,7 +4,12 @@
 //! The full run: `GRAINSTORE_MODEL_OPS=100000 cargo test -p grainstore --test model -- --nocapture`.
 //! A failure names its seed and operation; `GRAINSTORE_MODEL_SEED` runs that seed again.
 
-#![expect(clippy::panic, reason = "helpers of tests, which the allowance for tests does not reach")]
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
 
 mod kit;
 
@@ -17,8 +22,9 @@ use grainstore::{ManualClock, OpenOptions, Session, Store};
 use tempfile::TempDir;
 
 use kit::agree::{addresses, agree, as_known, same};
-use kit::calls::{Caller, Made, NAMESPACES, RELATIONS, SESSIONS, session};
-use kit::model::{Known, Model, Settled};
+use kit::calls::{CREATED_MS, Caller, Made, NAMESPACES, RELATIONS, SESSIONS, session};
+use kit::model::{Known, Model};
+use kit::offers::Settled;
 use kit::rules;
 
 /// Operations of a normal run.
@@ -122,7 +128,7 @@ impl Pair {
                 let subject = format!("subject {}", random.below(6 + grains.len() / 40));
                 let relation = random.pick(&RELATIONS);
                 let of = random.percent(50).then(|| random.pick(&NAMESPACES)).flatten();
-                let as_of = [START_MS, 1_700_000_000_000][random.below(2)];
+                let as_of = random.pick(&[START_MS, CREATED_MS]);
                 let as_of = as_of + random.pick(&[0, 20_000, (self.now - START_MS) / 2]);
                 let as_of = random.percent(50).then(|| EpochMs::new(as_of));
                 reader.history_of(&subject, relation, of, as_of)

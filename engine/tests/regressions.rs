@@ -1,7 +1,11 @@
 //! Faults that were found once, each held by a test that names what must be so.
 
-use grainstore::format::{BeliefBuilder, EpochMs, Grain, Value};
-use grainstore::{OpenOptions, SessionOptions, Store};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+
+use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain, Map, Value};
+use grainstore::{ManualClock, OpenOptions, Put, SameFact, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 #[test]
@@ -39,5 +43,179 @@ fn the_empty_namespace_is_the_shared_one_in_every_call() {
         let found = session.history_of("alice", "prefers", namespace, None).unwrap();
         assert_eq!(found.len(), 1, "{namespace:?}");
         assert_eq!(found[0].address, address);
+    }
+}
+
+fn store() -> (TempDir, Store) {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+    (dir, store)
+}
+
+/// A belief about a subject, with parents and a policy in JSON.
+fn derived(subject: &str, parents: &[ContentAddress], policy: Option<&str>) -> Grain {
+    let parents: Vec<_> = parents.iter().map(|parent| format!("\"{parent}\"")).collect();
+    let policy = policy.map(|p| format!(r#", "invalidation_policy": {p}"#)).unwrap_or_default();
+    let json = format!(
+        r#"{{"type": "belief", "subject": "{subject}", "relation": "r", "object": "o",
+            "confidence": 1, "created_at": 1000, "derived_from": [{}]{policy}}}"#,
+        parents.join(", ")
+    );
+    Grain::from_json(&json).unwrap()
+}
+
+#[test]
+fn a_lock_beyond_sixteen_hops_is_not_masked_by_a_weaker_one() {
+    const LOCKED: &str = r#"{"mode": "locked", "scope": "subtree"}"#;
+    const SOFT: &str = r#"{"mode": "soft_locked", "scope": "subtree"}"#;
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let put = |grain| session.put(grain).unwrap().address();
+    let lock = put(derived("lock", &[], Some(LOCKED)));
+    let soft_above = put(derived("soft above", &[lock], Some(SOFT)));
+    let soft = put(derived("soft", &[], Some(SOFT)));
+    for first in [vec![soft_above], vec![soft, lock], vec![lock, soft]] {
+        let name = format!("{first:?}");
+        let mut last = put(derived(&format!("0 {name}"), &first, None));
+        for hop in 1..20 {
+            last = put(derived(&format!("{hop} {name}"), &[last], None));
+        }
+        let next = derived(&format!("19 {name}"), &[], None);
+        let refused = session.supersede(&last, next, Some("because"));
+        assert_eq!(refused.map_err(|e| e.code()), Err("ERR_INVALIDATION_DENIED"), "{name}");
+    }
+}
+
+#[test]
+fn protection_is_noted_when_a_stored_grain_becomes_a_successor() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let put = |grain| session.put(grain).unwrap().address();
+    let soft = put(derived("a", &[], Some(r#"{"mode": "soft_locked"}"#)));
+    let plain = put(derived("x", &[], None));
+    let both = derived("m", &[plain, soft], None);
+    let mut blob = both.clone().into_fields();
+    blob.insert("supersession_justification".to_owned(), "because".into());
+    let both = Grain::from_fields(blob).unwrap();
+    let merged = session.supersede(&plain, both.clone(), None).unwrap();
+    assert_eq!(session.supersede(&soft, both, None).unwrap(), merged);
+    let mut last = merged;
+    for version in 0..20 {
+        let next = derived("m", &[], None).into_fields();
+        let next = Grain::from_fields(Map::from_iter(
+            next.into_iter().chain([("created_at".to_owned(), Value::from(2000 + version))]),
+        ));
+        let next = next.unwrap();
+        let refused = session.supersede(&last, next.clone(), None);
+        assert_eq!(refused.map_err(|e| e.code()), Err("ERR_INVALIDATION_DENIED"), "{version}");
+        last = session.supersede(&last, next, Some("because")).unwrap();
+    }
+}
+
+#[test]
+fn a_retry_of_put_fact_supersede_changes_nothing() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let fact = |at| BeliefBuilder::new(EpochMs::new(at), "alice", "prefers", "tea", 1.0).build();
+    session.put(fact(1000).unwrap()).unwrap();
+    let replaced = session.put_fact(fact(2000).unwrap(), SameFact::Supersede).unwrap();
+    let again = session.put_fact(fact(2000).unwrap(), SameFact::Supersede).unwrap();
+    assert_eq!(again, Put::Duplicate(replaced.address()));
+    assert_eq!(store.stats().unwrap().grains, 2);
+}
+
+#[test]
+fn a_ready_blob_is_kept_byte_for_byte_or_refused() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let fact = |at| BeliefBuilder::new(EpochMs::new(at), "alice", "prefers", "tea", 1.0).build();
+    session.put(fact(1000).unwrap()).unwrap();
+    let blob = fact(2000).unwrap().encode(Default::default()).unwrap();
+    let put = session.put_fact(blob, SameFact::Supersede);
+    assert_eq!(put.map_err(|error| error.code()), Err("ERR_SCHEMA"));
+}
+
+#[test]
+fn a_grain_that_is_not_current_supersedes_nothing() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let first = session.put(derived("a", &[], None)).unwrap().address();
+    let second = derived("b", &[first], None);
+    let stored = session.put(second.clone()).unwrap().address();
+    session.supersede(&stored, derived("b", &[], None), None).unwrap();
+    let refused = session.supersede(&first, second, None);
+    assert_eq!(refused.map_err(|error| error.code()), Err("ERR_CONFLICT"));
+}
+
+#[test]
+fn nothing_ends_before_it_began_when_the_clock_runs_back() {
+    let dir = TempDir::new().unwrap();
+    let clock = Arc::new(ManualClock::following());
+    clock.set(EpochMs::new(500));
+    let options = OpenOptions::new().create(true).clock(clock);
+    let session = Store::open(dir.path(), &options).unwrap().session(SessionOptions::default());
+    let old = session.put(derived("a", &[], None)).unwrap().address();
+    let new = derived("a", &[], Some(r#"{"mode": "open"}"#));
+    session.supersede(&old, new, None).unwrap();
+    assert_eq!(session.get(&old).unwrap().state.system_valid_to, Some(EpochMs::new(1000)));
+}
+
+#[test]
+fn a_session_reads_no_audit_entry_of_another_namespace() {
+    let (_dir, store) = store();
+    let within = |namespace: &str| {
+        let namespace = Some(namespace.to_owned());
+        store.session(SessionOptions { namespace, ..SessionOptions::default() })
+    };
+    let fact = |object: &str| {
+        BeliefBuilder::new(EpochMs::new(1000), "bob", "earns", object, 1.0).namespace("acme")
+    };
+    let acme = within("acme");
+    let old = acme.put(fact("little").build().unwrap()).unwrap().address();
+    acme.supersede(&old, fact("much").build().unwrap(), Some("a secret reason")).unwrap();
+    assert!(within("zeta").audit(None, 100).unwrap().is_empty());
+    let seen = acme.audit(None, 100).unwrap();
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[1].reason.as_deref(), Some("a secret reason"));
+    assert_eq!(store.session(SessionOptions::default()).audit(None, 100).unwrap().len(), 3);
+}
+
+#[test]
+fn a_store_that_cannot_be_looked_at_is_not_replaced() {
+    let dir = TempDir::new().unwrap();
+    let away = dir.path().join("away.redb");
+    std::os::unix::fs::symlink(&away, dir.path().join("grains.redb")).unwrap();
+    let opened = Store::open(dir.path(), &OpenOptions::new().create(true));
+    assert_eq!(opened.map_err(|error| error.code()).err(), Some("ERR_IO"));
+    assert!(dir.path().join("grains.redb").is_symlink());
+}
+
+#[test]
+fn the_last_handle_may_go_while_the_writer_answers() {
+    let (dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    // The task owns the last handle, and is dropped by the writer's own wake-up.
+    let waker = Arc::new(DropOnWake(Mutex::new(None)));
+    let fact = |at| BeliefBuilder::new(EpochMs::new(at), "alice", "prefers", "tea", 1.0).build();
+    let mut first = session.submit(fact(1).unwrap(), SameFact::Add).into_future();
+    let second = session.submit(fact(2).unwrap(), SameFact::Add);
+    let task = Waker::from(Arc::clone(&waker));
+    let polled = Pin::new(&mut first).poll(&mut Context::from_waker(&task));
+    *waker.0.lock().unwrap() = Some((session, store));
+    if polled.is_ready() {
+        waker.0.lock().unwrap().take();
+    }
+    assert!(second.wait().is_ok());
+    drop(waker.0.lock().unwrap().take());
+    let again = Store::open(dir.path(), &OpenOptions::new()).unwrap();
+    assert_eq!(again.stats().unwrap().grains, 2);
+}
+
+/// A waker that drops what it holds, as an executor drops a finished task.
+struct DropOnWake(Mutex<Option<(Session, Store)>>);
+
+impl Wake for DropOnWake {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().unwrap().take());
     }
 }

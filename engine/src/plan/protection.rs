@@ -1,14 +1,18 @@
 //! Who protects a grain that is to be superseded: the grain itself, the versions before it, and
 //! what it derives from (OMS 23.6, 23.7 bypass 3).
+//!
+//! Derivation is followed for 16 hops. Beyond them the **roots** noted with each grain when it was
+//! stored still protect: itself, if its policy restricts anything, and the ancestors whose policy
+//! reaches it, however far away.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use grainstore_format::{ContentAddress, Grain};
 use grainstore_index::Sequence;
 
 use crate::error::Result;
 use crate::policy::{Decision, Policy, Request, Rule};
-use crate::view::{Row, with_fields};
+use crate::view::with_fields;
 
 use super::{Plan, disguise};
 
@@ -16,6 +20,10 @@ use super::{Plan, disguise};
 const MAX_HOPS: usize = 16;
 /// How many ancestors are looked at before the answer is no.
 const MAX_ANCESTORS: usize = 1024;
+/// How many roots are noted with a grain.
+const MAX_ROOTS: usize = 64;
+/// Noted instead of more roots than that: nothing may supersede such a grain.
+const TOO_MANY_ROOTS: Sequence = Sequence::new(u64::MAX);
 
 /// The outcome over all policies that bear on a supersession.
 pub(super) enum Verdict {
@@ -26,168 +34,153 @@ pub(super) enum Verdict {
 }
 
 /// An ancestor to be asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ancestor {
-    address: ContentAddress,
-    hops: usize,
+    sequence: Sequence,
     /// Whether it is an earlier version of the grain, not merely a source of it.
     is_version: bool,
 }
 
-impl Plan<'_> {
-    /// Asks the policy of the grain to be superseded and those of its ancestors.
-    pub(super) fn decide(&self, old: &ContentAddress, row: &Row, new: &Grain) -> Result<Verdict> {
-        let request =
-            Request { justification: new.text("supersession_justification"), now: self.now };
-        let mut rules = Vec::new();
-        let mut needs_review = false;
-        let mut seen = HashSet::new();
-        let mut queue = VecDeque::from([Ancestor { address: *old, hops: 0, is_version: true }]);
-        queue.extend(
-            disguise::parents(new).filter(|parent| parent != old).map(|address| Ancestor {
-                address,
-                hops: 1,
-                is_version: false,
-            }),
-        );
-        let mut root = row.record.protected_root;
-        while let Some(ancestor) = queue.pop_front() {
-            // Met as a source first, an earlier version is still to be asked as what it is.
-            if !seen.insert((ancestor.address, ancestor.is_version))
-                || (!ancestor.is_version && seen.contains(&(ancestor.address, true)))
-            {
-                continue;
-            }
-            if seen.len() > MAX_ANCESTORS {
-                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by: *old });
-            }
-            let Some(row) = self.find(&ancestor.address)? else {
-                continue;
-            };
-            match ask(&row, ancestor.is_version, &request)? {
-                Some(Decision::Deny(rule)) => {
-                    return Ok(Verdict::Refused { rule, by: ancestor.address });
-                }
-                Some(Decision::Allow { rule, needs_review: review }) => {
-                    rules.push(rule.name());
-                    needs_review |= review;
-                }
-                None => {}
-            }
-            if ancestor.hops >= MAX_HOPS {
-                root = root.or(row.record.protected_root);
-                continue;
-            }
-            self.enqueue_parents(&ancestor, &row, &mut queue)?;
-        }
-        self.ask_root(root, &seen, &request, Verdict::Allowed { rules, needs_review })
-    }
+/// What the policies asked so far have answered.
+struct Inquiry<'r> {
+    request: Request<'r>,
+    rules: Vec<&'static str>,
+    needs_review: bool,
+}
 
-    fn enqueue_parents(
-        &self,
-        child: &Ancestor,
-        row: &Row,
-        queue: &mut VecDeque<Ancestor>,
-    ) -> Result<()> {
-        let grain = with_fields(&row.blob, |view| {
-            let parents = view.get("derived_from").and_then(|parents| parents.as_array());
-            let parents = parents.into_iter().flat_map(|parents| {
-                parents.iter().filter_map(|p| p.as_str().and_then(|text| text.parse().ok()))
-            });
-            Ok(parents.collect::<Vec<ContentAddress>>())
+impl Inquiry<'_> {
+    /// Asks the policy in a blob where it bears on the request: versions always, sources by their
+    /// scope. Answers with the rule that refuses.
+    fn ask(&mut self, blob: &[u8], is_version: bool) -> Result<Option<Rule>> {
+        let decision = with_fields(blob, |view| {
+            let policy = Policy::of(view);
+            let bears = is_version || (policy.protects() && policy.covers_derived());
+            Ok(bears.then(|| policy.decide(&self.request)))
         })?;
-        for address in grain {
-            let Some(parent) = self.find(&address)? else {
-                continue;
-            };
-            let is_version =
-                child.is_version && parent.record.state.superseded_by == Some(child.address);
-            queue.push_back(Ancestor { address, hops: child.hops + 1, is_version });
-        }
-        Ok(())
-    }
-
-    /// Beyond the hops that are followed, the root noted when a grain was stored still protects.
-    fn ask_root(
-        &self,
-        root: Option<Sequence>,
-        seen: &HashSet<(ContentAddress, bool)>,
-        request: &Request<'_>,
-        verdict: Verdict,
-    ) -> Result<Verdict> {
-        let Some(root) = root else { return Ok(verdict) };
-        let Some((address, blob)) = self.at(root)? else {
-            return Ok(verdict);
-        };
-        if seen.contains(&(address, true)) {
-            return Ok(verdict);
-        }
-        let decision = with_fields(&blob, |view| Ok(Policy::of(view).decide(request)))?;
-        match (decision, verdict) {
-            (Decision::Deny(rule), _) => Ok(Verdict::Refused { rule, by: address }),
-            (
-                Decision::Allow { rule, needs_review },
-                Verdict::Allowed { mut rules, needs_review: before },
-            ) => {
-                rules.push(rule.name());
-                Ok(Verdict::Allowed { rules, needs_review: needs_review || before })
+        match decision {
+            Some(Decision::Deny(rule)) => return Ok(Some(rule)),
+            Some(Decision::Allow { rule, needs_review }) => {
+                self.rules.push(rule.name());
+                self.needs_review |= needs_review;
             }
-            (_, refused) => Ok(refused),
-        }
-    }
-
-    /// The nearest ancestor whose protection reaches a grain that is to be stored: a version before
-    /// it whatever the scope, other ancestors where their scope is subtree.
-    pub(super) fn protected_root(
-        &self,
-        grain: &Grain,
-        old: Option<&ContentAddress>,
-    ) -> Result<Option<Sequence>> {
-        for address in disguise::parents(grain).take(MAX_ANCESTORS) {
-            let Some(parent) = self.find(&address)? else {
-                continue;
-            };
-            let is_version = old == Some(&address);
-            if reaches(&parent.blob, is_version)? {
-                return Ok(Some(parent.sequence));
-            }
-            let Some(root) = parent.record.protected_root else {
-                continue;
-            };
-            let reached = match self.at(root)? {
-                Some((_, blob)) => reaches(&blob, is_version)?,
-                None => false,
-            };
-            if reached {
-                return Ok(Some(root));
-            }
+            None => {}
         }
         Ok(None)
     }
+}
 
-    /// The grain at a place of the log, staged or stored.
-    fn at(&self, sequence: Sequence) -> Result<Option<(ContentAddress, Vec<u8>)>> {
-        if let Some(staged) = self.grains.iter().find(|staged| staged.sequence == sequence) {
-            let blob = &staged.prepared.blob;
-            return Ok(Some((blob.address(), blob.bytes().to_vec())));
+impl Plan<'_> {
+    /// Asks the policy of the grain to be superseded and those of its ancestors.
+    pub(super) fn decide(&self, old: &ContentAddress, new: &Grain) -> Result<Verdict> {
+        let justification = new.text("supersession_justification");
+        let request = Request { justification, now: self.now };
+        let mut inquiry = Inquiry { request, rules: Vec::new(), needs_review: false };
+        let mut queue = VecDeque::new();
+        for parent in std::iter::once(*old).chain(disguise::parents(new)) {
+            if let Some(sequence) = self.locate(&parent)? {
+                queue.push_back((Ancestor { sequence, is_version: parent == *old }, 1));
+            }
         }
-        let blob = self.view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
-        Ok(Some((ContentAddress::of(&blob), blob)))
+        let mut asked: HashMap<Sequence, bool> = HashMap::new();
+        let mut roots = BTreeSet::new();
+        while let Some((ancestor, hops)) = queue.pop_front() {
+            let Ancestor { sequence, is_version } = ancestor;
+            // Met as a source first, an earlier version is still to be asked as what it is.
+            if asked.get(&sequence).is_some_and(|as_version| *as_version >= is_version) {
+                continue;
+            }
+            asked.insert(sequence, is_version);
+            if asked.len() > MAX_ANCESTORS {
+                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by: *old });
+            }
+            let (address, blob) = self.at(sequence)?;
+            if let Some(rule) = inquiry.ask(&blob, is_version)? {
+                return Ok(Verdict::Refused { rule, by: address });
+            }
+            let beyond = self.roots(sequence)?.into_iter();
+            roots.extend(beyond.map(|sequence| Ancestor { sequence, is_version }));
+            if hops < MAX_HOPS {
+                let parents = self.parents_of(ancestor, &address, &blob)?;
+                queue.extend(parents.into_iter().map(|parent| (parent, hops + 1)));
+            }
+        }
+        self.ask_roots(&roots, &asked, inquiry)
     }
-}
 
-/// Whether the policy in a blob protects what comes after it.
-fn reaches(blob: &[u8], is_version: bool) -> Result<bool> {
-    with_fields(blob, |view| {
-        let policy = Policy::of(view);
-        Ok(policy.protects() && (is_version || policy.covers_derived()))
-    })
-}
+    /// What protects a grain that is to be stored, beside its own policy: the roots of its parents
+    /// that reach it. `old` is the parent it supersedes: its protection reaches its successor
+    /// whatever its scope.
+    pub(super) fn roots_for(
+        &self,
+        grain: &Grain,
+        old: Option<&ContentAddress>,
+    ) -> Result<Vec<Sequence>> {
+        let mut roots = BTreeSet::new();
+        for address in disguise::parents(grain) {
+            let Some(parent) = self.locate(&address)? else { continue };
+            let is_version = old == Some(&address);
+            for candidate in self.roots(parent)? {
+                if candidate == TOO_MANY_ROOTS || self.reaches(candidate, is_version)? {
+                    roots.insert(candidate);
+                }
+                if roots.len() > MAX_ROOTS || candidate == TOO_MANY_ROOTS {
+                    return Ok(vec![TOO_MANY_ROOTS]);
+                }
+            }
+        }
+        Ok(roots.into_iter().collect())
+    }
 
-/// The policy's answer where it bears on the request: versions always, sources by their scope.
-fn ask(row: &Row, is_version: bool, request: &Request<'_>) -> Result<Option<Decision>> {
-    with_fields(&row.blob, |view| {
-        let policy = Policy::of(view);
-        let bears = is_version || (policy.protects() && policy.covers_derived());
-        Ok(bears.then(|| policy.decide(request)))
-    })
+    fn ask_roots(
+        &self,
+        roots: &BTreeSet<Ancestor>,
+        asked: &HashMap<Sequence, bool>,
+        mut inquiry: Inquiry<'_>,
+    ) -> Result<Verdict> {
+        for Ancestor { sequence, is_version } in roots {
+            if asked.get(sequence).is_some_and(|as_version| as_version >= is_version) {
+                continue;
+            }
+            if *sequence == TOO_MANY_ROOTS {
+                let by = ContentAddress::from_bytes([0; 32]);
+                return Ok(Verdict::Refused { rule: Rule::TooManyAncestors, by });
+            }
+            let (address, blob) = self.at(*sequence)?;
+            if let Some(rule) = inquiry.ask(&blob, *is_version)? {
+                return Ok(Verdict::Refused { rule, by: address });
+            }
+        }
+        Ok(Verdict::Allowed { rules: inquiry.rules, needs_review: inquiry.needs_review })
+    }
+
+    /// The stored parents of an ancestor, each told apart as version or source.
+    fn parents_of(
+        &self,
+        child: Ancestor,
+        address: &ContentAddress,
+        blob: &[u8],
+    ) -> Result<Vec<Ancestor>> {
+        let named: BTreeSet<ContentAddress> = with_fields(blob, |view| {
+            let parents = view.get("derived_from").and_then(|parents| parents.as_array());
+            let parents = parents.into_iter().flat_map(|parents| parents.iter());
+            Ok(parents.filter_map(|parent| parent.as_str()?.parse().ok()).collect())
+        })?;
+        let mut parents = Vec::new();
+        for parent in named.into_iter().take(MAX_ANCESTORS + 1) {
+            let Some(sequence) = self.locate(&parent)? else { continue };
+            let successor = self.state(sequence)?.superseded_by;
+            let is_version = child.is_version && successor == Some(*address);
+            parents.push(Ancestor { sequence, is_version });
+        }
+        Ok(parents)
+    }
+
+    /// Whether the policy of a stored grain protects what comes after it.
+    fn reaches(&self, sequence: Sequence, is_version: bool) -> Result<bool> {
+        let (_, blob) = self.at(sequence)?;
+        with_fields(&blob, |view| {
+            let policy = Policy::of(view);
+            Ok(policy.protects() && (is_version || policy.covers_derived()))
+        })
+    }
 }

@@ -54,7 +54,7 @@ fn takes_new_writes(store: &Store) -> Result<(), String> {
     let belief = |object: &str| {
         BeliefBuilder::new(EpochMs::new(0), "power", "comes", object, 1.0).build().unwrap()
     };
-    let mut write = || {
+    let write = || {
         let old = operator.put(belief("back"))?.address();
         let new = operator.supersede(&old, belief("and stays"), None)?;
         let history = operator.history_of("power", "comes", None, None)?;

@@ -10,7 +10,8 @@ use super::disk::{Cut, Disk, Fault};
 use super::examine::examine;
 use super::kit::agree::as_known;
 use super::kit::calls::{Made, session};
-use super::kit::model::{Answer, Model, Settled};
+use super::kit::model::Model;
+use super::kit::offers::{Answer, Settled};
 use super::script::{Script, Step};
 use super::{CACHE_BYTES, START_MS, assert_no_writer_panicked, clock_at, is_full, open_with};
 use crate::{ManualClock, Store};
@@ -183,7 +184,7 @@ fn fail_everywhere(
 
 #[test]
 fn a_disk_that_fails_once_costs_nothing_acknowledged() {
-    let (seeds, calls) = if is_full() { (1..=4, 60) } else { (1..=1, 12) };
+    let (seeds, calls) = if is_full() { (1..=4, 60) } else { (1..=1, 16) };
     for seed in seeds {
         fail_everywhere(seed, calls, SMALL_CACHE_BYTES, Fault::Once);
         fail_everywhere(seed, calls, CACHE_BYTES, Fault::Once);
@@ -192,7 +193,7 @@ fn a_disk_that_fails_once_costs_nothing_acknowledged() {
 
 #[test]
 fn a_disk_that_fails_for_good_costs_nothing_acknowledged() {
-    let (seeds, calls) = if is_full() { (5..=8, 60) } else { (2..=2, 12) };
+    let (seeds, calls) = if is_full() { (5..=8, 60) } else { (2..=2, 16) };
     for seed in seeds {
         fail_everywhere(seed, calls, SMALL_CACHE_BYTES, Fault::From);
         fail_everywhere(seed, calls, CACHE_BYTES, Fault::From);

@@ -4,8 +4,9 @@ use redb::Database;
 
 use super::disk::{Change, Cut, Disk, Event};
 use super::examine::examine;
-use super::kit::model::{Call, Model, Offered};
-use super::script::Script;
+use super::kit::model::Model;
+use super::kit::offers::Call;
+use super::script::{Script, offered};
 use super::{START_MS, assert_no_writer_panicked, clock_at, is_full, open};
 use crate::SameFact;
 use crate::format::{Grain, Map, Value};
@@ -72,16 +73,16 @@ impl<'s> Sweep<'s> {
             self.images += 1;
             self.in_flight += usize::from(place > 0);
             if self.images.is_multiple_of(self.nest) {
-                self.cut_recovery(image, &states[place..=place]);
+                self.cut_recovery(&image, &states[place..=place]);
             }
         }
     }
 
     /// Cuts the power while a store opens on what an earlier cut left, and closes again.
-    fn cut_recovery(&mut self, image: Vec<u8>, state: &[Model]) {
-        let disk = Disk::recording(image.clone());
+    fn cut_recovery(&mut self, image: &[u8], state: &[Model]) {
+        let disk = Disk::recording(image.to_vec());
         open(&disk, &clock_at(2 * START_MS)).unwrap().close();
-        replay(&image, &disk.story(), |event, moment| {
+        replay(image, &disk.story(), |event, moment| {
             if matches!(event, Some(Event::Synced) | None) {
                 for cut in [Cut::Dropped, Cut::Torn(self.nested as u64), Cut::Applied] {
                     let found = examine(cut.image(moment.synced, moment.unsynced), state);
@@ -124,7 +125,7 @@ pub(crate) fn replay(
 
 #[test]
 fn what_was_acknowledged_is_there_whenever_the_power_goes() {
-    let (seeds, calls) = if is_full() { (1..=12, 300) } else { (1..=2, 70) };
+    let (seeds, calls) = if is_full() { (1..=12, 250) } else { (1..=3, 100) };
     for seed in seeds {
         let script = Script::random(seed, calls);
         let mut sweep = Sweep::new(&script, 20);
@@ -165,7 +166,7 @@ fn an_index_that_is_rebuilt_can_be_cut_short() {
     txn.commit().unwrap();
     drop(db);
     let mut sweep = Sweep::new(&script, usize::MAX);
-    sweep.cut_recovery(disk.live(), &[state]);
+    sweep.cut_recovery(&disk.live(), &[state]);
     sweep.report("rebuild");
     assert!(sweep.nested > 0);
 }
@@ -175,14 +176,14 @@ fn wide(number: i64) -> Call {
     let tags = (0..3000).map(|tag| format!("tag {number}.{tag}"));
     let mut fields = belief(number);
     fields.insert("structural_tags".to_owned(), tags.collect::<Vec<_>>().into());
-    Call::Put(Offered::of(Grain::from_fields(fields).unwrap()), SameFact::Add)
+    Call::Put(offered(Grain::from_fields(fields).unwrap()), SameFact::Add)
 }
 
 /// Puts as many small grains at once.
 fn many(count: i64) -> Call {
     let grains = (0..count).map(|number| {
         let fields = belief(count * 100_000 + number);
-        Offered::of(Grain::from_fields(fields).unwrap())
+        offered(Grain::from_fields(fields).unwrap())
     });
     Call::Batch(grains.collect())
 }

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use grainstore_format::{BeliefBuilder, EpochMs};
+use grainstore_format::{BeliefBuilder, Encoding, EpochMs, Grain};
 
 use super::disk::{Disk, Event};
+use super::kit::agree::agree;
 use super::kit::calls::{Caller, Made, session};
-use super::kit::model::{Call, Model, Offered, Settled};
+use super::kit::model::Model;
+use super::kit::offers::{Call, Offered, Settled};
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
 use crate::{ManualClock, SameFact, Store};
 
@@ -43,6 +45,11 @@ struct Worker {
     calls: usize,
     steps: Vec<Step>,
     folds: Vec<usize>,
+}
+
+/// A grain offered as its fields.
+pub(crate) fn offered(grain: Grain) -> Offered {
+    Offered { grain, encoding: Encoding::default(), finished: false }
 }
 
 impl Script {
@@ -84,6 +91,7 @@ impl Script {
             folds: Vec::new(),
         };
         work(&mut worker);
+        agree(&worker.store, &worker.model).unwrap();
         worker.store.close();
         assert_no_writer_panicked();
         Self { image, story: worker.disk.story(), steps: worker.steps, folds: worker.folds }
@@ -143,7 +151,7 @@ impl Worker {
         let now = self.tick();
         let name = format!("burst {}", self.calls);
         let first = BeliefBuilder::new(now, name, "opens", "a group", 1.0).build().unwrap();
-        let first = Offered::of(first);
+        let first = offered(first);
         let mut calls = vec![(None, Call::Put(first, SameFact::Add))];
         calls.extend((1..BURST).map(|_| self.caller.next(&self.model)));
 

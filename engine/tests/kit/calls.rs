@@ -5,8 +5,10 @@
 
 use super::engine::format::{ContentAddress, Encoding, Grain, Map, Profile, Value, parse_json};
 use super::engine::{Pending, Put, SameFact, Session, SessionOptions, Store};
-use super::model::{Answer, Call, Known, Model, Offered};
+use super::model::{Known, Model};
+use super::offers::{Answer, Call, Offered};
 use super::random::Random;
+use super::rules;
 
 /// Who works with the store.
 pub(crate) const SESSIONS: [Option<&str>; 6] =
@@ -14,10 +16,16 @@ pub(crate) const SESSIONS: [Option<&str>; 6] =
 /// Where grains belong; nothing and the empty name are the same partition.
 pub(crate) const NAMESPACES: [Option<&str>; 6] =
     [None, Some(""), Some("acme"), Some("acme:bot"), Some("acme2"), Some("acme:bot")];
+/// Grains are created within 40 seconds from here.
+pub(crate) const CREATED_MS: i64 = 1_700_000_000_000;
 pub(crate) const RELATIONS: [&str; 3] = ["prefers", "works_at", "mg:knows"];
-const POLICIES: [&str; 14] = [
+/// Soft locks stand here more than once: they alone let a version go and bear on the next.
+const POLICIES: [&str; 17] = [
     r#"{"mode": "open"}"#,
     r#"{"mode": "soft_locked"}"#,
+    r#"{"mode": "soft_locked"}"#,
+    r#"{"mode": "soft_locked"}"#,
+    r#"{"mode": "soft_locked", "scope": "grain"}"#,
     r#"{"mode": "soft_locked", "scope": "subtree"}"#,
     r#"{"mode": "soft_locked", "scope": "lineage"}"#,
     r#"{"mode": "locked"}"#,
@@ -68,8 +76,10 @@ impl Caller {
     /// A grain to supersede by another, mostly one that can be.
     fn supersession(&mut self, model: &Model, namespace: Option<&'static str>) -> Call {
         let found = self.known(model, 70).cloned();
-        let why =
-            self.random.percent(40).then(|| self.random.pick(&["it changed", " "]).to_owned());
+        let why = self
+            .random
+            .percent(50)
+            .then(|| self.random.pick(&["it changed", "so", " "]).to_owned());
         let Some(found) = found.filter(|_| self.random.percent(96)) else {
             let old = ContentAddress::of(&self.random.next().to_be_bytes());
             return Call::Supersede { old, new: self.offered(model, namespace), why };
@@ -85,11 +95,13 @@ impl Caller {
             complete(&mut fields);
         }
         if new.finished && self.random.percent(80) {
-            let parent = Value::from(found.address.to_string());
-            match fields.entry("derived_from".to_owned()).or_insert(Value::Array(Vec::new())) {
-                Value::Array(parents) if !parents.contains(&parent) => parents.push(parent),
-                _ => {}
-            }
+            add_parent(&mut fields, &found.address);
+        }
+        if self.random.percent(15) {
+            // A digest of all that came before.
+            let before = rules::parents(&found.grain);
+            before.iter().for_each(|parent| add_parent(&mut fields, parent));
+            fields.insert("consolidation_level".to_owned(), Value::from(1_i64));
         }
         if let Some(why) = &why
             && (new.finished || self.random.percent(5))
@@ -118,7 +130,8 @@ impl Caller {
         let random = &mut self.random;
         let kind =
             random.pick(&["belief", "belief", "belief", "belief", "event", "goal", "consent"]);
-        let created_at = 1_700_000_000_000 + 1000 * i64::from(random.next() as u8 % 40);
+        let seconds = i64::try_from(random.below(40)).unwrap_or_default();
+        let created_at = CREATED_MS + 1000 * seconds;
         let mut fields = Map::new();
         let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
         set("type", kind.into());
@@ -157,20 +170,12 @@ impl Caller {
     /// Sometimes a source or two, and sometimes as a digest of them.
     fn derive(&mut self, model: &Model, fields: &mut Map) {
         let sources = self.random.pick(&[0, 0, 0, 0, 1, 2]);
-        let mut parents = Vec::new();
         for _ in 0..sources {
             if let Some(parent) = self.known(model, 50) {
-                let parent = Value::from(parent.address.to_string());
-                if !parents.contains(&parent) {
-                    parents.push(parent);
-                }
+                add_parent(fields, &parent.address);
             }
         }
-        if parents.is_empty() {
-            return;
-        }
-        fields.insert("derived_from".to_owned(), Value::Array(parents));
-        if self.random.percent(40) {
+        if fields.contains_key("derived_from") && self.random.percent(40) {
             fields.insert("consolidation_level".to_owned(), Value::from(1_i64));
         }
     }
@@ -194,6 +199,14 @@ impl Caller {
         let start = self.random.below(choices.len());
         let mut around = choices.iter().cycle().skip(start).take(choices.len().min(60));
         around.find(|known| known.depth < MAX_DEPTH && (!current || known.superseded_by.is_none()))
+    }
+}
+
+fn add_parent(fields: &mut Map, address: &ContentAddress) {
+    let parent = Value::from(address.to_string());
+    match fields.entry("derived_from".to_owned()).or_insert(Value::Array(Vec::new())) {
+        Value::Array(parents) if !parents.contains(&parent) => parents.push(parent),
+        _ => {}
     }
 }
 

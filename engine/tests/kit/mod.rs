@@ -7,6 +7,7 @@
 pub(crate) mod agree;
 pub(crate) mod calls;
 pub(crate) mod model;
+pub(crate) mod offers;
 pub(crate) mod random;
 pub(crate) mod rules;
 

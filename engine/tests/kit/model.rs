@@ -7,85 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::engine::format::{Blob, ContentAddress, Encoding, EpochMs, Grain, Value};
+use super::engine::format::{ContentAddress, EpochMs, Grain};
 use super::engine::{Put, SameFact};
+use super::offers::{Answer, Call, Offered, Settled};
 use super::rules::{self, Lock};
-
-/// A grain as it is offered to the store.
-#[derive(Debug, Clone)]
-pub(crate) struct Offered {
-    pub(crate) grain: Grain,
-    pub(crate) encoding: Encoding,
-    /// Offered as finished bytes, not as fields to encode.
-    pub(crate) finished: bool,
-}
-
-impl Offered {
-    /// A grain offered as its fields.
-    pub(crate) fn of(grain: Grain) -> Self {
-        Self { grain, encoding: Encoding::default(), finished: false }
-    }
-
-    pub(crate) fn blob(&self) -> Blob {
-        let encoding = if self.finished { self.encoding } else { Encoding::default() };
-        self.grain.encode(encoding).expect("a grain encodes")
-    }
-
-    /// The same with another field or parent, as the store writes it.
-    fn with(&self, change: impl FnOnce(&mut BTreeMap<String, Value>)) -> Self {
-        let mut fields = self.grain.fields().clone();
-        change(&mut fields);
-        let grain = Grain::from_fields(fields).expect("the change is valid");
-        Self { grain, ..*self }
-    }
-
-    fn derived_from(&self, old: &ContentAddress) -> Self {
-        if rules::parents(&self.grain).contains(old) {
-            return self.clone();
-        }
-        self.with(|fields| {
-            let parents = fields.entry("derived_from".to_owned());
-            match parents.or_insert_with(|| Value::Array(Vec::new())) {
-                Value::Array(parents) => parents.push(Value::from(old.to_string())),
-                other => panic!("derived_from is {other:?}"),
-            }
-        })
-    }
-}
-
-/// A call that writes.
-#[derive(Debug, Clone)]
-pub(crate) enum Call {
-    Put(Offered, SameFact),
-    Batch(Vec<Offered>),
-    Supersede { old: ContentAddress, new: Offered, why: Option<String> },
-}
-
-/// What it answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Put(Put),
-    Batch(Vec<Put>),
-    Superseded(ContentAddress),
-    Refused(&'static str),
-}
-
-/// A call, who made it, when, and what it answered.
-#[derive(Debug, Clone)]
-pub(crate) struct Settled {
-    /// The namespace of the session; nothing for the operator.
-    pub(crate) namespace: Option<&'static str>,
-    pub(crate) now: EpochMs,
-    pub(crate) call: Call,
-    pub(crate) answer: Answer,
-}
-
-impl Settled {
-    /// A call that has no answer yet.
-    pub(crate) fn awaited(namespace: Option<&'static str>, now: EpochMs, call: Call) -> Self {
-        Self { namespace, now, call, answer: Answer::Refused("not answered") }
-    }
-}
 
 /// A grain the store must hold. Its place in [`Model::grains`] is its place in the log, less one.
 #[derive(Debug, Clone)]
@@ -152,7 +77,7 @@ impl Model {
                 outcome
             }
             (Call::Supersede { old, new, why }, _) => {
-                let (new, why) = (successor(old, new, why.as_deref()), why.as_deref());
+                let (new, why) = (new.successor(old, why.as_deref()), why.as_deref());
                 self.settle_supersession(*namespace, *now, (old, &new, why), answer)
             }
         }
@@ -415,22 +340,6 @@ impl Model {
         let subjects = vec![*old, new];
         self.audit.push(Entry { time, operation: "supersede", subjects, decision });
     }
-}
-
-/// The grain a supersession writes. Finished bytes stay as they are.
-fn successor(old: &ContentAddress, offered: &Offered, why: Option<&str>) -> Offered {
-    if offered.finished {
-        return offered.clone();
-    }
-    let reasoned = match why {
-        Some(why) if offered.grain.get("supersession_justification").is_none() => {
-            offered.with(|fields| {
-                fields.insert("supersession_justification".to_owned(), Value::from(why));
-            })
-        }
-        _ => offered.clone(),
-    };
-    reasoned.derived_from(old)
 }
 
 /// What a grain is looked up by.

@@ -19,8 +19,8 @@ impl Random {
 
     /// A number below `end`, which is not 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        let end = u64::try_from(end).expect("usize fits u64");
-        usize::try_from(self.next() % end).expect("less than a usize")
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
+        usize::try_from(self.next() % end).unwrap_or_default()
     }
 
     /// Yes, this many times in a hundred.

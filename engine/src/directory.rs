@@ -1,0 +1,105 @@
+//! The directory of a store: its lock, whether there is a store in it, and names that outlive a
+//! power cut. It knows nothing of what the files hold.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind as Io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The file with the truth.
+const GRAINS: &str = "grains.redb";
+/// The truth while it is being created: it takes its name once it is whole.
+const NEW_GRAINS: &str = "grains.redb.new";
+/// The file whose lock says that the store is open.
+const LOCK: &str = "LOCK";
+/// How often a lock that is held elsewhere is tried again.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// The file with the truth in this directory.
+pub(crate) fn grains(path: &Path) -> PathBuf {
+    path.join(GRAINS)
+}
+
+/// Whether there is a store. Only a name that is not there says no: whatever else keeps it from
+/// being looked at must not end in a new store over an old one.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn has_store(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(grains(path)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == Io::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the directory and those above it, durably.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn make(path: &Path) -> Result<()> {
+    let missing: Vec<_> = path.ancestors().take_while(|above| !above.exists()).collect();
+    fs::create_dir_all(path)?;
+    for made in missing.iter().rev() {
+        match made.parent() {
+            Some(above) if !above.as_os_str().is_empty() => sync(above)?,
+            _ => sync(Path::new("."))?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes the store's lock, waiting for whoever has it.
+///
+/// # Errors
+/// `ERR_BUSY` after `wait`, `ERR_IO`.
+pub(crate) fn lock(path: &Path, wait: Duration) -> Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
+                let message = format!(
+                    "the store at {} is open elsewhere; close it there, or wait longer than {} ms",
+                    path.display(),
+                    wait.as_millis()
+                );
+                return Err(Error::new(ErrorKind::Busy, message));
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
+        }
+    }
+}
+
+/// Lets `write` create the truth under another name and renames it when it is whole, so that a
+/// crash leaves either no store or a complete empty one. The caller holds the lock.
+///
+/// # Errors
+/// Those of `write`; `ERR_IO`.
+pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let new = path.join(NEW_GRAINS);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != Io::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    write(&new)?;
+    fs::rename(&new, grains(path))?;
+    Ok(())
+}
+
+/// Makes the names in a directory durable. Done on every open before anything is acknowledged,
+/// since an earlier process may have died between a rename and this.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    if cfg!(unix) {
+        File::open(path)?.sync_all()?;
+    }
+    Ok(())
+}

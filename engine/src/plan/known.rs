@@ -1,0 +1,119 @@
+//! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
+
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
+use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+
+use crate::error::Result;
+use crate::view::{Row, in_scope, with_fields};
+
+use super::{Author, Plan, Staged};
+
+impl Plan<'_> {
+    /// Where the grain with this address lies.
+    pub(super) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.staged(address) {
+            Some(staged) => Ok(Some(staged.sequence)),
+            None => self.view.sequence_of(address),
+        }
+    }
+
+    /// The grain with this address.
+    pub(super) fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        if let Some(staged) = self.staged(address) {
+            let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
+            return Ok(Some(Row { sequence, blob, state: self.state(sequence)? }));
+        }
+        let Some(mut row) = self.view.row(address)? else { return Ok(None) };
+        if let Some(state) = self.states.get(&row.sequence) {
+            row.state = *state;
+        }
+        Ok(Some(row))
+    }
+
+    /// As [`Plan::find`], within the author's namespace.
+    pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
+        let Some(row) = self.find(address)? else { return Ok(None) };
+        let namespace = author.namespace.as_deref();
+        let seen = with_fields(&row.blob, |grain| Ok(in_scope(grain.partition(), namespace)))?;
+        Ok(seen.then_some(row))
+    }
+
+    /// The state of the grain at this place.
+    pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
+        match self.states.get(&sequence) {
+            Some(state) => Ok(*state),
+            None => self.view.state_at(sequence),
+        }
+    }
+
+    /// The roots noted with the grain at this place.
+    pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
+        match self.roots.get(&sequence) {
+            Some(roots) => Ok(roots.clone()),
+            None => self.view.roots_at(sequence),
+        }
+    }
+
+    /// Address and blob of the grain at this place, checked against each other.
+    pub(super) fn at(&self, sequence: Sequence) -> Result<(ContentAddress, Vec<u8>)> {
+        if let Some(staged) = self.grains.iter().find(|staged| staged.sequence == sequence) {
+            let blob = &staged.prepared.blob;
+            return Ok((blob.address(), blob.bytes().to_vec()));
+        }
+        self.view
+            .with_blob(sequence, |blob| Ok((self.view.address_of(sequence, blob)?, blob.to_vec())))
+    }
+
+    /// A current grain of the same type, namespace, subject, relation and object.
+    pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
+        let (Some(subject), Some(relation)) = (grain.text("subject"), grain.text("relation"))
+        else {
+            return Ok(None);
+        };
+        for staged in self.grains.iter().rev() {
+            if says_the_same(&staged.prepared.grain, grain)
+                && self.state(staged.sequence)?.is_current()
+            {
+                return Ok(Some(staged.prepared.blob.address()));
+            }
+        }
+        let scope = Scope::Exact(grain.partition().into());
+        let shape = Shape::SubjectRelation(subject.into(), relation.into());
+        let index = self.view.index();
+        for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+            let sequence = posting?.sequence;
+            if !self.state(sequence)?.is_current() {
+                continue;
+            }
+            let found = self.view.with_blob(sequence, |blob| {
+                let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
+                same.then(|| self.view.address_of(sequence, blob)).transpose()
+            })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    fn staged(&self, address: &ContentAddress) -> Option<&Staged> {
+        self.grains.get(*self.by_address.get(address)?)
+    }
+}
+
+/// What makes two grains the same fact, beside type and namespace.
+const TRIPLE: [&str; 3] = ["subject", "relation", "object"];
+
+fn says_the_same(stored: &Grain, grain: &Grain) -> bool {
+    stored.grain_type() == grain.grain_type()
+        && stored.partition() == grain.partition()
+        && TRIPLE.iter().all(|name| stored.get(name) == grain.get(name))
+}
+
+fn view_says_the_same(stored: &GrainRef<'_>, grain: &Grain) -> bool {
+    let same =
+        |name: &&str| stored.get(name).map(|value| value.to_value()).as_ref() == grain.get(name);
+    stored.grain_type() == grain.grain_type()
+        && stored.partition() == grain.partition()
+        && TRIPLE.iter().all(same)
+}

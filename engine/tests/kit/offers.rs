@@ -1,0 +1,93 @@
+//! What is offered to a store, what is asked of it, and what it answers.
+
+use super::engine::format::{Blob, ContentAddress, Encoding, EpochMs, Grain, Map, Value};
+use super::engine::{Put, SameFact};
+use super::rules;
+
+/// A grain as it is offered to the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Offered {
+    pub(crate) grain: Grain,
+    pub(crate) encoding: Encoding,
+    /// Offered as finished bytes, not as fields to encode.
+    pub(crate) finished: bool,
+}
+
+impl Offered {
+    pub(crate) fn blob(&self) -> Blob {
+        let encoding = if self.finished { self.encoding } else { Encoding::default() };
+        self.grain.encode(encoding).expect("a grain encodes")
+    }
+
+    /// The same with another field or parent, as the store writes it.
+    fn with(&self, change: impl FnOnce(&mut Map)) -> Self {
+        let mut fields = self.grain.fields().clone();
+        change(&mut fields);
+        let grain = Grain::from_fields(fields).expect("the change is valid");
+        Self { grain, ..*self }
+    }
+
+    /// The grain a supersession writes. Finished bytes stay as they are.
+    pub(crate) fn successor(&self, old: &ContentAddress, why: Option<&str>) -> Self {
+        if self.finished {
+            return self.clone();
+        }
+        let reasoned = match why {
+            Some(why) if self.grain.get("supersession_justification").is_none() => {
+                self.with(|fields| {
+                    fields.insert("supersession_justification".to_owned(), Value::from(why));
+                })
+            }
+            _ => self.clone(),
+        };
+        reasoned.derived_from(old)
+    }
+
+    /// The same with one more parent, unless it is one already.
+    pub(crate) fn derived_from(&self, old: &ContentAddress) -> Self {
+        if rules::parents(&self.grain).contains(old) {
+            return self.clone();
+        }
+        self.with(|fields| {
+            let parents = fields.entry("derived_from".to_owned());
+            match parents.or_insert_with(|| Value::Array(Vec::new())) {
+                Value::Array(parents) => parents.push(Value::from(old.to_string())),
+                other => panic!("derived_from is {other:?}"),
+            }
+        })
+    }
+}
+
+/// A call that writes.
+#[derive(Debug, Clone)]
+pub(crate) enum Call {
+    Put(Offered, SameFact),
+    Batch(Vec<Offered>),
+    Supersede { old: ContentAddress, new: Offered, why: Option<String> },
+}
+
+/// What it answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Put(Put),
+    Batch(Vec<Put>),
+    Superseded(ContentAddress),
+    Refused(&'static str),
+}
+
+/// A call, who made it, when, and what it answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    /// The namespace of the session; nothing for the operator.
+    pub(crate) namespace: Option<&'static str>,
+    pub(crate) now: EpochMs,
+    pub(crate) call: Call,
+    pub(crate) answer: Answer,
+}
+
+impl Settled {
+    /// A call that has no answer yet.
+    pub(crate) fn awaited(namespace: Option<&'static str>, now: EpochMs, call: Call) -> Self {
+        Self { namespace, now, call, answer: Answer::Refused("not answered") }
+    }
+}

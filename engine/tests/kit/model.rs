@@ -92,21 +92,26 @@ impl Model {
         answer: &Answer,
     ) -> Result<(), String> {
         let address = offered.blob().address();
-        let broken = self.broken_by_put(namespace, offered);
+        let twin = match same_fact {
+            SameFact::Add => None,
+            SameFact::Keep | SameFact::Supersede => self.newest_twin(&offered.grain),
+        };
+        // Who asks to keep or replace what says the same has named its parent by that.
+        let old = twin.filter(|_| self.find(&address).is_none());
+        let broken = self.broken_by_put(namespace, offered, old.as_ref());
         if !broken.is_empty() {
             return allow(&broken, answer);
         }
         if self.find(&address).is_some() {
             return expect(answer, &Answer::Put(Put::Duplicate(address)));
         }
-        let twin = match same_fact {
-            SameFact::Add => None,
-            SameFact::Keep | SameFact::Supersede => self.newest_twin(&offered.grain),
-        };
         match (same_fact, twin) {
             (SameFact::Keep, Some(kept)) => expect(answer, &Answer::Put(Put::Kept(kept))),
+            (SameFact::Supersede, Some(old)) if self.was_offered_before(&old, offered) => {
+                expect(answer, &Answer::Put(Put::Duplicate(old)))
+            }
             (SameFact::Supersede, Some(old)) => {
-                let successor = offered.derived_from(&old);
+                let successor = offered.successor(&old, None);
                 let superseded = match answer {
                     Answer::Put(Put::Replaced { old: replaced, new }) if *replaced == old => {
                         &Answer::Superseded(*new)
@@ -135,7 +140,7 @@ impl Model {
         let mut puts = Vec::new();
         for offered in members {
             let address = offered.blob().address();
-            let broken = self.broken_by_put(namespace, offered);
+            let broken = self.broken_by_put(namespace, offered, None);
             if self.find(&address).is_some() {
                 puts.push(Put::Duplicate(address));
             } else if broken.is_empty() {
@@ -177,19 +182,40 @@ impl Model {
         }
         let places = [self.places[old], self.places[&address]];
         self.grains[places[0]].superseded_by = Some(address);
-        self.grains[places[0]].ended = Some(now);
+        let began = self.grains[places[0]].grain.int("system_valid_from");
+        let began = began.map_or_else(|| self.grains[places[0]].grain.created_at(), EpochMs::new);
+        self.grains[places[0]].ended = Some(now.max(began));
         self.grains[places[1]].needs_review |= asks_review;
         self.note_supersession(now, old, address, "done");
         Ok(())
     }
 
-    fn broken_by_put(&self, namespace: Option<&str>, offered: &Offered) -> Broken {
+    /// Whether a stored grain is what this one became when it was offered before: the same but for
+    /// a parent more.
+    fn was_offered_before(&self, stored: &ContentAddress, offered: &Offered) -> bool {
+        let without_parents = |grain: &Grain| {
+            let mut fields = grain.fields().clone();
+            fields.remove("derived_from");
+            fields
+        };
+        let Some(stored) = self.find(stored) else { return false };
+        let kept = rules::parents(&stored.grain);
+        without_parents(&stored.grain) == without_parents(&offered.grain)
+            && rules::parents(&offered.grain).iter().all(|parent| kept.contains(parent))
+    }
+
+    fn broken_by_put(
+        &self,
+        namespace: Option<&str>,
+        offered: &Offered,
+        old: Option<&ContentAddress>,
+    ) -> Broken {
         let grain = &offered.grain;
         let mut broken = Broken::new();
         if !rules::reaches(namespace, rules::partition(grain)) {
             broken.insert(ACCESS);
         } else if self.find(&offered.blob().address()).is_none()
-            && (rules::says_it_replaces(grain) || self.is_disguised(grain, None))
+            && (rules::says_it_replaces(grain) || self.is_disguised(grain, old))
         {
             broken.insert(DISGUISED);
         }
@@ -217,7 +243,8 @@ impl Model {
             broken.insert(NOT_FOUND);
             return (broken, false);
         };
-        if known.superseded_by.is_some() {
+        let spent = self.find(&new.blob().address()).is_some_and(|new| new.superseded_by.is_some());
+        if known.superseded_by.is_some() || spent {
             broken.insert(CONFLICT);
         }
         let same_type = known.grain.grain_type() == new.grain.grain_type();

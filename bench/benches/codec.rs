@@ -1,5 +1,5 @@
 //! The codec: encode, decode, one field, JSON. `cargo bench -p grainstore-bench --bench codec`.
-#![expect(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at the first surprise")]
+#![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
 use std::hint::black_box;
 

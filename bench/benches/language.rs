@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    missing_docs,
     reason = "a benchmark stops at the first surprise and prints what it did"
 )]
 

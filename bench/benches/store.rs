@@ -6,7 +6,6 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    missing_docs,
     reason = "a benchmark stops at the first surprise and prints what it did"
 )]
 

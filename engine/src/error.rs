@@ -94,6 +94,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     batch_index: Option<usize>,
+    hint: Option<&'static str>,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -102,7 +103,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), batch_index: None, source: None }
+        Self { kind, message: message.into(), batch_index: None, hint: None, source: None }
     }
 
     /// Damage to stored bytes that ought to be impossible.
@@ -115,7 +116,13 @@ impl Error {
         message: String,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self { kind, message, batch_index: None, source: Some(std::sync::Arc::new(source)) }
+        Self {
+            kind,
+            message,
+            batch_index: None,
+            hint: None,
+            source: Some(std::sync::Arc::new(source)),
+        }
     }
 
     /// The same error, saying which grain of a batch it is about.
@@ -145,7 +152,19 @@ impl Error {
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        self.kind.hint()
+        self.hint.unwrap_or(self.kind.hint())
+    }
+
+    /// The same error with a hint that fits the place better than that of its kind.
+    pub(crate) fn with_hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The same error, saying which store it is about.
+    pub(crate) fn within(mut self, path: &std::path::Path) -> Self {
+        self.message = format!("{}: {}", path.display(), self.message);
+        self
     }
 }
 

@@ -319,8 +319,15 @@ impl Session {
         };
         let partition = prepared.grain.partition();
         if !in_scope(partition, self.options.namespace.as_deref()) {
-            let message = format!("namespace {partition:?} is outside this session's");
-            return Err(Error::new(ErrorKind::Access, message));
+            let own = self.options.namespace.as_deref().unwrap_or_default();
+            let named = match prepared.grain.text("namespace") {
+                None | Some("") => "a grain without a namespace belongs to \"shared\", which",
+                Some(_) => "its namespace",
+            };
+            let message = format!("{named} is outside this session's {own:?}");
+            return Err(Error::new(ErrorKind::Access, message).with_hint(
+                "give the grain the session's namespace, or open a session that has it",
+            ));
         }
         Ok(prepared)
     }
@@ -370,7 +377,10 @@ const JUSTIFICATION: &str = "supersession_justification";
 
 /// The bytes of a hex prefix, and the half-byte an odd digit leaves over.
 fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
-    let refused = |kind, message: &str| Error::new(ErrorKind::Format(kind), message);
+    let refused = |kind, message: &str| {
+        Error::new(ErrorKind::Format(kind), message)
+            .with_hint("write 8 to 64 lowercase hex digits, without sha256: before them")
+    };
     if !(8..=64).contains(&prefix.len()) {
         let kind = grainstore_format::ErrorKind::HashLength;
         return Err(refused(kind, "an address has 64 hex digits, a prefix at least 8"));

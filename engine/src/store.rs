@@ -58,6 +58,15 @@ impl Store {
     /// no store of this format, `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
+        Self::open_at(path, options).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::Busy => error,
+            _ => error.within(path).with_hint(
+                "check the path, its permissions and its disk; a store is a directory of its own",
+            ),
+        })
+    }
+
+    fn open_at(path: &Path, options: &OpenOptions) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, "an empty path names no store"));
         }

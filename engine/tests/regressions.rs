@@ -1,4 +1,5 @@
 //! Faults that were found once, each held by a test that names what must be so.
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

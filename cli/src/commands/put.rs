@@ -6,7 +6,6 @@
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use grainstore::format::{Blob, Encoding};
 use grainstore::{Grain, Offer, Put as Stored, Session};
 
 use crate::context::Context;
@@ -18,13 +17,13 @@ use crate::shape::{PutAnswer, SameFact};
 
 /// Grains stored at once.
 const BATCH_GRAINS: usize = 10_000;
-/// Bytes of blobs stored at once.
+/// Bytes of text stored at once.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// Store grains and print their addresses
 ///
 /// Reads JSON: one grain a line, or one grain over several lines, or one after the other. A file of
-/// up to 10,000 grains (32 MiB encoded) is stored whole or, when one grain is refused, not at all. A
+/// up to 10,000 grains (32 MiB of text) is stored whole or, when one grain is refused, not at all. A
 /// longer file is stored in batches of that size, each whole or not at all; an error then says how
 /// many grains of earlier batches are stored, and the same file can be put again: what is stored
 /// already counts as a duplicate. With --same-fact keep or supersede every grain is a batch of its own.
@@ -70,7 +69,7 @@ impl Put {
             Writer { session: context.session()?, same_fact: self.same_fact, stored: 0 };
         if self.format == PutFormat::Mg {
             let blob = self.source.read(MAX_BLOB, &mut context.output)?;
-            let batch = Batch { lines: Vec::new(), bytes: 0, blobs: vec![Blob::from_bytes(blob)] };
+            let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![Offer::Blob(blob)] };
             return writer.store(batch, &mut context.output);
         }
         let reader = self.source.open(&mut context.output)?;
@@ -78,7 +77,7 @@ impl Put {
         loop {
             let batch = self.batch(&mut documents).map_err(|error| writer.after(error))?;
             let ended = !batch.is_full();
-            if !batch.blobs.is_empty() {
+            if !batch.offers.is_empty() {
                 writer.store(batch, &mut context.output)?;
             }
             if ended {
@@ -87,7 +86,7 @@ impl Put {
         }
     }
 
-    /// Reads and encodes as many grains as are stored at once.
+    /// Reads as many grains as are stored at once.
     fn batch(&self, documents: &mut Documents<impl BufRead>) -> Result<Batch> {
         let mut batch = Batch::default();
         while !batch.is_full() {
@@ -98,8 +97,9 @@ impl Put {
                     return Err(Error::new(Code::TooLarge, message, "a blob has at most 1 MiB"));
                 }
                 Some(Document::Text(line, json)) => {
-                    let blob = encode(json).map_err(|error| error.within(&place(line)))?;
-                    batch.push(line, blob);
+                    let bytes = json.len();
+                    let grain = grain(json).map_err(|error| error.within(&place(line)))?;
+                    batch.push(line, bytes, grain);
                 }
             }
         }
@@ -107,24 +107,24 @@ impl Put {
     }
 }
 
-/// Grains to be stored at once, encoded, with the lines they begin on.
+/// Grains to be stored at once, with the lines they begin on.
 #[derive(Debug, Default)]
 struct Batch {
     /// One a grain; none where the input has no lines.
     lines: Vec<u64>,
     bytes: usize,
-    blobs: Vec<Blob>,
+    offers: Vec<Offer>,
 }
 
 impl Batch {
-    fn push(&mut self, line: u64, blob: Blob) {
+    fn push(&mut self, line: u64, bytes: usize, grain: Grain) {
         self.lines.push(line);
-        self.bytes = self.bytes.saturating_add(blob.bytes().len());
-        self.blobs.push(blob);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.offers.push(Offer::Grain(grain));
     }
 
     fn is_full(&self) -> bool {
-        self.blobs.len() >= BATCH_GRAINS || self.bytes >= BATCH_BYTES
+        self.offers.len() >= BATCH_GRAINS || self.bytes >= BATCH_BYTES
     }
 }
 
@@ -138,17 +138,17 @@ struct Writer {
 
 impl Writer {
     fn store(&mut self, batch: Batch, output: &mut Output<'_>) -> Result<()> {
-        let Batch { lines, blobs, .. } = batch;
+        let Batch { lines, offers, .. } = batch;
         if self.same_fact == SameFact::Add {
-            let puts = self.session.put_batch(blobs).map_err(|error| {
+            let puts = self.session.put_batch(offers).map_err(|error| {
                 let line = error.batch_index().unwrap_or_default();
                 self.after(located(error, lines.get(line)))
             });
             return self.print(&puts?, output);
         }
         let mut lines = lines.iter();
-        for blob in blobs {
-            let put = self.session.put_fact(Offer::from(blob), self.same_fact.into());
+        for offer in offers {
+            let put = self.session.put_fact(offer, self.same_fact.into());
             let line = lines.next();
             let put = put.map_err(|error| self.after(located(error, line)))?;
             self.print(&[put], output)?;
@@ -179,8 +179,8 @@ impl Writer {
     }
 }
 
-fn encode(json: Vec<u8>) -> Result<Blob> {
-    Ok(Grain::from_json(&text(json)?)?.encode(Encoding::MessagePack)?)
+fn grain(json: Vec<u8>) -> Result<Grain> {
+    Ok(Grain::from_json(&text(json)?)?)
 }
 
 /// The store's error, with the line it is about.

@@ -82,7 +82,7 @@ impl<'s> Attempt<'s> {
                     }
                 }
             }
-            if self.failures > AFTERWARDS {
+            if self.failures > AFTERWARDS || self.unrecorded.is_some() {
                 break;
             }
             self.read(&store);
@@ -118,8 +118,9 @@ impl<'s> Attempt<'s> {
         assert!(self.failures == 0 || refused, "{:?}: {given:?} after a failure", self.fault);
         if self.failures == 0 {
             assert_eq!(given, *answer, "{:?}: {call:?}", self.fault);
-            let lost = given == Answer::Refused(DENIED) && self.disk.has_failed();
-            self.unrecorded = lost.then(|| self.state.clone());
+            if given == Answer::Refused(DENIED) && self.disk.has_failed() {
+                self.unrecorded = Some(self.state.clone());
+            }
             self.state.settle(expected).unwrap();
         }
     }

@@ -98,7 +98,14 @@ impl Model {
         };
         // Who asks to keep or replace what says the same has named its parent by that.
         let old = twin.filter(|_| self.find(&address).is_none());
-        let broken = self.broken_by_put(namespace, offered, old.as_ref());
+        let mut broken = self.broken_by_put(namespace, offered, old.as_ref());
+        // Where nothing is written, nothing is superseded in disguise.
+        let again = old.is_some_and(|old| {
+            same_fact == SameFact::Keep || self.was_offered_before(&old, offered)
+        });
+        if again && !rules::says_it_replaces(&offered.grain) {
+            broken.remove(DISGUISED);
+        }
         if !broken.is_empty() {
             return allow(&broken, answer);
         }

@@ -51,7 +51,20 @@ impl Fault {
 
     /// An answer over the limit.
     pub(crate) fn answer_too_large() -> Self {
-        Error::new(Code::Limit, "the answer is larger than 8 MiB", "ask for less at a time").into()
+        Error::new(
+            Code::Limit,
+            "the answer is larger than 8 MiB",
+            "ask for less at a time: a smaller limit, LIMIT and OFFSET, or the cursor",
+        )
+        .into()
+    }
+
+    /// The same fault with where to go on: the `cursor` of `history`, the `after` of `audit`.
+    pub(crate) fn go_on_from(mut self, cursor: u64) -> Self {
+        if let Some(Value::Object(data)) = &mut self.data {
+            data.insert("cursor".to_owned(), cursor.into());
+        }
+        self
     }
 
     fn protocol(code: i32, message: String) -> Self {

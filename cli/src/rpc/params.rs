@@ -192,6 +192,9 @@ pub(crate) struct History {
     pub(crate) relation: Option<String>,
     pub(crate) namespace: Option<String>,
     pub(crate) as_of: Option<i64>,
+    /// Versions to leave out, the newest first; and how many to answer at most.
+    pub(crate) cursor: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 /// `cal`.

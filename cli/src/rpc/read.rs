@@ -55,6 +55,7 @@ pub(crate) fn history(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
             relation: None,
             namespace: None,
             as_of: None,
+            ..
         } => session.history(&address(text)?)?,
         params::History {
             address: None,
@@ -62,6 +63,7 @@ pub(crate) fn history(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
             relation: Some(relation),
             namespace,
             as_of,
+            ..
         } => session.history_of(subject, relation, namespace.as_deref(), time(*as_of))?,
         _ => {
             let message = "give address alone, or subject and relation (with namespace, as_of)";
@@ -69,8 +71,11 @@ pub(crate) fn history(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
         }
     };
     let mut versions = List::default();
-    for stored in found {
-        versions.push(&Version::try_from(stored)?)?;
+    let mut cursor = params.cursor.unwrap_or_default();
+    for stored in found.into_iter().skip(cursor).take(params.limit.unwrap_or(usize::MAX)) {
+        let version = Version::try_from(stored)?;
+        versions.push(&version).map_err(|fault| fault.go_on_from(cursor as u64))?;
+        cursor = cursor.saturating_add(1);
     }
     Answer::of(&json!({ "versions": versions }))
 }
@@ -120,8 +125,14 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     }
     let (count, hash) = session.audit_head()?;
     let mut entries = List::default();
+    let mut after = params.after;
     for entry in session.audit(params.after, limit)? {
-        entries.push(&AuditAnswer::from(entry))?;
+        let sequence = entry.sequence;
+        entries.push(&AuditAnswer::from(entry)).map_err(|fault| match after {
+            Some(after) => fault.go_on_from(after),
+            None => fault,
+        })?;
+        after = Some(sequence);
     }
     Answer::of(
         &json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1), hash } }),

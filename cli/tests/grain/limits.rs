@@ -106,6 +106,15 @@ fn rpc_refuses_answers_too_large() {
     ] {
         assert_eq!(rpc.refusal(method, &params), "ERR_LIMIT", "{method}");
     }
+    // The cursor says how much fits; with it all of it can be read.
+    let whole = json!({ "subject": "a", "relation": "prefers" });
+    let cursor = rpc.call("history", &whole)["error"]["data"]["cursor"].clone();
+    let first = json!({ "subject": "a", "relation": "prefers", "limit": cursor });
+    let rest = json!({ "subject": "a", "relation": "prefers", "cursor": cursor });
+    let pages = [first, rest].map(|page| rpc.result("history", &page)["versions"].clone());
+    let read = pages.iter().map(|page| page.as_array().unwrap().len()).sum::<usize>();
+    assert_eq!(read, 10);
+
     let grain: serde_json::Value = serde_json::from_str(&belief("a", "b")).unwrap();
     let many = json!({ "grains": vec![grain; 75_001] });
     assert_eq!(rpc.refusal("put_batch", &many), "ERR_LIMIT");

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::text::printable;
+use crate::text::{printable, visible_json};
 
 /// The two streams of a command.
 pub(crate) struct Output<'w> {
@@ -41,8 +41,8 @@ impl<'w> Output<'w> {
 
     /// One JSON document a line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut *self.out, value)?;
-        Ok(writeln!(self.out)?)
+        let json = serde_json::to_string(value)?;
+        Ok(writeln!(self.out, "{}", visible_json(&json))?)
     }
 
     /// One JSON document: on one line for machines, indented for people.
@@ -50,8 +50,8 @@ impl<'w> Output<'w> {
         if self.json {
             return self.json_line(value);
         }
-        serde_json::to_writer_pretty(&mut *self.out, value)?;
-        Ok(writeln!(self.out)?)
+        let json = serde_json::to_string_pretty(value)?;
+        Ok(writeln!(self.out, "{}", visible_json(&json))?)
     }
 
     /// A line beside the data. When nobody reads stderr, the work goes on.

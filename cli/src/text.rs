@@ -8,15 +8,37 @@ use grainstore_sml::{Clock, relative_time};
 
 /// Text without control characters, which could otherwise steer the reader's terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) {
+    if text.chars().any(steers_terminal) {
         let shown = text.chars().map(|c| match c {
             '\n' | '\t' => ' ',
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
+            c if steers_terminal(c) => char::REPLACEMENT_CHARACTER,
             c => c,
         });
         return Cow::Owned(shown.collect());
     }
     Cow::Borrowed(text)
+}
+
+/// JSON whose strings steer no terminal either: JSON escapes the lower control characters only, and
+/// outside strings it has none but line ends.
+pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+    if json.is_ascii() && !json.contains('\u{7f}') {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && steers_terminal(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Control characters, and those that turn the direction of a line.
+fn steers_terminal(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A time as it is typed: epoch milliseconds, or RFC 3339 with its offset.

@@ -2,6 +2,7 @@
 
 use grainstore_cal::{Options, Response};
 
+use crate::error::guarded;
 use crate::session::Session;
 
 impl Session {
@@ -26,6 +27,9 @@ impl Session {
         options: &Options<'_>,
     ) -> Result<Response, grainstore_cal::Error> {
         let reading = self.reading().map_err(grainstore_cal::MemoryError::from)?;
-        grainstore_cal::execute_bytes(&reading, query, options, self.store().inner().writes())
+        let writes = self.store().inner().writes();
+        let answer =
+            guarded(|| Ok(grainstore_cal::execute_bytes(&reading, query, options, writes)));
+        answer.map_err(grainstore_cal::MemoryError::from)?
     }
 }

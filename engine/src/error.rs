@@ -228,9 +228,10 @@ impl From<redb::Error> for Error {
         let kind = match &error {
             redb::Error::DatabaseAlreadyOpen => ErrorKind::Busy,
             redb::Error::UpgradeRequired(_) => ErrorKind::StoreVersion,
-            redb::Error::TableDoesNotExist(_)
-            | redb::Error::TableTypeMismatch { .. }
-            | redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
+            redb::Error::TableTypeMismatch { .. } => ErrorKind::StoreVersion,
+            redb::Error::TableDoesNotExist(_) | redb::Error::Corrupted(_) => {
+                ErrorKind::Format(format::ErrorKind::Integrity)
+            }
             redb::Error::Io(error) if is_damage(error) => {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }
@@ -243,4 +244,14 @@ impl From<redb::Error> for Error {
 /// A file that is no database, or ends before it should, is damage rather than a failing disk.
 fn is_damage(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof)
+}
+
+/// Runs what reads stored bytes. The storage underneath may panic on damaged pages; that is an
+/// answer about the data, not the end of the host.
+///
+/// # Errors
+/// Those of `run`; `ERR_INTEGRITY` where it panicked.
+pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(Error::integrity("the storage failed on damaged data")))
 }

@@ -3,7 +3,7 @@
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::{Session, Stored};
 use crate::view::{View, with_fields};
 
@@ -19,7 +19,8 @@ impl Session {
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`]
     /// or [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
-        self.versions_in(self.view()?.as_ref(), address, MAX_VERSIONS)
+        let view = self.view()?;
+        guarded(|| self.versions_in(&view, address, MAX_VERSIONS))
     }
 
     /// The newest `limit` versions as one view has them: from the head of the chain back, level by

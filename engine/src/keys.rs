@@ -104,7 +104,8 @@ impl Envelope {
 /// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
 /// | 3..11 | `system_valid_to`, epoch ms, i64 |
 /// | 11..43 | `superseded_by`, plaintext address |
-pub(crate) const STATE_LEN: usize = 43;
+/// | 43..47 | CRC-32 of the sequence (8 bytes) and the bytes before |
+pub(crate) const STATE_LEN: usize = 47;
 
 const STATE_VERSION: u8 = 1;
 const SUPERSEDED: u8 = 1;
@@ -113,7 +114,7 @@ const CONTRADICTED: u8 = 1 << 2;
 const REVIEW: u8 = 1 << 3;
 const HELD: u8 = 1 << 4;
 
-pub(crate) fn encode_state(state: &GrainState) -> [u8; STATE_LEN] {
+pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE_LEN] {
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
         | bit(state.system_valid_to.is_some(), ENDED)
@@ -129,13 +130,19 @@ pub(crate) fn encode_state(state: &GrainState) -> [u8; STATE_LEN] {
     if let Some(address) = &state.superseded_by {
         superseded_by.copy_from_slice(address.as_bytes());
     }
+    let (body, check) = bytes.split_at_mut(STATE_LEN - 4);
+    check.copy_from_slice(&checksum(sequence, body));
     bytes
 }
 
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
-pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<GrainState> {
+pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<GrainState> {
     let damaged = || Error::integrity("a state record is damaged");
+    let (body, check) = record.split_at(STATE_LEN - 4);
+    if *check != checksum(sequence, body) {
+        return Err(damaged());
+    }
     let [version, bits, status, rest @ ..] = record;
     if *version != STATE_VERSION {
         let message = format!("state record version {version} is not known");
@@ -155,16 +162,27 @@ pub(crate) fn decode_state(record: &[u8; STATE_LEN]) -> Result<GrainState> {
     })
 }
 
-/// Roots: their sequences one after the other, 8 bytes each.
-pub(crate) fn encode_roots(roots: &[Sequence]) -> Vec<u8> {
-    roots.iter().flat_map(|root| root.get().to_be_bytes()).collect()
+/// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
+fn checksum(sequence: Sequence, body: &[u8]) -> [u8; 4] {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&sequence.get().to_be_bytes());
+    crc.update(body);
+    crc.finalize().to_be_bytes()
+}
+
+/// Roots: their sequences one after the other, 8 bytes each, then the checksum.
+pub(crate) fn encode_roots(sequence: Sequence, roots: &[Sequence]) -> Vec<u8> {
+    let mut bytes: Vec<u8> = roots.iter().flat_map(|root| root.get().to_be_bytes()).collect();
+    bytes.extend(checksum(sequence, &bytes));
+    bytes
 }
 
 /// # Errors
-/// `ERR_INTEGRITY` for bytes that are no whole number of sequences.
-pub(crate) fn decode_roots(bytes: &[u8]) -> Result<Vec<Sequence>> {
-    let (roots, rest) = bytes.as_chunks::<8>();
-    if !rest.is_empty() {
+/// `ERR_INTEGRITY` for bytes that are damaged.
+pub(crate) fn decode_roots(sequence: Sequence, bytes: &[u8]) -> Result<Vec<Sequence>> {
+    let (body, check) = bytes.split_last_chunk::<4>().unwrap_or((&[], &[0; 4]));
+    let (roots, rest) = body.as_chunks::<8>();
+    if !rest.is_empty() || *check != checksum(sequence, body) {
         return Err(Error::integrity("a row of roots is damaged"));
     }
     Ok(roots.iter().map(|root| Sequence::new(u64::from_be_bytes(*root))).collect())
@@ -215,25 +233,39 @@ mod tests {
             needs_review: true,
             ..GrainState::default()
         };
-        let golden = ["01", "0b", "02", "0000000001020304", &"ab".repeat(32)];
-        let bytes = encode_state(&state);
+        let golden = ["01", "0b", "02", "0000000001020304", &"ab".repeat(32), "70863133"];
+        let at = Sequence::new(5);
+        let bytes = encode_state(at, &state);
         assert_eq!(HEXLOWER.encode(&bytes), golden.concat());
-        assert_eq!(decode_state(&bytes).unwrap(), state);
+        assert_eq!(decode_state(at, &bytes).unwrap(), state);
+        assert_eq!(
+            decode_state(Sequence::new(6), &bytes).map_err(|e| e.code()),
+            Err("ERR_INTEGRITY")
+        );
+        for bit in 0..8 * STATE_LEN {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode_state(at, &flipped).is_err(), "bit {bit}");
+        }
     }
 
     #[test]
     fn the_default_state_survives_its_record() {
         let state = GrainState::default();
-        assert_eq!(decode_state(&encode_state(&state)).unwrap(), state);
+        let at = Sequence::new(5);
+        assert_eq!(decode_state(at, &encode_state(at, &state)).unwrap(), state);
     }
 
     #[test]
     fn roots_have_these_bytes() {
         let roots = [Sequence::new(7), Sequence::new(u64::MAX)];
-        let bytes = encode_roots(&roots);
-        assert_eq!(HEXLOWER.encode(&bytes), "0000000000000007ffffffffffffffff");
-        assert_eq!(decode_roots(&bytes).unwrap(), roots);
-        assert_eq!(decode_roots(&[0; 9]).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        let at = Sequence::new(5);
+        let bytes = encode_roots(at, &roots);
+        assert_eq!(HEXLOWER.encode(&bytes), "0000000000000007ffffffffffffffff77684b10");
+        assert_eq!(decode_roots(at, &bytes).unwrap(), roots);
+        for damaged in [&bytes[1..], &bytes[..19], &[0; 9], &[]] {
+            assert_eq!(decode_roots(at, damaged).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@ mod protection;
 
 use std::collections::HashMap;
 
-use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value};
+use grainstore_format::{
+    Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
+};
 use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
@@ -26,6 +28,17 @@ pub(crate) struct Prepared {
     pub(crate) grain: Grain,
     /// Whether the blob came ready-made: its bytes stay as they are.
     pub(crate) ready: bool,
+    /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
+    pub(crate) open_bytes: usize,
+}
+
+impl Prepared {
+    /// # Errors
+    /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
+    pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
+        let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
+        Ok(Self { blob, grain, ready, open_bytes })
+    }
 }
 
 /// Who writes, as far as a decision depends on it.
@@ -180,6 +193,12 @@ impl<'v> Plan<'v> {
             return Ok(Put::Duplicate(address));
         }
         disguise::check_fields(&prepared.grain)?;
+        if prepared.grain.grain_type() == GrainType::Consent
+            && let Some(prior) = prepared.grain.text("prior_consent")
+        {
+            let prior = prior.to_owned();
+            return self.withdraw(&prior, prepared, author);
+        }
         let twin = match same_fact {
             SameFact::Add => None,
             SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain)?,
@@ -198,6 +217,32 @@ impl<'v> Plan<'v> {
                 Ok(Put::Added(address))
             }
         }
+    }
+
+    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
+    /// a withdrawal never waits (OMS 8.10). A grant the store does not have is withdrawn when it
+    /// arrives, which is not built yet.
+    fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
+        let address = new.blob.address();
+        if new.grain.flag("is_withdrawal") != Some(true) {
+            let message = "a new grant that names a prior consent replaces it";
+            return Err(Error::new(ErrorKind::SupersedeRequired, message));
+        }
+        let grant = match prior.parse() {
+            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
+            Err(_) => None,
+        };
+        let Some((prior, row)) = grant else {
+            self.stage(new, None)?;
+            return Ok(Put::Added(address));
+        };
+        disguise::check_withdrawal(&row, &new.grain)?;
+        self.stage(new, Some(&prior))?;
+        if row.state.superseded_by.is_none() {
+            self.end(&row, address)?;
+            self.audit.push(supersession(&prior, &address, author, vec!["withdrawal"], false));
+        }
+        Ok(Put::Added(address))
     }
 
     /// Whether a stored grain is what this one became when it was offered before: the same but for
@@ -226,6 +271,7 @@ impl<'v> Plan<'v> {
         match old_row.state.superseded_by {
             Some(by) if by == address => return Ok(address),
             Some(by) => {
+                let by = self.name_for(&by, author)?;
                 let message = format!("{old} is superseded already, by {by}");
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
@@ -237,7 +283,10 @@ impl<'v> Plan<'v> {
             protection::Verdict::Allowed { rules, needs_review } => (rules, needs_review),
             protection::Verdict::Refused { rule, by } => {
                 self.audit.push(supersession(old, &address, author, vec![rule.name()], true));
-                let by = if by == *old { String::new() } else { format!(", by its ancestor {by}") };
+                let by = match by == *old {
+                    true => String::new(),
+                    false => format!(", by its ancestor {}", self.name_for(&by, author)?),
+                };
                 let message = format!("cannot supersede {old}: {}{by}", rule.reason());
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
             }
@@ -247,14 +296,28 @@ impl<'v> Plan<'v> {
             let state = GrainState { needs_review: true, ..self.state(sequence)? };
             self.states.insert(sequence, state);
         }
-        let ended = GrainState {
-            superseded_by: Some(address),
-            system_valid_to: Some(self.now.max(known_from(&old_row)?)),
-            ..old_row.state
-        };
-        self.states.insert(old_row.sequence, ended);
+        self.end(&old_row, address)?;
         self.audit.push(supersession(old, &address, author, rules, false));
         Ok(address)
+    }
+
+    /// A grain as a message may name it: its address, if the author can see it.
+    fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+        Ok(match self.visible(address, author)? {
+            Some(_) => address.to_string(),
+            None => "outside this session".to_owned(),
+        })
+    }
+
+    /// Notes that a grain stopped being current when another took its place.
+    fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+        let ended = GrainState {
+            superseded_by: Some(by),
+            system_valid_to: Some(self.now.max(known_from(old)?)),
+            ..old.state
+        };
+        self.states.insert(old.sequence, ended);
+        Ok(())
     }
 
     /// Stages the successor of `old`, or takes the current grain that already is these bytes.
@@ -368,5 +431,5 @@ pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Pr
         other => *other = Value::Array(vec![parent]),
     }
     let grain = Grain::from_fields(fields)?;
-    Ok(Prepared { blob: grain.encode(encoding)?, grain, ready: false })
+    Prepared::new(grain.encode(encoding)?, grain, false)
 }

@@ -6,9 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use grainstore_format::{Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value};
+use grainstore_format::{
+    Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value, normalise_text,
+};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
@@ -18,8 +20,8 @@ use crate::writer::{Request, Write};
 
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
-/// Bytes of blobs in one batch.
-pub const MAX_BATCH_BYTES: usize = 64 << 20;
+/// Bytes of blobs in one batch, inflated where their payload is compressed.
+pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
 /// A handle that reads and writes as somebody. Cheap to clone.
 #[derive(Clone)]
@@ -80,6 +82,7 @@ impl Stored {
 
 impl Session {
     pub(crate) fn new(store: Store, options: SessionOptions) -> Self {
+        let options = normalised(options);
         let cal_scope = grainstore_cal::Scope {
             namespace: options.namespace.clone(),
             user_id: options.user_id.clone(),
@@ -113,7 +116,7 @@ impl Session {
     /// # Errors
     /// Every code of OMS section 19 for a bad grain or blob; `ERR_ACCESS` outside the session's
     /// namespace; `ERR_SUPERSEDE_REQUIRED` for a grain that would replace another in disguise;
-    /// `ERR_IO`.
+    /// `ERR_IO`, after which the write is in doubt until the store is opened again.
     pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
         self.submit(offer, SameFact::Add).wait()
     }
@@ -173,7 +176,7 @@ impl Session {
             }
             match self.prepare(offer.into()) {
                 Ok(prepared) => {
-                    bytes = bytes.saturating_add(prepared.blob.bytes().len());
+                    bytes = bytes.saturating_add(prepared.open_bytes);
                     grains.push(prepared);
                 }
                 Err(error) => return Pending::refused(error.in_batch(at)),
@@ -219,7 +222,7 @@ impl Session {
     /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
-        self.lookup(&view, address)?.ok_or_else(|| {
+        guarded(|| self.lookup(&view, address))?.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no grain {address} in this session's reach"))
         })
     }
@@ -230,7 +233,7 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
         let view = self.view()?;
-        addresses.iter().map(|address| self.lookup(&view, address)).collect()
+        guarded(|| addresses.iter().map(|address| self.lookup(&view, address)).collect())
     }
 
     /// Whether [`Session::get`] would answer.
@@ -239,7 +242,7 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn exists(&self, address: &ContentAddress) -> Result<bool> {
         let view = self.view()?;
-        Ok(self.lookup(&view, address)?.is_some())
+        Ok(guarded(|| self.lookup(&view, address))?.is_some())
     }
 
     /// Up to `limit` addresses visible here that start with these lowercase hex digits.
@@ -247,7 +250,8 @@ impl Session {
     /// # Errors
     /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
     pub fn resolve(&self, prefix: &str, limit: usize) -> Result<Vec<ContentAddress>> {
-        self.resolve_in(self.view()?.as_ref(), prefix, limit)
+        let view = self.view()?;
+        guarded(|| self.resolve_in(&view, prefix, limit))
     }
 
     pub(crate) fn resolve_in(
@@ -309,13 +313,12 @@ impl Session {
         let prepared = match offer {
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
-                Prepared { blob: grain.encode(encoding)?, grain, ready: false }
+                Prepared::new(grain.encode(encoding)?, grain, false)?
             }
-            Offer::Blob(bytes) => Prepared {
-                grain: Grain::decode(&bytes)?,
-                blob: Blob::from_bytes(bytes),
-                ready: true,
-            },
+            Offer::Blob(bytes) => {
+                let grain = Grain::decode(&bytes)?;
+                Prepared::new(Blob::from_bytes(bytes), grain, true)?
+            }
         };
         let partition = prepared.grain.partition();
         if !in_scope(partition, self.options.namespace.as_deref()) {
@@ -400,4 +403,22 @@ fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
     });
     let half = if digits.len() % 2 == 1 { digits.last().copied() } else { None };
     Ok((bytes.collect(), half))
+}
+
+/// The same identity in the form grains have: text is NFC (OMS 4.4), so names must be to match.
+fn normalised(options: SessionOptions) -> SessionOptions {
+    let nfc = |text: Option<String>| {
+        text.map(|text| match normalise_text(&text) {
+            Ok(normal) => normal.into_owned(),
+            // No grain can hold such text, so nothing is in reach of it.
+            Err(_) => text,
+        })
+    };
+    SessionOptions {
+        namespace: nfc(options.namespace),
+        user_id: nfc(options.user_id),
+        actor: nfc(options.actor),
+        agent_id: nfc(options.agent_id),
+        purposes: options.purposes,
+    }
 }

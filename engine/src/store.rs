@@ -14,7 +14,7 @@ use redb::{Database, ReadableDatabase};
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::clock::Clock;
 use crate::directory;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, SessionOptions};
 use crate::pending::{Pending, stopped};
@@ -58,7 +58,7 @@ impl Store {
     /// no store of this format, `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
-        Self::open_at(path, options).map_err(|error| match error.kind() {
+        guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::Busy => error,
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",

@@ -117,7 +117,7 @@ impl View {
     /// The index-layer state at a place in the log.
     pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
         match self.state.get(sequence.get())? {
-            Some(record) => keys::decode_state(record.value()),
+            Some(record) => keys::decode_state(sequence, record.value()),
             None => Ok(GrainState::default()),
         }
     }
@@ -125,7 +125,7 @@ impl View {
     /// The ancestors whose protection reaches the grain at a place in the log.
     pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let row = self.roots.get(sequence.get())?;
-        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(row.value()))
+        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
     }
 
     /// Runs `read` over the blob at a place in the log.

@@ -14,7 +14,7 @@ use redb::{Database, Durability, WriteTransaction};
 
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, guarded};
 use crate::keys::{self, AddressKey, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Plan, Prepared, Put, SameFact, Staged};
@@ -169,13 +169,13 @@ impl Writer {
             self.serve(group);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
-        let _ = self.fold();
+        let _ = guarded(|| self.fold());
     }
 
     fn serve(&mut self, group: Vec<Request>) {
         let bytes = group.iter().map(Request::bytes).sum();
         let view = Arc::clone(&self.view);
-        match self.ready().and_then(|()| Plan::new(&view, self.clock.now())) {
+        match self.ready().and_then(|()| guarded(|| Plan::new(&view, self.clock.now()))) {
             Ok(plan) => self.carry_out(plan, group),
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
         }
@@ -191,12 +191,13 @@ impl Writer {
                 Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
         }
-        let outcome = self.apply(&plan).inspect_err(|error| self.failed = Some(error.clone()));
+        let outcome = guarded(|| self.apply(&plan));
+        let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
         for answer in answers {
             answer(outcome.clone());
         }
         for reply in flushes {
-            let _ = reply.send(outcome.clone().and_then(|()| self.fold()));
+            let _ = reply.send(outcome.clone().and_then(|()| guarded(|| self.fold())));
         }
     }
 
@@ -218,7 +219,12 @@ impl Writer {
         let tail = self.extend_tail(&txn, &plan.grains)?;
         txn.commit()?;
         self.chain = chain;
-        self.refresh(tail)
+        // What is committed is durable, and is answered so; a writer that cannot read it back stops.
+        if let Err(error) = self.refresh(tail) {
+            self.failed = Some(error);
+            self.publish(None);
+        }
+        Ok(())
     }
 
     /// The tail with the new grains; whenever it grows full, folded within this transaction.
@@ -302,15 +308,15 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
     match write {
         Write::Put { grain, same_fact, author, reply } => {
-            let put = plan.put(vec![*grain], same_fact, &author);
+            let put = guarded(|| plan.put(vec![*grain], same_fact, &author));
             let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
             answer(reply, put)
         }
         Write::PutBatch { grains, author, reply } => {
-            answer(reply, plan.put(grains, SameFact::Add, &author))
+            answer(reply, guarded(|| plan.put(grains, SameFact::Add, &author)))
         }
         Write::Supersede { old, new, author, reply } => {
-            answer(reply, plan.supersede(&old, *new, &author))
+            answer(reply, guarded(|| plan.supersede(&old, *new, &author)))
         }
     }
 }
@@ -343,13 +349,13 @@ fn write_states(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     if !plan.states.is_empty() {
         let mut states = txn.open_table(keys::STATE)?;
         for (sequence, state) in &plan.states {
-            states.insert(sequence.get(), &keys::encode_state(state))?;
+            states.insert(sequence.get(), &keys::encode_state(*sequence, state))?;
         }
     }
     if !plan.roots.is_empty() {
         let mut roots = txn.open_table(keys::ROOTS)?;
         for (sequence, ancestors) in &plan.roots {
-            roots.insert(sequence.get(), keys::encode_roots(ancestors).as_slice())?;
+            roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
         }
     }
     Ok(())

@@ -220,3 +220,84 @@ impl Wake for DropOnWake {
         drop(self.0.lock().unwrap().take());
     }
 }
+
+#[test]
+fn a_consent_is_withdrawn_between_its_parties_whatever_its_policy() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let consent = |from: &str, extra: &str| {
+        Grain::from_json(&format!(
+            r#"{{"type": "consent", "subject_did": "{from}", "grantee_did": "did:web:b",
+                "scope": ["store"], "created_at": 1000{extra}}}"#
+        ))
+        .unwrap()
+    };
+    let locked = r#", "is_withdrawal": false, "invalidation_policy": {"mode": "locked"}"#;
+    let grant = session.put(consent("did:web:a", locked)).unwrap().address();
+    let belief = session.put(derived("a", &[], None)).unwrap().address();
+    let withdraw = |from: &str, prior: &ContentAddress| {
+        let extra = format!(r#", "is_withdrawal": true, "prior_consent": "{prior}""#);
+        session.put(consent(from, &extra)).map_err(|error| error.code())
+    };
+    assert_eq!(withdraw("did:web:c", &grant), Err("ERR_INVALIDATION_DENIED"));
+    assert_eq!(withdraw("did:web:a", &belief), Err("ERR_SCHEMA"));
+    assert!(withdraw("did:web:a", &ContentAddress::of(b"unknown")).is_ok());
+    assert!(session.get(&grant).unwrap().state.is_current());
+    let withdrawal = withdraw("did:web:a", &grant).unwrap().address();
+    assert_eq!(session.get(&grant).unwrap().state.superseded_by, Some(withdrawal));
+    assert_eq!(withdraw("did:web:a", &grant), Ok(Put::Duplicate(withdrawal)));
+    let again = format!(r#", "is_withdrawal": false, "prior_consent": "{withdrawal}""#);
+    let renewed = session.put(consent("did:web:a", &again)).map_err(|error| error.code());
+    assert_eq!(renewed, Err("ERR_SUPERSEDE_REQUIRED"));
+}
+
+#[test]
+fn a_parent_named_ten_thousand_times_is_read_once() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let big = BeliefBuilder::new(EpochMs::new(1), "big", "is", "x".repeat(1_000_000), 1.0);
+    let parent = session.put(big.build().unwrap()).unwrap().address();
+    // Read as often as it is named, this would take the writer through 10 GB.
+    let grain = derived("a", &vec![parent; 10_000], None);
+    assert!(session.put(grain).is_ok());
+}
+
+#[test]
+fn a_refusal_names_no_grain_outside_the_session() {
+    let (_dir, store) = store();
+    let operator = store.session(SessionOptions::default());
+    let locked = r#"{"mode": "locked", "scope": "subtree"}"#;
+    let lock = derived("secret", &[], Some(locked)).into_fields();
+    let lock = lock.into_iter().chain([("namespace".to_owned(), Value::from("hr"))]).collect();
+    let lock = operator.put(Grain::from_fields(lock).unwrap()).unwrap().address();
+    let namespace = Some("shared".to_owned());
+    let shared = store.session(SessionOptions { namespace, ..SessionOptions::default() });
+    let open = shared.put(derived("open", &[lock], None)).unwrap().address();
+    let refused = shared.supersede(&open, derived("open", &[], None), None).unwrap_err();
+    assert_eq!(refused.code(), "ERR_INVALIDATION_DENIED");
+    assert!(!refused.to_string().contains(&lock.to_string()), "{refused}");
+}
+
+#[test]
+fn a_namespace_is_the_same_in_every_unicode_form() {
+    let (_dir, store) = store();
+    let namespace = Some("cafe\u{301}".to_owned());
+    let session = store.session(SessionOptions { namespace, ..SessionOptions::default() });
+    let belief = BeliefBuilder::new(EpochMs::new(1), "a", "b", "c", 1.0).namespace("cafe\u{301}");
+    assert!(session.put(belief.build().unwrap()).is_ok());
+}
+
+#[test]
+fn many_large_grains_are_a_limit_not_a_memory() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    for at in 0..34 {
+        let text = "x".repeat(1_000_000);
+        let grain = BeliefBuilder::new(EpochMs::new(at), "big", "is", text, 1.0).build();
+        session.put(grain.unwrap()).unwrap();
+    }
+    let recalled =
+        session.ask("RECALL beliefs | LIMIT 40").map_err(|error| error.code().to_owned());
+    assert_eq!(recalled.err().as_deref(), Some("CAL-E030"));
+    assert!(session.ask("RECALL beliefs | LIMIT 5").is_ok());
+}

@@ -78,6 +78,12 @@ impl<'a> GrainRef<'a> {
         &self.header
     }
 
+    /// Bytes of the encoded payload, as it lies open.
+    #[must_use]
+    pub fn payload_len(&self) -> usize {
+        self.payload.len()
+    }
+
     /// The type of the header byte.
     #[must_use]
     pub fn grain_type(&self) -> GrainType {

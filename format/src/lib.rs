@@ -51,6 +51,7 @@ pub use json::parse_json;
 pub use payload::PayloadKey;
 pub use profile::Profile;
 pub use state::{GrainState, VerificationStatus};
+pub use text::normalise as normalise_text;
 pub use time::{EpochMs, parse_datetime};
 pub use typed::{
     Action, ActionBuilder, Belief, BeliefBuilder, Consensus, ConsensusBuilder, Consent,

@@ -12,7 +12,7 @@ const BOM: char = '\u{FEFF}';
 ///
 /// # Errors
 /// `ERR_CORRUPT` for text with U+FEFF anywhere.
-pub(crate) fn normalise(text: &str) -> Result<Cow<'_, str>> {
+pub fn normalise(text: &str) -> Result<Cow<'_, str>> {
     if text.is_ascii() {
         return Ok(Cow::Borrowed(text));
     }

@@ -177,6 +177,8 @@ struct Rank {
 /// A match worth keeping.
 struct Row {
     rank: Rank,
+    /// Bytes of the encoded grain.
+    size: usize,
     hit: Hit,
 }
 
@@ -187,12 +189,14 @@ struct Collected<'w> {
     /// The last rank that still had a place; what ranks behind it is not even decoded.
     bar: Option<Rank>,
     matches: u64,
+    /// Bytes of the encoded grains in `rows`.
+    bytes: usize,
     stopped: bool,
 }
 
 impl<'w> Collected<'w> {
     fn new(window: &'w Window) -> Self {
-        Self { window, rows: Vec::new(), bar: None, matches: 0, stopped: false }
+        Self { window, rows: Vec::new(), bar: None, matches: 0, bytes: 0, stopped: false }
     }
 
     fn take(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
@@ -212,16 +216,23 @@ impl<'w> Collected<'w> {
         if self.matches <= count(self.window.skip) {
             return Ok(ControlFlow::Continue(()));
         }
-        if self.rows.len() >= limits::SORTED_ROWS {
-            return Err(too_many());
-        }
         let rank = Rank { value: SortValue::Missing, address: candidate.address };
-        self.rows.push(Row { rank, hit: hit(candidate)? });
+        self.keep(rank, candidate)?;
         if self.window.take.is_some_and(|take| self.rows.len() >= take) {
             self.stopped = true;
             return Ok(ControlFlow::Break(()));
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn keep(&mut self, rank: Rank, candidate: &Candidate<'_>) -> Result<()> {
+        let size = candidate.grain.payload_len();
+        self.bytes = self.bytes.saturating_add(size);
+        if self.rows.len() >= 2 * limits::SORTED_ROWS || self.bytes > limits::ROW_BYTES {
+            return Err(too_many());
+        }
+        self.rows.push(Row { rank, size, hit: hit(candidate)? });
+        Ok(())
     }
 
     /// Every match must be seen; the best are kept.
@@ -231,7 +242,7 @@ impl<'w> Collected<'w> {
         if self.bar.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
             return Ok(ControlFlow::Continue(()));
         }
-        self.rows.push(Row { rank, hit: hit(candidate)? });
+        self.keep(rank, candidate)?;
         let most = self.window.end().unwrap_or(usize::MAX);
         if self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::SORTED_ROWS) {
             self.shrink(most)?;
@@ -246,6 +257,7 @@ impl<'w> Collected<'w> {
         }
         self.sort();
         self.rows.truncate(most);
+        self.bytes = self.rows.iter().map(|row| row.size).sum();
         self.bar = self.rows.last().map(|row| row.rank.clone());
         Ok(())
     }
@@ -272,7 +284,11 @@ fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
 }
 
 fn too_many() -> Error {
-    let message = format!("more than {} grains would have to be held at once", limits::SORTED_ROWS);
+    let message = format!(
+        "more than {} grains or {} bytes would have to be held at once",
+        limits::SORTED_ROWS,
+        limits::ROW_BYTES
+    );
     Error::new(ErrorKind::BudgetExceeded, message).suggest("narrow the query, or LIMIT it first")
 }
 

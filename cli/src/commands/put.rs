@@ -18,12 +18,12 @@ use crate::shape::{PutAnswer, SameFact};
 /// Grains stored at once.
 const BATCH_GRAINS: usize = 10_000;
 /// Bytes of text stored at once.
-const BATCH_BYTES: usize = 32 << 20;
+const BATCH_BYTES: usize = 16 << 20;
 
 /// Store grains and print their addresses
 ///
 /// Reads JSON: one grain a line, or one grain over several lines, or one after the other. A file of
-/// up to 10,000 grains (32 MiB of text) is stored whole or, when one grain is refused, not at all. A
+/// up to 10,000 grains (16 MiB of text) is stored whole or, when one grain is refused, not at all. A
 /// longer file is stored in batches of that size, each whole or not at all; an error then says how
 /// many grains of earlier batches are stored, and the same file can be put again: what is stored
 /// already counts as a duplicate. With --same-fact keep or supersede every grain is a batch of its own.

@@ -1,6 +1,8 @@
 //! Telling a supersession from a put (OMS 17.2, ruling 18): what a put may not carry, and which
 //! parents make a grain a successor.
 
+use std::collections::BTreeSet;
+
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -45,15 +47,34 @@ pub(super) fn check_successor(old: &ContentAddress, row: &Row, new: &Grain) -> R
             format!("a {old_type} is superseded by its own type, not {}", new.grain_type());
         return Err(schema(message));
     }
-    if !parents(new).any(|parent| parent == *old) {
+    if !parents(new).contains(old) {
         return Err(schema(format!("derived_from of the new grain must contain {old}")));
     }
     Ok(())
 }
 
-/// The stored addresses a grain derives from; citations are no parents.
-pub(super) fn parents(grain: &Grain) -> impl Iterator<Item = ContentAddress> {
-    grain.texts("derived_from").filter_map(|text| text.parse().ok())
+/// Checks that a withdrawal fits the grant it names: a consent between the same two.
+///
+/// # Errors
+/// `ERR_SCHEMA` for another type, `ERR_INVALIDATION_DENIED` for other parties.
+pub(super) fn check_withdrawal(grant: &Row, withdrawal: &Grain) -> Result<()> {
+    with_fields(&grant.blob, |stored| {
+        if stored.grain_type() != GrainType::Consent {
+            let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+            return Err(Error::new(schema, "prior_consent names a grain that is no consent"));
+        }
+        let same = |name: &str| stored.text(name) == withdrawal.text(name);
+        if same("subject_did") && same("grantee_did") {
+            return Ok(());
+        }
+        let message = "a consent is withdrawn between the parties that made it";
+        Err(Error::new(ErrorKind::InvalidationDenied, message))
+    })
+}
+
+/// The addresses a grain derives from, each once; citations are no parents.
+pub(super) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
+    grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 
 impl Plan<'_> {
@@ -65,7 +86,7 @@ impl Plan<'_> {
         if new.int("consolidation_level").is_some_and(|level| level >= 1) {
             return Ok(());
         }
-        for parent in parents(new).filter(|parent| old != Some(parent)) {
+        for parent in parents(new).into_iter().filter(|parent| old != Some(parent)) {
             let Some(row) = self.find(&parent)? else {
                 continue;
             };

@@ -66,7 +66,8 @@ impl Plan<'_> {
 
     /// A current grain of the same type, namespace, subject, relation and object.
     pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
-        let (Some(subject), Some(relation)) = (grain.text("subject"), grain.text("relation"))
+        let (Some(subject), Some(relation), Some(_)) =
+            (grain.text("subject"), grain.text("relation"), grain.get("object"))
         else {
             return Ok(None);
         };

@@ -61,6 +61,7 @@ pub(crate) fn is_same_fact(one: &Grain, other: &Grain) -> bool {
         |grain: &Grain| ["subject", "relation", "object"].map(|name| grain.get(name).cloned());
     one.text("subject").is_some()
         && one.text("relation").is_some()
+        && one.get("object").is_some()
         && one.grain_type() == other.grain_type()
         && partition(one) == partition(other)
         && triple(one) == triple(other)

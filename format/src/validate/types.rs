@@ -23,6 +23,11 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
             }
         }
     }
+    if let Some(Value::Map(stamp)) = fields.get("trusted_timestamp")
+        && stamp.get("tsp_response").is_some_and(|token| !matches!(token, Value::Bytes(_)))
+    {
+        return Err(schema("trusted_timestamp", "tsp_response takes bytes, base64 in JSON"));
+    }
     if let Some(Value::Map(elided)) = fields.get("_elided")
         && elided.values().any(|hash| hash.as_str().is_none())
     {

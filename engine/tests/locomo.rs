@@ -16,6 +16,7 @@ mod conversations;
 use std::collections::{BTreeMap, BTreeSet};
 
 use conversations::{Conversation, NAMES, SAID, folder};
+use grainstore::cal::{self, Answer};
 use grainstore::format::ContentAddress;
 use grainstore::{OpenOptions, Put, Session, SessionOptions, Store};
 use tempfile::TempDir;
@@ -119,5 +120,53 @@ fn every_turn_leads_back_to_the_start_of_its_session() {
             }
         }
         assert_eq!(starts, sessions.len(), "{namespace}");
+    }
+}
+
+#[test]
+fn threads_are_recalled_whole_and_in_order() {
+    let Some((_dir, store, conversations)) = ingested() else { return };
+    for Conversation { namespace, turns } in &conversations {
+        let session = within(&store, namespace);
+        let threads: BTreeSet<_> = turns.iter().map(|turn| &turn.session).collect();
+        let mut recalled = 0;
+        for thread in threads {
+            let answer = session.ask(&format!("RECALL events THREAD \"{thread}\"")).unwrap();
+            let Answer::Grains(found) = answer.answer else { panic!("{thread}") };
+            let said: BTreeSet<_> = turns
+                .iter()
+                .filter(|turn| turn.session == *thread)
+                .map(|turn| turn.address)
+                .collect();
+            let found_addresses = found.results.iter().map(|row| row.content_address);
+            assert_eq!(found_addresses.collect::<BTreeSet<_>>(), said, "{thread}");
+            assert!(found.results.is_sorted_by_key(|row| row.grain.time()), "{thread}");
+            recalled += found.results.len();
+        }
+        assert_eq!(recalled, turns.len(), "{namespace}");
+    }
+}
+
+#[test]
+fn context_of_real_talk_keeps_its_budget_and_says_it_again() {
+    let Some((_dir, store, conversations)) = ingested() else { return };
+    for Conversation { namespace, turns } in &conversations {
+        let session = within(&store, namespace);
+        for budget in [60, 500, 4000] {
+            let query = format!(
+                "ASSEMBLE FOR \"a reply\" FROM said: (RECALL events WHERE subject = \"{}\" \
+                 RECENT 200), all: (RECALL events RECENT 50) BUDGET {budget} tokens",
+                turns[0].speaker
+            );
+            let options = cal::Options::at(session.now());
+            let text = || session.ask_with(query.as_bytes(), &options).unwrap();
+            let answer = text();
+            let Answer::Assembly { formatted_context: context, .. } = &answer.answer else {
+                panic!("{query}")
+            };
+            assert!(context.tokens <= budget, "{} of {budget}", context.tokens);
+            assert!(context.tokens * 2 > budget, "{} of {budget}", context.tokens);
+            assert_eq!(answer.text(), text().text());
+        }
     }
 }

@@ -229,9 +229,9 @@ impl From<redb::Error> for Error {
             redb::Error::DatabaseAlreadyOpen => ErrorKind::Busy,
             redb::Error::UpgradeRequired(_) => ErrorKind::StoreVersion,
             redb::Error::TableTypeMismatch { .. } => ErrorKind::StoreVersion,
-            redb::Error::TableDoesNotExist(_) | redb::Error::Corrupted(_) => {
-                ErrorKind::Format(format::ErrorKind::Integrity)
-            }
+            redb::Error::TableDoesNotExist(_)
+            | redb::Error::TypeDefinitionChanged { .. }
+            | redb::Error::Corrupted(_) => ErrorKind::Format(format::ErrorKind::Integrity),
             redb::Error::Io(error) if is_damage(error) => {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }

@@ -1,5 +1,7 @@
 //! Versions: the supersession chain of a grain, and all versions of a subject's relation.
 
+use std::collections::BTreeSet;
+
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
@@ -109,10 +111,13 @@ impl Session {
 
 /// The grains a version superseded: those of its parents that say so.
 fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
-    let parents: Vec<ContentAddress> = with_fields(&version.blob, |grain| {
+    let parents: BTreeSet<ContentAddress> = with_fields(&version.blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
-        let texts = parents.into_iter().flat_map(|parents| parents.iter());
-        Ok(texts.filter_map(|text| text.as_str()?.parse().ok()).collect())
+        let parents = parents.into_iter().flat_map(|parents| parents.iter());
+        let texts = parents.filter_map(|parent| parent.as_str());
+        // A withdrawal of consent names its grant here, and need not derive from it.
+        let prior = grain.text("prior_consent");
+        Ok(texts.chain(prior).filter_map(|text| text.parse().ok()).collect::<BTreeSet<_>>())
     })?;
     let mut found = Vec::new();
     for parent in parents {

@@ -246,6 +246,10 @@ fn a_consent_is_withdrawn_between_its_parties_whatever_its_policy() {
     let withdrawal = withdraw("did:web:a", &grant).unwrap().address();
     assert_eq!(session.get(&grant).unwrap().state.superseded_by, Some(withdrawal));
     assert_eq!(withdraw("did:web:a", &grant), Ok(Put::Duplicate(withdrawal)));
+    for version in [&grant, &withdrawal] {
+        let chain = session.history(version).unwrap();
+        assert_eq!(chain.iter().map(|v| v.address).collect::<Vec<_>>(), [withdrawal, grant]);
+    }
     let again = format!(r#", "is_withdrawal": false, "prior_consent": "{withdrawal}""#);
     let renewed = session.put(consent("did:web:a", &again)).map_err(|error| error.code());
     assert_eq!(renewed, Err("ERR_SUPERSEDE_REQUIRED"));

@@ -17,7 +17,7 @@ use grainstore_format::{
 use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::policy::Policy;
 use crate::view::{Row, View, with_fields};
 
@@ -345,7 +345,8 @@ impl<'v> Plan<'v> {
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit, next) = (self.grains.len(), self.audit.len(), self.next);
         let (states, roots) = (self.states.clone(), self.roots.clone());
-        let outcome = member(self);
+        // Guarded in here, so that a member that meets damage is rolled back like any other.
+        let outcome = guarded(|| member(self));
         if outcome.is_err() {
             for staged in self.grains.drain(grains..) {
                 self.by_address.remove(&staged.prepared.blob.address());

@@ -308,15 +308,15 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
     match write {
         Write::Put { grain, same_fact, author, reply } => {
-            let put = guarded(|| plan.put(vec![*grain], same_fact, &author));
+            let put = plan.put(vec![*grain], same_fact, &author);
             let put = put.and_then(|puts| puts.into_iter().next().ok_or_else(stopped));
             answer(reply, put)
         }
         Write::PutBatch { grains, author, reply } => {
-            answer(reply, guarded(|| plan.put(grains, SameFact::Add, &author)))
+            answer(reply, plan.put(grains, SameFact::Add, &author))
         }
         Write::Supersede { old, new, author, reply } => {
-            answer(reply, guarded(|| plan.supersede(&old, *new, &author)))
+            answer(reply, plan.supersede(&old, *new, &author))
         }
     }
 }

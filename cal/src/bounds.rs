@@ -87,6 +87,16 @@ impl Visibility {
     /// Every grain, current or not.
     pub const EVERYTHING: Self = Self { superseded: true, contradicted: true, retracted: true };
 
+    /// What either lets in.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            superseded: self.superseded || other.superseded,
+            contradicted: self.contradicted || other.contradicted,
+            retracted: self.retracted || other.retracted,
+        }
+    }
+
     /// Whether a grain in this state is let in.
     #[must_use]
     pub fn admits(self, state: &GrainState) -> bool {

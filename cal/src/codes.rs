@@ -55,13 +55,14 @@ registry! {
     UnknownField "CAL-E004" "unknown field" "use a field of the named grain type";
     BadString "CAL-E005" "malformed string" "close the string with a double quote";
     BadNumber "CAL-E006" "number outside its form or range" "write digits, optionally with one fraction";
+    TooDeep "CAL-E007" "nested too deep" "run the inner query first and list its values";
     UnboundParameter "CAL-E008" "unbound parameter" "bind the parameter before executing";
     BoundTwice "CAL-E009" "bound or named twice" "keep one of the two";
     LimitTooLarge "CAL-E010" "LIMIT above the maximum" "ask for at most 1000 grains";
     SetTooLarge "CAL-E011" "too many values in IN" "list at most 100 values";
     TooManyStages "CAL-E012" "too many pipeline stages" "use at most 5 stages";
     TooMany "CAL-E013" "too many parts" "split the request";
-    EmptyQuery "CAL-E014" "empty query" "start with RECALL, ASSEMBLE, EXISTS, HISTORY, ADD or SUPERSEDE";
+    EmptyQuery "CAL-E014" "empty query" "start with a statement such as RECALL beliefs";
     BadHash "CAL-E015" "bad or ambiguous hash" "write sha256: and 8 to 64 lowercase hex digits";
     BadReason "CAL-E016" "REASON blank or too long" "say why in 1 to 500 characters";
     UnknownSetField "CAL-E017" "field that SET cannot write" "set only the listed fields";
@@ -69,6 +70,7 @@ registry! {
     MissingSet "CAL-E019" "missing SET" "add at least one SET field = value";
     WrongType "CAL-E020" "incompatible operator or value" "use an operator and value the field takes";
     WrongStage "CAL-E021" "clause that does not fit here" "reorder or drop the clause";
+    WrongExtractor "CAL-E022" "extractor on a type without that field" "use it on beliefs, or use HASHES";
     BudgetExceeded "CAL-E030" "budget out of range" "choose a budget within the limits";
     Timeout "CAL-E031" "query timeout" "narrow the query";
     AlreadySuperseded "CAL-E040" "target already superseded" "supersede the current version, see HISTORY";
@@ -106,6 +108,10 @@ pub struct Warning {
 
 /// `CAL-W001`: a relation in the reserved `mg:` space that OMS does not define.
 pub(crate) const UNKNOWN_RELATION: &str = "CAL-W001";
+/// `CAL-W002`: a domain field without the tag of its profile.
+pub(crate) const PROFILE_NOT_ASKED: &str = "CAL-W002";
+/// `CAL-W003`: a domain prefix nobody registered.
+pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
 /// `CAL-W004`: an option this version does not know or honour, ignored.
 pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
 /// `CAL-W101`: a namespace outside the session, replaced by the session's.

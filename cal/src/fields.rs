@@ -90,6 +90,11 @@ pub(crate) struct Field {
 pub(crate) type FieldRef = &'static Field;
 
 impl Field {
+    /// The name in CAL.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The operators it takes, spelled out.
     pub(crate) fn operator_names(&self) -> impl Iterator<Item = &'static str> {
         let taken = self.operators;
@@ -103,6 +108,11 @@ impl Field {
 /// The field of this name.
 pub(crate) fn by_name(name: &str) -> Option<FieldRef> {
     FIELDS.iter().find(|field| field.name == name)
+}
+
+/// The field that reads this payload field, if one does.
+pub(crate) fn by_payload(payload: &str) -> Option<FieldRef> {
+    FIELDS.iter().find(|field| field.payload == payload)
 }
 
 /// The names a statement about `grain_type` may use; the common ones alone without a type.
@@ -119,6 +129,18 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// The names ORDER BY takes.
 pub(crate) fn sortable_names() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(|field| field.sortable).map(|field| field.name)
+}
+
+/// The fields GROUP BY takes.
+pub(crate) const GROUPABLE: [&str; 7] =
+    ["subject", "relation", "object", "user_id", "type", "verification_status", "source_type"];
+
+/// The fields SELECT does not take.
+const NOT_PROJECTABLE: [&str; 4] = ["query", "namespace", "recall_priority", "epistemic_status"];
+
+/// Whether SELECT takes the field.
+pub(crate) fn is_projectable(field: &Field) -> bool {
+    !NOT_PROJECTABLE.contains(&field.name)
 }
 
 const ACTION_PHASES: Vocabulary = Vocabulary {

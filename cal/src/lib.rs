@@ -7,7 +7,7 @@
 //! The modules, in that order:
 //! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
-//! - `fields`, `types`, `relations`, `codes`, `limits`: the tables of the language, as data;
+//! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `query`, `bounds`, `predicate`: what a recall asks for, which a memory can drive indexes by;
 //! - `memory`, `cancel`: the seam to the store;
@@ -31,6 +31,7 @@ mod suggest;
 
 // The tables of the language.
 mod fields;
+mod grammar;
 mod relations;
 mod types;
 mod words;
@@ -69,14 +70,15 @@ pub use codes::{ErrorKind, Warning};
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Tier, execute, execute_bytes};
 pub use memory::{
-    Candidate, Counted, HashPrefix, Hit, Located, Memory, MemoryError, Recalled, Scope, Visit,
+    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
+    Scope, Visit,
 };
 pub use params::Params;
 pub use parse::{parse, parse_bytes};
-pub use predicate::Predicate;
+pub use predicate::{Comparator, Lookup, Predicate};
 pub use query::Query;
 pub use response::{
-    Answer, FormattedContext, Grains, Meta, Response, ResultRow, SourceAnswer, Sources, Usage,
-    Version,
+    Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
+    Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
 pub use writes::{WriteLimits, Writes};

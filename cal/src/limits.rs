@@ -16,6 +16,24 @@ pub(crate) const MAX_LIMIT: u64 = 1_000;
 pub(crate) const STAGES: usize = 5;
 /// Values of an IN list.
 pub(crate) const IN_VALUES: usize = 100;
+/// Subqueries within each other.
+pub(crate) const SUBQUERIES: usize = 3;
+/// LETs of a query.
+pub(crate) const LETS: usize = 5;
+/// LETs that build on each other.
+pub(crate) const LET_DEPTH: usize = 3;
+/// Operands of set operations in one query, and how deep they nest.
+pub(crate) const OPERANDS: usize = 5;
+/// Entries of a BATCH.
+pub(crate) const ENTRIES: usize = 10;
+/// Branches of a COALESCE.
+pub(crate) const BRANCHES: usize = 5;
+/// Values of an extractor and groups of GROUP BY in an answer (ours).
+pub(crate) const VALUES: usize = 1_000;
+/// Contradictions shown for a grain (ours).
+pub(crate) const CONTRADICTIONS: usize = 20;
+/// Tokens a grain takes in a text, for EXPLAIN; an estimate (ours).
+pub(crate) const TOKENS_A_GRAIN: u64 = 24;
 /// Sources of an ASSEMBLE.
 pub(crate) const SOURCES: usize = 8;
 /// Characters of an assembly's name.

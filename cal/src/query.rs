@@ -3,7 +3,9 @@
 //! A memory picks its driving index from the accessors and then asks [`Query::matches`] about each
 //! candidate, so what a condition means is decided here alone.
 
-use grainstore_format::{ContentAddress, GrainRef, GrainState};
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::predicate::Predicate;
@@ -14,7 +16,11 @@ pub struct Query {
     pub(crate) reach: Reach,
     pub(crate) types: TypeSet,
     pub(crate) address: Option<ContentAddress>,
+    /// Ascending.
+    pub(crate) among: Option<Arc<[ContentAddress]>>,
     pub(crate) time: TimeRange,
+    pub(crate) valid_at: Option<EpochMs>,
+    pub(crate) known_at: Option<EpochMs>,
     pub(crate) predicates: Vec<Predicate>,
     pub(crate) visibility: Visibility,
     pub(crate) order: Order,
@@ -28,7 +34,10 @@ impl Default for Query {
             reach: Reach::Session,
             types: TypeSet::ALL,
             address: None,
+            among: None,
             time: TimeRange::ALWAYS,
+            valid_at: None,
+            known_at: None,
             predicates: Vec::new(),
             visibility: Visibility::default(),
             order: Order::Newest,
@@ -59,17 +68,51 @@ impl Query {
         self
     }
 
-    /// The same query with one more condition.
+    /// The same query for this grain only.
     #[must_use]
-    pub fn when(mut self, predicate: Predicate) -> Self {
-        self.predicates.push(predicate);
+    pub fn at_address(mut self, address: ContentAddress) -> Self {
+        self.require_address(address);
         self
     }
 
-    /// The same query letting these grains in.
+    /// The same query for grains out of these only, in place of any set before.
+    #[must_use]
+    pub fn among(mut self, mut addresses: Vec<ContentAddress>) -> Self {
+        addresses.sort_unstable();
+        addresses.dedup();
+        self.among = Some(addresses.into());
+        self
+    }
+
+    /// The same query for what is said to be true at this time: `valid_from <= at <= valid_to` of
+    /// the payload, an absent end being open (OMS 15.2).
+    #[must_use]
+    pub fn valid_at(mut self, at: EpochMs) -> Self {
+        self.valid_at = Some(at);
+        self
+    }
+
+    /// The same query for what was known at this time: in the store by then (`system_valid_from`,
+    /// else `created_at`) and current until later (`system_valid_to` of the state). What happened to
+    /// a grain after that time does not count: it is found although it was superseded since.
+    #[must_use]
+    pub fn known_at(mut self, at: EpochMs) -> Self {
+        self.known_at = Some(at);
+        self
+    }
+
+    /// The same query with one more condition. One that asks for contradicted or retracted grains
+    /// lets them in (spec section 5).
+    #[must_use]
+    pub fn when(mut self, predicate: Predicate) -> Self {
+        self.require(predicate);
+        self
+    }
+
+    /// The same query letting these grains in too.
     #[must_use]
     pub fn seeing(mut self, visibility: Visibility) -> Self {
-        self.visibility = visibility;
+        self.visibility = self.visibility.or(visibility);
         self
     }
 
@@ -88,18 +131,50 @@ impl Query {
         grain: &GrainRef<'_>,
         state: &GrainState,
     ) -> bool {
-        self.visibility.admits(state)
+        self.sees(grain, state)
             && self.address.is_none_or(|wanted| wanted == *address)
+            && self.among.as_ref().is_none_or(|set| set.binary_search(address).is_ok())
             && self.types.contains(grain.grain_type())
             && (self.time == TimeRange::ALWAYS || self.time.contains(grain.time()))
             && (self.reach == Reach::Session || self.reach.contains(grain.partition()))
+            && self.valid_at.is_none_or(|at| is_valid_at(grain, at))
             && self.predicates.iter().all(|predicate| predicate.matches(grain, state))
+    }
+
+    /// Whether the grain is visible now, or was current at the time asked about.
+    fn sees(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+        let Some(at) = self.known_at else { return self.visibility.admits(state) };
+        let from = grain.int("system_valid_from").or_else(|| grain.int("created_at"));
+        from.is_some_and(|from| EpochMs::new(from) <= at)
+            && match state.system_valid_to {
+                Some(until) => at < until,
+                // Without an end in system time nothing tells when the state was reached.
+                None => self.visibility.admits(state),
+            }
     }
 
     /// Whether its bounds contradict each other, so that nothing can match.
     #[must_use]
     pub fn is_impossible(&self) -> bool {
-        self.types == TypeSet::NONE || self.time.from > self.time.to
+        self.types == TypeSet::NONE
+            || self.time.from > self.time.to
+            || self.among.as_ref().is_some_and(|set| set.is_empty())
+    }
+
+    /// Adds a condition.
+    pub(crate) fn require(&mut self, predicate: Predicate) {
+        let (contradicted, retracted) = predicate.brings_in();
+        self.visibility.contradicted |= contradicted;
+        self.visibility.retracted |= retracted;
+        self.predicates.push(predicate);
+    }
+
+    /// Adds an address every match has; two different ones match nothing.
+    pub(crate) fn require_address(&mut self, address: ContentAddress) {
+        match self.address {
+            Some(other) if other != address => self.types = TypeSet::NONE,
+            _ => self.address = Some(address),
+        }
     }
 
     /// The namespaces it looks at.
@@ -118,6 +193,24 @@ impl Query {
     #[must_use]
     pub fn address(&self) -> Option<ContentAddress> {
         self.address
+    }
+
+    /// The addresses its matches are among, ascending and distinct, if it lists them.
+    #[must_use]
+    pub fn addresses(&self) -> Option<&[ContentAddress]> {
+        self.among.as_deref()
+    }
+
+    /// The time at which matches are said to be true, if it asks about one.
+    #[must_use]
+    pub fn valid_time(&self) -> Option<EpochMs> {
+        self.valid_at
+    }
+
+    /// The time at which matches were known, if it asks about one.
+    #[must_use]
+    pub fn known_time(&self) -> Option<EpochMs> {
+        self.known_at
     }
 
     /// The times it looks at; [`TimeRange::ALWAYS`] unless restricted.
@@ -189,11 +282,123 @@ impl Query {
     /// The values one of which every match has in the payload field `name` (from `IN`).
     #[must_use]
     pub fn text_in(&self, name: &str) -> Option<&[String]> {
-        self.predicates.iter().find_map(|predicate| predicate.text_in(name))
+        self.predicates.iter().find_map(|predicate| predicate.one_of(name))
     }
 
     /// Tags every match carries, all of them.
     pub fn tags_all(&self) -> impl Iterator<Item = &str> {
         self.predicates.iter().flat_map(Predicate::tags_all).map(String::as_str)
+    }
+}
+
+/// Whether the payload says it is true at that time; absent ends are open.
+fn is_valid_at(grain: &GrainRef<'_>, at: EpochMs) -> bool {
+    grain.int("valid_from").is_none_or(|from| from <= at.get())
+        && grain.int("valid_to").is_none_or(|to| at.get() <= to)
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore_format::{Encoding, Grain, VerificationStatus};
+
+    use super::*;
+
+    /// Whether a belief with these fields, in this state, is meant.
+    fn meant(query: &Query, fields: &str, state: &GrainState) -> bool {
+        let json = format!(
+            r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 0.5,
+                "created_at": 1000 {fields}}}"#
+        );
+        let blob = Grain::from_json(&json).unwrap().encode(Encoding::MessagePack).unwrap();
+        query.matches(&blob.address(), &GrainRef::new(blob.bytes()).unwrap(), state)
+    }
+
+    #[test]
+    fn what_is_said_to_be_true_has_two_open_ends() {
+        for (fields, from, to) in [
+            ("", i64::MIN, i64::MAX),
+            (r#", "valid_from": 5"#, 5, i64::MAX),
+            (r#", "valid_to": 9"#, i64::MIN, 9),
+            (r#", "valid_from": 5, "valid_to": 9"#, 5, 9),
+        ] {
+            for at in [i64::MIN, 4, 5, 9, 10, i64::MAX] {
+                let query = Query::default().valid_at(EpochMs::new(at));
+                let expected = (from..=to).contains(&at);
+                let found = meant(&query, fields, &GrainState::default());
+                assert_eq!(found, expected, "{fields} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_known_counts_what_happened_until_then_and_not_since() {
+        let until = |at: i64| Some(EpochMs::new(at));
+        let superseded = GrainState {
+            superseded_by: Some(ContentAddress::of(b"successor")),
+            system_valid_to: until(3000),
+            ..GrainState::default()
+        };
+        let contradicted = GrainState {
+            contradicted: true,
+            system_valid_to: until(3000),
+            ..GrainState::default()
+        };
+        let retracted = GrainState {
+            verification_status: VerificationStatus::Retracted,
+            system_valid_to: until(3000),
+            ..GrainState::default()
+        };
+        let undated = GrainState { contradicted: true, ..GrainState::default() };
+        let late = r#", "system_valid_from": 2000"#;
+        #[rustfmt::skip]
+        let table = [
+            ("", GrainState::default(), [false, true, true, true]),
+            (late, GrainState::default(), [false, false, true, true]),
+            ("", superseded, [false, true, true, false]),
+            ("", contradicted, [false, true, true, false]),
+            ("", retracted, [false, true, true, false]),
+            (late, retracted, [false, false, true, false]),
+            ("", undated, [false, false, false, false]),
+        ];
+        for (fields, state, expected) in table {
+            let found = [999, 1000, 2999, 3000].map(|at| {
+                let query = Query::default().known_at(EpochMs::new(at));
+                meant(&query, fields, &state)
+            });
+            assert_eq!(found, expected, "{fields} {state:?}");
+            assert_eq!(meant(&Query::default(), fields, &state), state.is_current());
+        }
+    }
+
+    #[test]
+    fn addresses_bound_a_query_and_an_empty_set_of_them_is_impossible() {
+        let (a, b) = (ContentAddress::of(b"a"), ContentAddress::of(b"b"));
+        let query = Query::default().among(vec![b, a, b]);
+        let mut expected = vec![a, b];
+        expected.sort();
+        assert_eq!(query.addresses(), Some(expected.as_slice()));
+        assert!(!meant(&query, "", &GrainState::default()));
+        assert!(!query.is_impossible());
+        assert!(Query::default().among(Vec::new()).is_impossible());
+        assert!(Query::default().at_address(a).at_address(b).is_impossible());
+        assert_eq!(Query::default().at_address(a).at_address(a).address(), Some(a));
+    }
+
+    #[test]
+    fn a_condition_on_index_state_lets_its_grains_in() {
+        let contradicted = GrainState { contradicted: true, ..GrainState::default() };
+        let retracted = GrainState {
+            verification_status: VerificationStatus::Retracted,
+            ..GrainState::default()
+        };
+        for (predicate, state, found) in [
+            (Predicate::contradicted(true), &contradicted, true),
+            (Predicate::contradicted(false), &contradicted, false),
+            (Predicate::verification_status(VerificationStatus::Retracted), &retracted, true),
+            (Predicate::verification_status(VerificationStatus::Retracted), &contradicted, false),
+        ] {
+            let query = Query::default().when(predicate);
+            assert_eq!(meant(&query, "", state), found, "{query:?}");
+        }
     }
 }

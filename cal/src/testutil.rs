@@ -1,6 +1,7 @@
 //! A memory in memory, for the tests of this crate: encoded blobs in a list, every read a scan.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState};
@@ -8,8 +9,10 @@ use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, Grai
 use crate::bounds::{Order, is_within};
 use crate::cancel::Cancel;
 use crate::memory::{
-    Candidate, HashPrefix, Hit, Located, Memory, MemoryError, Recalled, Scope, Visit,
+    Candidate, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled, Scope,
+    Visit,
 };
+use crate::predicate::Predicate;
 use crate::query::Query;
 
 /// Grains in the order they came, under one session.
@@ -22,6 +25,8 @@ pub(crate) struct Fake {
     /// What recalls about this subject fail with.
     pub(crate) broken_subject: Option<String>,
     pub(crate) reasons: RefCell<Vec<String>>,
+    /// How often a recall or a count ran.
+    pub(crate) recalls: Cell<u64>,
     /// Makes every prefix stand for several grains.
     pub(crate) claim_ambiguous: Cell<bool>,
 }
@@ -97,6 +102,7 @@ impl Memory for Fake {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
+        self.recalls.set(self.recalls.get() + 1);
         if self.broken_subject.is_some() && query.subject_eq() == self.broken_subject.as_deref() {
             return Err(MemoryError::new("ERR_BROKEN", "the subject is broken", ""));
         }
@@ -170,6 +176,59 @@ impl Memory for Fake {
         }
         versions.truncate(limit);
         Ok(versions)
+    }
+
+    fn thread(
+        &self,
+        message: &ContentAddress,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<ContentAddress>, MemoryError> {
+        let link = |kept: &Kept| {
+            let grain = GrainRef::new(&kept.blob).unwrap();
+            let parent = grain.text("parent_message_id").and_then(|parent| parent.parse().ok());
+            (kept.address, parent)
+        };
+        let links: BTreeMap<ContentAddress, Option<ContentAddress>> =
+            self.visible().iter().map(link).collect();
+        let mut members = BTreeSet::new();
+        members.extend(links.contains_key(message).then_some(*message));
+        let mut before = 0;
+        while members.len() > before {
+            cancel.check()?;
+            before = members.len();
+            for (child, parent) in &links {
+                let Some(parent) = parent.filter(|parent| links.contains_key(parent)) else {
+                    continue;
+                };
+                if members.contains(child) || members.contains(&parent) {
+                    members.extend([*child, parent]);
+                }
+            }
+        }
+        Ok(members.into_iter().take(limit).collect())
+    }
+
+    fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
+        let lookups = query.predicates().iter().filter_map(Predicate::lookup);
+        let all = u64::try_from(self.grains.borrow().len()).unwrap();
+        Ok(Explained {
+            index: "time".to_owned(),
+            lookups: lookups.map(|lookup| format!("{lookup:?}")).collect(),
+            estimated: all,
+            scans_at_most: Some(all),
+        })
+    }
+
+    fn describe(&self) -> Result<Host, MemoryError> {
+        Ok(Host {
+            name: "fake".to_owned(),
+            version: "0".to_owned(),
+            cal_conformance: "core",
+            exceptions: vec!["no text search".to_owned()],
+            namespaces: vec!["work".to_owned()],
+            ..Host::default()
+        })
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {

@@ -1,5 +1,6 @@
 //! What every command works with: the common options, the two streams, and the store they name.
 
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use grainstore::format::SHARED;
@@ -20,13 +21,24 @@ impl<'w> Context<'w> {
         Self { globals, output }
     }
 
-    /// The store of the options, which must exist unless it is to be created.
-    pub(crate) fn open(&self, create: bool) -> Result<Store> {
+    /// How the store is opened.
+    pub(crate) fn options(&self) -> Result<OpenOptions> {
         if self.globals.key_file.is_some() {
             return Err(Error::unavailable(Code::Key, "encrypted stores (--key-file)"));
         }
-        let wait = Duration::from_millis(self.globals.wait_ms);
-        let options = OpenOptions::new().create(create).wait(wait);
+        Ok(OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms)))
+    }
+
+    /// Says on a terminal that something takes a while.
+    pub(crate) fn working(&mut self, what: &str) {
+        if io::stderr().is_terminal() && !self.output.is_json() {
+            self.output.note(&format!("{what} {} ...", self.globals.store.display()));
+        }
+    }
+
+    /// The store of the options, which must exist unless it is to be created.
+    pub(crate) fn open(&self, create: bool) -> Result<Store> {
+        let options = self.options()?.create(create);
         Store::open(&self.globals.store, &options).map_err(|error| {
             if error.code() == Code::NotFound.name() {
                 let hint = "create one with `grain init`, or name another with --store";

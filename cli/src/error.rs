@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use grainstore::{cal, format};
+use grainstore::{Finding, cal, format};
 use serde_json::{Value, json};
 
 use crate::text::printable;
@@ -54,10 +54,14 @@ pub(crate) enum Code {
     HashLength,
     /// A namespace outside the session.
     Access,
+    /// A name that is no grain type.
+    UnknownType,
     /// More than one answer may hold.
     Limit,
     /// A file that cannot be read or written.
     Io,
+    /// A store that was found damaged.
+    Integrity,
 }
 
 impl Code {
@@ -65,6 +69,7 @@ impl Code {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Corrupt => "ERR_CORRUPT",
+            Self::Integrity => "ERR_INTEGRITY",
             Self::TooLarge => "ERR_TOO_LARGE",
             Self::Schema => "ERR_SCHEMA",
             Self::Key => "ERR_KEY",
@@ -72,6 +77,7 @@ impl Code {
             Self::NotFound => "ERR_NOT_FOUND",
             Self::HashLength => "ERR_HASH_LENGTH",
             Self::Access => "ERR_ACCESS",
+            Self::UnknownType => "ERR_UNKNOWN_TYPE",
             Self::Limit => "ERR_LIMIT",
             Self::Io => "ERR_IO",
         }
@@ -124,6 +130,12 @@ impl Error {
             }
         }
         self
+    }
+
+    /// What keeps a store from working.
+    pub(crate) fn doctor(bad: Finding) -> Self {
+        let code = bad.code.unwrap_or(Code::Io.name());
+        Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
 
     /// What the process answers with (design: 1 refused, 3 busy, 4 damaged).

@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 use grainstore::format::{Blob, Encoding, Header, VerificationStatus};
-use grainstore::{AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Stored};
+use grainstore::{Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Stored};
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
 
@@ -85,19 +85,18 @@ impl Decoded {
     }
 }
 
-/// The index-layer state of a grain. Access is not tracked (OMS 22.10 allows that), so its two
-/// fields always say so.
+/// The index-layer state of a grain, with how often it was read before; CAL leaves that out.
 #[derive(Debug, Serialize)]
 pub(crate) struct StateAnswer {
     #[serde(flatten)]
     state: GrainState,
-    access_count: u64,
-    last_accessed_at: Option<EpochMs>,
+    #[serde(flatten)]
+    access: Option<Access>,
 }
 
-impl From<GrainState> for StateAnswer {
-    fn from(state: GrainState) -> Self {
-        Self { state, access_count: 0, last_accessed_at: None }
+impl StateAnswer {
+    fn of(stored: &Stored) -> Self {
+        Self { state: stored.state, access: Some(stored.access) }
     }
 }
 
@@ -118,7 +117,7 @@ impl TryFrom<&Stored> for StoredAnswer {
             address: stored.address,
             grain: stored.grain()?,
             blob: BASE64.encode(&stored.blob),
-            state: stored.state.into(),
+            state: StateAnswer::of(stored),
         })
     }
 }
@@ -135,13 +134,15 @@ impl TryFrom<Stored> for Version {
     type Error = crate::error::Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        Ok(Self { address: stored.address, grain: stored.grain()?, state: stored.state.into() })
+        let state = StateAnswer::of(&stored);
+        Ok(Self { address: stored.address, grain: stored.grain()?, state })
     }
 }
 
 impl From<grainstore::cal::Version> for Version {
     fn from(version: grainstore::cal::Version) -> Self {
-        Self { address: version.address, grain: version.grain, state: version.state.into() }
+        let state = StateAnswer { state: version.state, access: None };
+        Self { address: version.address, grain: version.grain, state }
     }
 }
 

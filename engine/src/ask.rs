@@ -1,8 +1,8 @@
 //! Asking a session in CAL.
 
-use grainstore_cal::{Options, Response};
+use grainstore_cal::{Answer, Grains, Options, Response};
 
-use crate::error::guarded;
+use crate::error::{Result, guarded};
 use crate::session::Session;
 
 impl Session {
@@ -30,6 +30,25 @@ impl Session {
         let writes = self.store().inner().writes();
         let answer =
             guarded(|| Ok(grainstore_cal::execute_bytes(&reading, query, options, writes)));
-        answer.map_err(grainstore_cal::MemoryError::from)?
+        let answer = answer.map_err(grainstore_cal::MemoryError::from)??;
+        self.count_access(&answer).map_err(grainstore_cal::MemoryError::from)?;
+        Ok(answer)
+    }
+
+    /// Counts the grains an answer gives as results. Context assembled of many is not counted: a
+    /// budget chose what is in it, not the user (OMS 22.10).
+    fn count_access(&self, answer: &Response) -> Result<()> {
+        let answer = match &answer.answer {
+            Answer::Coalesced { answer, .. } => answer,
+            other => other,
+        };
+        let Answer::Grains(Grains { results, .. }) = answer else { return Ok(()) };
+        let view = self.view()?;
+        for row in results {
+            if let Some(sequence) = view.sequence_of(&row.content_address)? {
+                self.store().inner().touch(sequence);
+            }
+        }
+        Ok(())
     }
 }

@@ -114,10 +114,15 @@ impl Chain {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
         }
         if let Some(reason) = &record.reason {
-            let hash = self.keyed(b"reason", reason.as_bytes());
+            let hash = self.reason_hash(reason.as_bytes());
             entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
         }
         entry
+    }
+
+    /// What an entry has of its reason: it can be told from another with the key alone.
+    pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
+        self.keyed(b"reason", reason)
     }
 
     /// A name for an actor that cannot be traced back without the key.

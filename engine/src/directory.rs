@@ -1,6 +1,7 @@
 //! The directory of a store: its lock, whether there is a store in it, and names that outlive a
 //! power cut. It knows nothing of what the files hold.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,12 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The file with the truth.
 const GRAINS: &str = "grains.redb";
+/// The file with the derived index.
+const INDEX: &str = "index.redb";
 /// The truth while it is being created: it takes its name once it is whole.
 const NEW_GRAINS: &str = "grains.redb.new";
+/// How the names of databases end that are being made, beside the one they are made for.
+const UNFINISHED: &str = ".redb.new";
 /// The file whose lock says that the store is open.
 const LOCK: &str = "LOCK";
 /// How often a lock that is held elsewhere is tried again.
@@ -21,6 +26,11 @@ const RETRY: Duration = Duration::from_millis(10);
 /// The file with the truth in this directory.
 pub(crate) fn grains(path: &Path) -> PathBuf {
     path.join(GRAINS)
+}
+
+/// The file with the derived index in this directory.
+pub(crate) fn index(path: &Path) -> PathBuf {
+    path.join(INDEX)
 }
 
 /// Whether there is a store. Only a name that is not there says no: whatever else keeps it from
@@ -52,12 +62,30 @@ pub(crate) fn make(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The file whose lock says that a store is open.
+pub(crate) fn lock_file(path: &Path) -> PathBuf {
+    path.join(LOCK)
+}
+
+/// Whether a directory has nothing in it, or no more than a lock that nobody holds.
+///
+/// # Errors
+/// `ERR_IO`, also for what is no directory.
+pub(crate) fn is_free(path: &Path) -> Result<bool> {
+    for entry in fs::read_dir(path)? {
+        if entry?.file_name() != LOCK {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Takes the store's lock, waiting for whoever has it.
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
 pub(crate) fn lock(path: &Path, wait: Duration) -> Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK))?;
+    let file = File::options().create(true).truncate(false).write(true).open(lock_file(path))?;
     let start = Instant::now();
     loop {
         match file.try_lock() {
@@ -83,13 +111,45 @@ pub(crate) fn lock(path: &Path, wait: Duration) -> Result<File> {
 /// Those of `write`; `ERR_IO`.
 pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let new = path.join(NEW_GRAINS);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != Io::NotFound => return Err(error.into()),
-        _ => {}
-    }
+    remove(&new)?;
     write(&new)?;
     fs::rename(&new, grains(path))?;
     Ok(())
+}
+
+/// Removes a file that may not be there.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != Io::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The files a copy or a check that did not end has left in a directory.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn leftovers(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let file = entry?.path();
+        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if name.ends_with(UNFINISHED) {
+            found.push(file);
+        }
+    }
+    Ok(found)
+}
+
+/// Removes them. The caller holds the lock, so nobody is at work on one.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn clear_leftovers(path: &Path) -> Result<()> {
+    leftovers(path)?.iter().try_for_each(|file| remove(file))
 }
 
 /// Makes the names in a directory durable. Done on every open before anything is acknowledged,

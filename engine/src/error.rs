@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
     Limit,
+    /// `ERR_CURSOR`: not a cursor of this query on this store.
+    Cursor,
     /// `ERR_BUSY`: the store is open elsewhere.
     Busy,
     /// `ERR_IO`: the storage failed, or the store is closed.
@@ -36,13 +38,14 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 10] = [
+    pub const OWN: [Self; 11] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
         Self::Access,
         Self::Limit,
+        Self::Cursor,
         Self::Busy,
         Self::Io,
         Self::StoreVersion,
@@ -60,6 +63,7 @@ impl ErrorKind {
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
+            Self::Cursor => "ERR_CURSOR",
             Self::Busy => "ERR_BUSY",
             Self::Io => "ERR_IO",
             Self::StoreVersion => "ERR_STORE_VERSION",
@@ -80,6 +84,7 @@ impl ErrorKind {
             }
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
+            Self::Cursor => "ask the query again from its start, without a cursor",
             Self::Busy => "close the other process, or wait longer (wait_ms)",
             Self::Io => "check the disk; reopening the store recovers every acknowledged write",
             Self::StoreVersion => "open it with the version that wrote it, or create a new store",
@@ -219,6 +224,7 @@ storage!(
     redb::TableError,
     redb::TransactionError,
     redb::CommitError,
+    redb::CompactionError,
     redb::DatabaseError,
     redb::SetDurabilityError,
 );

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_format::{ContentAddress, EpochMs, SHARED};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
-use crate::session::{Session, Stored};
-use crate::view::{View, with_fields};
+use crate::graph::{Listed, spelled};
+use crate::latest::known_at;
+use crate::session::{Session, Stored, not_in_reach};
+use crate::view::{Row, View, with_fields};
 
 /// Versions one history holds at most.
 pub const MAX_VERSIONS: usize = 10_000;
@@ -33,17 +35,42 @@ impl Session {
         address: &ContentAddress,
         limit: usize,
     ) -> Result<Vec<Stored>> {
-        let Some(mut head) = self.lookup(view, address)? else {
-            let message = format!("no grain {address} in this session's reach");
-            return Err(Error::new(ErrorKind::NotFound, message));
-        };
-        while let Some(by) = head.state.superseded_by {
-            let Some(successor) = self.lookup(view, &by)? else { break };
-            head = successor;
+        let found = self.lookup(view, address)?.ok_or_else(|| not_in_reach(address))?;
+        let head = self.head(view, found)?;
+        let (versions, more) = self.back_from(view, head, limit)?;
+        if more && limit >= MAX_VERSIONS {
+            return Err(too_many());
         }
+        Ok(versions)
+    }
+
+    /// The newest version of a chain that the session can see.
+    fn head(&self, view: &View, from: Stored) -> Result<Stored> {
+        let (mut address, mut state) = (from.address, from.state);
+        let most = view.last_sequence()?.get();
+        let mut steps = 0_u64;
+        while let Some(by) = state.superseded_by {
+            let Some(sequence) = view.sequence_of(&by)? else { break };
+            if self.options().namespace.is_some() && !view.with_blob(sequence, |b| self.sees(b))? {
+                break;
+            }
+            steps += 1;
+            if steps > most {
+                return Err(Error::integrity("a supersession chain runs in a circle"));
+            }
+            (address, state) = (by, view.state_at(sequence)?);
+        }
+        if address == from.address {
+            return Ok(from);
+        }
+        self.lookup(view, &address)?.ok_or_else(|| not_in_reach(&address))
+    }
+
+    /// At most `limit` versions from one back, and whether there are more.
+    fn back_from(&self, view: &View, from: Stored, limit: usize) -> Result<(Vec<Stored>, bool)> {
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
-        let mut level = vec![head];
+        let mut level = vec![from];
         while !level.is_empty() && versions.len() < limit {
             let mut before = Vec::new();
             for version in level {
@@ -56,11 +83,52 @@ impl Session {
             }
             level = before;
         }
-        if limit >= MAX_VERSIONS && !level.is_empty() {
-            return Err(too_many());
-        }
+        let more = !level.is_empty() || versions.len() > limit;
         versions.truncate(limit);
-        Ok(versions)
+        Ok((versions, more))
+    }
+
+    /// A version and those before it, newest first: a chain of any length in parts. Go on from the
+    /// last one, which comes again; where one grain superseded several, from each of them.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
+    /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
+    pub fn older_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+        check_size(limit, 0)?;
+        let view = self.view()?;
+        guarded(|| {
+            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let (items, more) = self.back_from(&view, from, limit)?;
+            Ok(Listed { items, more })
+        })
+    }
+
+    /// A version and those after it, oldest first. Go on from the last one, which comes again.
+    ///
+    /// # Errors
+    /// As [`Session::older_versions`].
+    pub fn newer_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
+        check_size(limit, 0)?;
+        let view = self.view()?;
+        guarded(|| {
+            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let mut bytes = 0_usize;
+            let mut items = Vec::new();
+            let mut next = Some(from);
+            while let Some(version) = next {
+                if items.len() == limit {
+                    return Ok(Listed { items, more: true });
+                }
+                bytes = bytes.saturating_add(version.blob.len());
+                check_size(items.len(), bytes)?;
+                let by = version.state.superseded_by;
+                items.push(version);
+                next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
+            }
+            Ok(Listed { items, more: false })
+        })
     }
 
     /// Every grain that says something of a subject's relation, superseded ones included, newest
@@ -77,27 +145,50 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<Stored>> {
-        let view = self.view()?;
+        let (subject, relation) = (spelled(subject)?, spelled(relation)?);
         let scope = self.narrowed(namespace)?;
-        let shape = Shape::SubjectRelation(subject.into(), relation.into());
-        let mut found = Vec::new();
-        for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
-            let sequence = posting?.sequence;
-            let known = match as_of {
-                None => true,
-                Some(at) => known_at(&view, sequence, at)?,
-            };
-            found.extend(known.then_some(sequence));
-            check_size(found.len(), 0)?;
+        let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+        let view = self.view()?;
+        guarded(|| {
+            let mut found = Vec::new();
+            for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                let sequence = posting?.sequence;
+                let admitted = match as_of {
+                    None => true,
+                    Some(at) => known_then(&view, sequence, at)?,
+                };
+                found.extend(admitted.then_some(sequence));
+                check_size(found.len(), 0)?;
+            }
+            self.newest_first(&view, found)
+        })
+    }
+
+    /// The grains at these places, the last written first.
+    fn newest_first(&self, view: &View, mut found: Vec<Sequence>) -> Result<Vec<Stored>> {
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        let mut bytes = 0_usize;
+        let mut versions = Vec::new();
+        for sequence in found {
+            let state = view.state_at(sequence)?;
+            let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
+            bytes = bytes.saturating_add(blob.len());
+            check_size(versions.len(), bytes)?;
+            let address = ContentAddress::of(&blob);
+            versions.push(self.stored(view, address, Row { sequence, blob, state })?);
         }
-        newest_first(&view, found)
+        Ok(versions)
     }
 
     /// The session's scope, or one partition of it.
     pub(crate) fn narrowed<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
         let own = self.options().namespace.as_deref();
         match namespace {
-            None => Ok(own.map_or(Scope::All, Scope::Subtree)),
+            None => Ok(match own {
+                None => Scope::All,
+                Some("") => Scope::Subtree(SHARED),
+                Some(own) => Scope::Subtree(own),
+            }),
             Some(namespace) if crate::view::in_scope(namespace, own) => {
                 Ok(Scope::Exact(namespace.into()))
             }
@@ -130,12 +221,9 @@ fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
 }
 
 /// Whether the store held a grain for current at this system time (OMS 15.2).
-fn known_at(view: &View, sequence: Sequence, at: EpochMs) -> Result<bool> {
-    let ended = view.state_at(sequence)?.system_valid_to;
-    let from = view.with_blob(sequence, |blob| {
-        with_fields(blob, |grain| Ok(grain.int("system_valid_from").or(grain.int("created_at"))))
-    })?;
-    Ok(from.is_some_and(|from| from <= at.get()) && ended.is_none_or(|to| at < to))
+fn known_then(view: &View, sequence: Sequence, at: EpochMs) -> Result<bool> {
+    let state = view.state_at(sequence)?;
+    view.with_blob(sequence, |blob| with_fields(blob, |grain| Ok(known_at(grain, &state, at))))
 }
 
 fn check_size(versions: usize, bytes: usize) -> Result<()> {
@@ -148,20 +236,6 @@ fn check_size(versions: usize, bytes: usize) -> Result<()> {
 fn too_many() -> Error {
     let message =
         format!("a history of more than {MAX_VERSIONS} versions or {MAX_HISTORY_BYTES} bytes");
-    Error::new(ErrorKind::Limit, message)
-}
-
-/// The grains at these places, the last written first.
-fn newest_first(view: &View, mut found: Vec<Sequence>) -> Result<Vec<Stored>> {
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    let mut bytes = 0_usize;
-    let mut versions = Vec::new();
-    for sequence in found {
-        let state = view.state_at(sequence)?;
-        let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
-        bytes = bytes.saturating_add(blob.len());
-        check_size(versions.len(), bytes)?;
-        versions.push(Stored { address: view.address_of(sequence, &blob)?, blob, state });
-    }
-    Ok(versions)
+    let hint = "take it in parts: newer_versions and older_versions of one of its grains";
+    Error::new(ErrorKind::Limit, message).with_hint(hint)
 }

@@ -7,13 +7,11 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 use grainstore_index::Sequence;
 use redb::TableDefinition;
 
+use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
 pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");
-/// Address as kept on disk (see [`AddressKey`]) -> sequence.
-pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
-    TableDefinition::new("address");
 /// Sequence -> state record; no row means the default state.
 pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_LEN]> =
     TableDefinition::new("state");
@@ -60,31 +58,39 @@ impl AddressKey {
     }
 }
 
-/// An envelope: version, protection, body. One form today: version 1, unprotected.
+/// An envelope: version, protection, checksum, body. One form today: version 1, unprotected.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
 /// | 1 | protection: 0 plain |
-/// | 2.. | the blob, or the text of a reason |
+/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body |
+/// | 6.. | the blob, or the text of a reason |
 pub(crate) struct Envelope;
 
 impl Envelope {
     const VERSION: u8 = 1;
     const PLAIN: u8 = 0;
+    const HEAD: usize = 6;
 
-    pub(crate) fn seal(body: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(2 + body.len());
+    /// The envelope of a body in the row of this key.
+    pub(crate) fn seal(key: u64, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(Self::HEAD + body.len());
         bytes.extend_from_slice(&[Self::VERSION, Self::PLAIN]);
+        bytes.extend_from_slice(&checksum(key, body));
         bytes.extend_from_slice(body);
         bytes
     }
 
     /// # Errors
-    /// `ERR_STORE_VERSION` for an envelope of a later version, `ERR_INTEGRITY` for none at all.
-    pub(crate) fn open(bytes: &[u8]) -> Result<&[u8]> {
+    /// `ERR_STORE_VERSION` for an envelope of a later version; `ERR_INTEGRITY` for none at all, and
+    /// for a body that has changed or was sealed for another row.
+    pub(crate) fn open(key: u64, bytes: &[u8]) -> Result<&[u8]> {
         match bytes {
-            [Self::VERSION, Self::PLAIN, body @ ..] => Ok(body),
+            [Self::VERSION, Self::PLAIN, rest @ ..] => match rest.split_first_chunk::<4>() {
+                Some((check, body)) if *check == checksum(key, body) => Ok(body),
+                _ => Err(Error::integrity(format!("the bytes of entry {key} have changed"))),
+            },
             [version, protection, ..] => {
                 let message =
                     format!("envelope version {version}, protection {protection} is not known");
@@ -131,7 +137,7 @@ pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE
         superseded_by.copy_from_slice(address.as_bytes());
     }
     let (body, check) = bytes.split_at_mut(STATE_LEN - 4);
-    check.copy_from_slice(&checksum(sequence, body));
+    check.copy_from_slice(&checksum(sequence.get(), body));
     bytes
 }
 
@@ -140,7 +146,7 @@ pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE
 pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<GrainState> {
     let damaged = || Error::integrity("a state record is damaged");
     let (body, check) = record.split_at(STATE_LEN - 4);
-    if *check != checksum(sequence, body) {
+    if *check != checksum(sequence.get(), body) {
         return Err(damaged());
     }
     let [version, bits, status, rest @ ..] = record;
@@ -163,9 +169,9 @@ pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Resu
 }
 
 /// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
-fn checksum(sequence: Sequence, body: &[u8]) -> [u8; 4] {
+fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
     let mut crc = crc32fast::Hasher::new();
-    crc.update(&sequence.get().to_be_bytes());
+    crc.update(&key.to_be_bytes());
     crc.update(body);
     crc.finalize().to_be_bytes()
 }
@@ -173,7 +179,7 @@ fn checksum(sequence: Sequence, body: &[u8]) -> [u8; 4] {
 /// Roots: their sequences one after the other, 8 bytes each, then the checksum.
 pub(crate) fn encode_roots(sequence: Sequence, roots: &[Sequence]) -> Vec<u8> {
     let mut bytes: Vec<u8> = roots.iter().flat_map(|root| root.get().to_be_bytes()).collect();
-    bytes.extend(checksum(sequence, &bytes));
+    bytes.extend(checksum(sequence.get(), &bytes));
     bytes
 }
 
@@ -182,10 +188,47 @@ pub(crate) fn encode_roots(sequence: Sequence, roots: &[Sequence]) -> Vec<u8> {
 pub(crate) fn decode_roots(sequence: Sequence, bytes: &[u8]) -> Result<Vec<Sequence>> {
     let (body, check) = bytes.split_last_chunk::<4>().unwrap_or((&[], &[0; 4]));
     let (roots, rest) = body.as_chunks::<8>();
-    if !rest.is_empty() || *check != checksum(sequence, body) {
+    if !rest.is_empty() || *check != checksum(sequence.get(), body) {
         return Err(Error::integrity("a row of roots is damaged"));
     }
     Ok(roots.iter().map(|root| Sequence::new(u64::from_be_bytes(*root))).collect())
+}
+
+/// Sequence -> access record; no row means never read. The table comes with the first record.
+pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_LEN]> =
+    TableDefinition::new("access");
+
+/// Bytes of an access record: how often a grain was read (OMS 22.10).
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0..8 | times it was read, u64 |
+/// | 8..16 | when last, epoch ms, i64 |
+/// | 16..20 | CRC-32 of the sequence (8 bytes) and the bytes before |
+pub(crate) const ACCESS_LEN: usize = 20;
+
+pub(crate) fn encode_access(sequence: Sequence, access: &Access) -> [u8; ACCESS_LEN] {
+    let mut bytes = [0; ACCESS_LEN];
+    let (body, check) = bytes.split_at_mut(ACCESS_LEN - 4);
+    let (count, last) = body.split_at_mut(8);
+    count.copy_from_slice(&access.count.to_be_bytes());
+    last.copy_from_slice(&access.last_accessed_at.unwrap_or_default().get().to_be_bytes());
+    check.copy_from_slice(&checksum(sequence.get(), body));
+    bytes
+}
+
+/// # Errors
+/// `ERR_INTEGRITY` for bytes that are damaged.
+pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Result<Access> {
+    let damaged = || Error::integrity("an access record is damaged");
+    let (body, check) = record.split_last_chunk::<4>().ok_or_else(damaged)?;
+    let (count, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let last: [u8; 8] = rest.try_into().map_err(|_| damaged())?;
+    if *check != checksum(sequence.get(), body) {
+        return Err(damaged());
+    }
+    let last_accessed_at = Some(EpochMs::new(i64::from_be_bytes(last)));
+    Ok(Access { count: u64::from_be_bytes(*count), last_accessed_at })
 }
 
 /// Where the audit chain ends, kept apart from it so that a cut chain shows.
@@ -270,15 +313,39 @@ mod tests {
 
     #[test]
     fn envelopes_have_these_bytes() {
-        assert_eq!(Envelope::seal(b"body"), b"\x01\x00body");
-        assert_eq!(Envelope::open(b"\x01\x00body").unwrap(), b"body");
+        let sealed = Envelope::seal(5, b"body");
+        assert_eq!(HEXLOWER.encode(&sealed), "010049d99db1626f6479");
+        assert_eq!(Envelope::open(5, &sealed).unwrap(), b"body");
+        assert_eq!(Envelope::open(6, &sealed).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        for bit in 16..8 * sealed.len() {
+            let mut flipped = sealed.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Envelope::open(5, &flipped).is_err(), "bit {bit}");
+        }
         for (bytes, code) in [
             (&b"\x02\x00body"[..], "ERR_STORE_VERSION"),
             (b"\x01\x01body", "ERR_STORE_VERSION"),
+            (b"\x01\x00bo", "ERR_INTEGRITY"),
             (b"\x01", "ERR_INTEGRITY"),
         ] {
-            assert_eq!(Envelope::open(bytes).map_err(|e| e.code()), Err(code));
+            assert_eq!(Envelope::open(5, bytes).map_err(|e| e.code()), Err(code));
         }
+    }
+
+    #[test]
+    fn access_records_have_these_bytes() {
+        let access = Access { count: 3, last_accessed_at: Some(EpochMs::new(0x0102_0304)) };
+        let at = Sequence::new(5);
+        let bytes = encode_access(at, &access);
+        assert_eq!(HEXLOWER.encode(&bytes), "00000000000000030000000001020304f99a3eb8");
+        assert_eq!(decode_access(at, &bytes).unwrap(), access);
+        for bit in 0..8 * ACCESS_LEN {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let code = decode_access(at, &flipped).map_err(|error| error.code());
+            assert_eq!(code, Err("ERR_INTEGRITY"), "bit {bit}");
+        }
+        assert!(decode_access(Sequence::new(6), &bytes).is_err(), "a row moved elsewhere");
     }
 
     #[test]

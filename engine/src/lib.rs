@@ -4,43 +4,67 @@
 //!
 //! Modules in the order data flows through them:
 //!
-//! - `error`, `clock`, `options`: the words of the crate.
+//! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
 //! - `directory`: lock and names. `keys`: every byte layout of the truth.
+//! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
 //! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
-//! - `view`: one consistent state to read from. `history`, `memory` (for CAL), `ask`, `report`: what is read.
+//! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
+//! - `maintain`: verify, compact, reindex, back up, examine.
 
+mod access;
 mod ask;
 mod audit;
 mod clock;
 mod directory;
 mod error;
+mod folder;
+mod graph;
 mod history;
+mod indexed;
 mod keys;
+mod latest;
+mod maintain;
 mod memory;
 mod options;
 mod pending;
 mod plan;
 mod policy;
+mod query;
 mod report;
 mod session;
+mod source;
 mod store;
+mod sync;
 #[cfg(test)]
 mod tests;
+mod truth;
 mod view;
 mod writer;
 
+pub use access::{ACCESS_AGE_MS, Access};
 pub use audit::AuditEntry;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
+pub use graph::{
+    Capability, Direction, Edge, Handoff, Lens, Listed, MAX_ANSWER_BYTES, MAX_CAPABILITIES,
+    MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
+    MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
+};
 pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use latest::AsOf;
+pub use maintain::{
+    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
+    Problem, Verification, doctor,
+};
 pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};
+pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use report::{MAX_ENTRIES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};
 pub use store::Store;

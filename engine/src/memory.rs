@@ -4,29 +4,37 @@
 //! what it writes itself it sees. A recall is driven by the smallest posting list its conditions name and rechecks every candidate
 //! on the view: the index may miss nothing and can add nothing (invariant I4).
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
-    Cancel, Candidate, HashPrefix, Hit, Located, Memory, MemoryError, Query, Reach, Recalled,
-    Scope, Visit,
+    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query, Recalled, Scope,
+    Visit,
 };
-use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED};
-use grainstore_index as index;
-use grainstore_index::{Posting, Sequence, Shape};
+use grainstore_format::{ContentAddress, Grain};
+use grainstore_index::Name;
 
 use crate::error::{Error, Result};
+use crate::query::{Halt, Walk, explain};
 use crate::session::{Session, Stored};
-use crate::view::{View, in_scope, with_fields};
+use crate::view::View;
 
-/// How often a scan asks whether it should stop.
-const CHECK_EVERY: u64 = 64;
-/// How far the lengths of two posting lists are compared.
-const ESTIMATE_CAP: usize = 1000;
+/// Namespaces DESCRIBE names at most.
+const MAX_NAMESPACES: usize = 100;
+/// What this version leaves out of the level of CAL it names.
+const EXCEPTIONS: [&str; 0] = [];
 
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
         Self::new(error.code(), error.to_string(), error.hint())
+    }
+}
+
+impl From<Halt> for MemoryError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Failed(error) => error.into(),
+            Halt::Stopped(stop) => stop.into(),
+        }
     }
 }
 
@@ -71,14 +79,19 @@ impl Memory for Reading<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
         let view = self.view();
-        let mut scan =
-            Scan { session: self.session, view: &view, query, cancel, scanned: 0, matched: 0 };
-        let ended = match query.address() {
-            Some(address) => scan.one(&address, visit)?,
-            None => scan.all(visit)?,
+        let mut walk = Walk {
+            session: self.session,
+            view: &view,
+            query,
+            cancel,
+            after: None,
+            given: 0,
+            scanned: 0,
+            matched: 0,
         };
-        let total = ended.is_continue().then_some(scan.matched);
-        Ok(Recalled { scanned: scan.scanned, total })
+        let ended = walk.run(visit)?;
+        let total = ended.is_continue().then_some(walk.matched);
+        Ok(Recalled { scanned: walk.scanned, total })
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
@@ -109,6 +122,42 @@ impl Memory for Reading<'_> {
         Ok(versions.iter().map(hit).collect::<Result<_>>()?)
     }
 
+    fn thread(
+        &self,
+        message: &ContentAddress,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<ContentAddress>, MemoryError> {
+        Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
+    }
+
+    fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
+        let plan = explain(&self.view(), self.session, query)?;
+        let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
+        Ok(Explained {
+            index: plan.index,
+            lookups,
+            estimated: plan.estimated,
+            scans_at_most: plan.at_most,
+        })
+    }
+
+    fn describe(&self) -> Result<Host, MemoryError> {
+        let view = self.view();
+        let scope = self.session.narrowed(None)?;
+        let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
+        let mut namespaces: Vec<String> = names.into_iter().filter_map(plain).collect();
+        namespaces.sort_unstable();
+        Ok(Host {
+            name: "grainstore".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cal_conformance: "core",
+            exceptions: EXCEPTIONS.map(str::to_owned).to_vec(),
+            namespaces,
+            ..Host::default()
+        })
+    }
+
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {
         let put = self.session.put_with_reason(grain, reason)?;
         self.refresh()?;
@@ -131,158 +180,9 @@ fn hit(stored: &Stored) -> Result<Hit> {
     Ok(Hit { address: stored.address, grain: stored.grain()?, state: stored.state })
 }
 
-/// One recall on one view.
-struct Scan<'s> {
-    session: &'s Session,
-    view: &'s View,
-    query: &'s Query,
-    cancel: &'s Cancel,
-    scanned: u64,
-    matched: u64,
-}
-
-/// Candidates of one instant that match, waiting to be put in the order of their addresses. An
-/// instant may hold any number of grains, so their blobs stay on disk.
-type Instant = Vec<(ContentAddress, Sequence, GrainState)>;
-
-impl Scan<'_> {
-    /// The one grain a query names.
-    fn one(
-        &mut self,
-        address: &ContentAddress,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, MemoryError> {
-        let Some(sequence) = self.view.sequence_of(address)? else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let mut instant = Instant::new();
-        self.check(sequence, &mut instant)?;
-        self.show(&mut instant, visit)
+fn plain(name: Name) -> Option<String> {
+    match name {
+        Name::Plain(text) => Some(text),
+        Name::Token(_) => None,
     }
-
-    /// Every grain of the driving posting list, in order.
-    fn all(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, MemoryError> {
-        let scope = self.scope();
-        let times = times(self.query);
-        let order = match self.query.order() {
-            grainstore_cal::Order::Newest => index::Order::Newest,
-            grainstore_cal::Order::Oldest => index::Order::Oldest,
-        };
-        let reader = self.view.index();
-        let shape = self.driving_shape(&scope, times)?;
-        let postings = reader.scan(&scope, &shape, times, order).map_err(Error::from)?;
-        let mut instant = Instant::new();
-        let mut now: Option<EpochMs> = None;
-        for posting in postings {
-            let Posting { time, sequence } = posting.map_err(Error::from)?;
-            if now != Some(time) {
-                if self.show(&mut instant, visit)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                now = Some(time);
-            }
-            if self.scanned.is_multiple_of(CHECK_EVERY) {
-                self.cancel.check()?;
-            }
-            self.check(sequence, &mut instant)?;
-        }
-        self.show(&mut instant, visit)
-    }
-
-    /// Keeps a candidate that is visible and matches.
-    fn check(&mut self, sequence: Sequence, instant: &mut Instant) -> Result<()> {
-        self.scanned += 1;
-        let state = self.view.state_at(sequence)?;
-        self.view.with_blob(sequence, |blob| {
-            let address = ContentAddress::of(blob);
-            let matches = with_fields(blob, |grain: &GrainRef<'_>| {
-                let namespace = self.session.options().namespace.as_deref();
-                Ok(in_scope(grain.partition(), namespace)
-                    && self.query.matches(&address, grain, &state))
-            })?;
-            if matches {
-                let address = self.view.address_of(sequence, blob)?;
-                instant.push((address, sequence, state));
-            }
-            Ok(())
-        })
-    }
-
-    /// Shows the grains of one instant, ascending by address.
-    fn show(
-        &mut self,
-        instant: &mut Instant,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, MemoryError> {
-        instant.sort_unstable_by_key(|(address, ..)| *address);
-        for (address, sequence, state) in instant.drain(..) {
-            self.matched += 1;
-            let flow = self.view.with_blob(sequence, |blob| {
-                with_fields(blob, |grain| Ok(visit(Candidate { address, grain, state: &state })))
-            })?;
-            if flow.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// The namespaces to look in: the query's, which the executor keeps within the session's.
-    fn scope(&self) -> index::Scope<'_> {
-        match self.query.reach() {
-            Reach::Session => match self.session.options().namespace.as_deref() {
-                None => index::Scope::All,
-                Some("") => index::Scope::Subtree(SHARED),
-                Some(namespace) => index::Scope::Subtree(namespace),
-            },
-            Reach::Exact(namespace) => index::Scope::Exact(namespace.as_str().into()),
-            Reach::Subtree(namespace) => index::Scope::Subtree(namespace),
-        }
-    }
-
-    /// The shortest posting list among those every match must be in.
-    fn driving_shape(
-        &self,
-        scope: &index::Scope<'_>,
-        times: index::TimeRange,
-    ) -> Result<Shape<'_>> {
-        let reader = self.view.index();
-        let mut best = (Shape::All, usize::MAX);
-        for shape in self.shapes() {
-            let estimate = reader.estimate(scope, &shape, times, ESTIMATE_CAP)?;
-            if estimate < best.1 {
-                best = (shape, estimate);
-            }
-            if estimate == 0 {
-                break;
-            }
-        }
-        Ok(best.0)
-    }
-
-    /// The posting lists every match must be in, the most selective kind first.
-    fn shapes(&self) -> Vec<Shape<'_>> {
-        let query = self.query;
-        let mut shapes = Vec::new();
-        if let Some(subject) = query.subject_eq() {
-            shapes.push(match query.relation_eq() {
-                Some(relation) => Shape::SubjectRelation(subject.into(), relation.into()),
-                None => Shape::Subject(subject.into()),
-            });
-        }
-        shapes.extend(query.session_eq().map(|session| Shape::Session(session.into())));
-        shapes.extend(query.tags_all().map(|tag| Shape::Tag(tag.into())));
-        let mut types = query.types().iter();
-        if let (Some(only), None) = (types.next(), types.next()) {
-            shapes.push(Shape::Type(only));
-        }
-        shapes
-    }
-}
-
-/// The query's time range as bounds of the index.
-fn times(query: &Query) -> index::TimeRange {
-    let range = query.time_range();
-    let open = |bound: EpochMs, end: i64| (bound.get() != end).then_some(bound);
-    index::TimeRange { from: open(range.from, i64::MIN), to: open(range.to, i64::MAX) }
 }

@@ -5,19 +5,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::once;
 
 /// The far end of a [`Pending`].
-pub(crate) type Reply<T> = oneshot::Sender<Result<T>>;
+pub(crate) type Reply<T> = once::Sender<Result<T>>;
 
 /// A write that was handed to the writer: [`wait`](Self::wait) for it, or `.await` it.
 ///
 /// Dropping it does not take the write back.
 #[derive(Debug)]
-pub struct Pending<T>(State<oneshot::Receiver<Result<T>>>);
+pub struct Pending<T>(State<once::Receiver<Result<T>>>);
 
 /// The future of a [`Pending`].
 #[derive(Debug)]
-pub struct PendingFuture<T>(State<oneshot::AsyncReceiver<Result<T>>>);
+pub struct PendingFuture<T>(State<once::AsyncReceiver<Result<T>>>);
 
 #[derive(Debug)]
 enum State<R> {
@@ -29,7 +30,7 @@ enum State<R> {
 impl<T> Pending<T> {
     /// A reply to give, and the pending answer it gives.
     pub(crate) fn new() -> (Reply<T>, Self) {
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = once::channel();
         (reply, Self(State::Waiting(answer)))
     }
 

@@ -1,12 +1,14 @@
 //! What the store says about itself: figures, and its audit log.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use redb::ReadableTableMetadata;
 use serde::Serialize;
 
 use crate::audit::AuditEntry;
+use crate::directory;
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead};
 use crate::session::Session;
@@ -38,6 +40,16 @@ pub struct Stats {
     pub last_sequence: u64,
     /// Bytes of the truth on disk.
     pub disk_bytes: u64,
+    /// Bytes of the derived indexes on disk.
+    pub index_bytes: u64,
+    /// Grains of the tail that are being folded now.
+    pub folding_grains: usize,
+    /// Grains whose access counts are not written yet.
+    pub waiting_counts: usize,
+    /// Memory for pages of both files, in bytes, at most.
+    pub cache_bytes: usize,
+    /// Rows of every table of the truth and of the derived indexes, as far as they are folded.
+    pub rows: BTreeMap<&'static str, u64>,
 }
 
 impl Store {
@@ -50,17 +62,26 @@ impl Store {
         let last_sequence = view.last_sequence()?.get();
         let tail_grains = view.tail().grains();
         let behind = u64::try_from(tail_grains).unwrap_or(u64::MAX);
-        let disk_bytes = fs::metadata(self.truth_path()).map_or(0, |file| file.len());
+        let bytes_of = |file: &Path| fs::metadata(file).map_or(0, |file| file.len());
+        let mut rows = view.rows()?;
+        let index = view.index().stats()?;
+        rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
+        let folding = view.tail().frozen().map_or(0, |frozen| frozen.grains());
         Ok(Stats {
             format: keys::FORMAT,
             grains: view.log_len()?,
             states: view.state_len()?,
-            audit_entries: view.audit().len()?.saturating_sub(1),
+            audit_entries: view.audit_len()?,
             tail_grains,
             tail_bytes: view.tail().approx_bytes(),
             folded_to: last_sequence.saturating_sub(behind),
             last_sequence,
-            disk_bytes,
+            disk_bytes: bytes_of(&self.truth_path()),
+            index_bytes: bytes_of(&directory::index(self.path())),
+            folding_grains: folding,
+            waiting_counts: self.inner().waiting_counts(),
+            cache_bytes: self.cache_bytes(),
+            rows,
         })
     }
 }
@@ -76,7 +97,7 @@ impl Session {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
-        for row in view.audit().range(from..keys::AUDIT_HEAD)? {
+        for row in view.audit()?.range(from..keys::AUDIT_HEAD)? {
             if entries.len() >= limit.min(MAX_ENTRIES) {
                 break;
             }
@@ -115,7 +136,7 @@ impl Session {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit_head(&self) -> Result<(u64, String)> {
         let view = self.view()?;
-        let row = view.audit().get(keys::AUDIT_HEAD)?;
+        let row = view.audit()?.get(keys::AUDIT_HEAD)?;
         let row = row.ok_or_else(|| Error::integrity("the audit log has no head"))?;
         let head = AuditHead::decode(row.value())?;
         Ok((head.count, HEXLOWER.encode(&head.hash)))

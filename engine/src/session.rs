@@ -10,6 +10,7 @@ use grainstore_format::{
     Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value, normalise_text,
 };
 
+use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::options::SessionOptions;
 use crate::pending::Pending;
@@ -68,6 +69,8 @@ pub struct Stored {
     pub blob: Vec<u8>,
     /// Its index-layer state.
     pub state: GrainState,
+    /// How often it was read before this time.
+    pub access: Access,
 }
 
 impl Stored {
@@ -216,24 +219,23 @@ impl Session {
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
-    /// The grain with this address, whatever its state (OMS 28.4).
+    /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
-        guarded(|| self.lookup(&view, address))?.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("no grain {address} in this session's reach"))
-        })
+        guarded(|| self.give(&view, address))?.ok_or_else(|| not_in_reach(address))
     }
 
-    /// The grains with these addresses; nothing where [`Session::get`] would not answer.
+    /// The grains with these addresses; nothing where [`Session::get`] would not answer. Each
+    /// counts as an access.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
         let view = self.view()?;
-        guarded(|| addresses.iter().map(|address| self.lookup(&view, address)).collect())
+        guarded(|| addresses.iter().map(|address| self.give(&view, address)).collect())
     }
 
     /// Whether [`Session::get`] would answer.
@@ -284,10 +286,29 @@ impl Session {
 
     /// The grain with this address, if this session can see it.
     pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
-        let Some(Row { blob, state, .. }) = view.row(address)? else {
-            return Ok(None);
-        };
-        Ok(self.sees(&blob)?.then_some(Stored { address: *address, blob, state }))
+        let row = self.visible(view, address)?;
+        row.map(|row| self.stored(view, *address, row)).transpose()
+    }
+
+    /// As [`Session::lookup`], for a user: the access is counted.
+    fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let Some(row) = self.visible(view, address)? else { return Ok(None) };
+        let sequence = row.sequence;
+        let stored = self.stored(view, *address, row)?;
+        self.store.inner().touch(sequence);
+        Ok(Some(stored))
+    }
+
+    fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
+        let Some(row) = view.row(address)? else { return Ok(None) };
+        Ok(self.sees(&row.blob)?.then_some(row))
+    }
+
+    /// A row as it is given out.
+    pub(crate) fn stored(&self, view: &View, address: ContentAddress, row: Row) -> Result<Stored> {
+        let Row { sequence, blob, state } = row;
+        let access = self.store.inner().access_of(view, sequence)?;
+        Ok(Stored { address, blob, state, access })
     }
 
     /// Whether a blob lies in this session's namespace.
@@ -374,6 +395,11 @@ impl Session {
             Err(error) => Pending::refused(error),
         }
     }
+}
+
+/// The refusal of an address that leads to nothing this session can see.
+pub(crate) fn not_in_reach(address: &ContentAddress) -> Error {
+    Error::new(ErrorKind::NotFound, format!("no grain {address} in this session's reach"))
 }
 
 const JUSTIFICATION: &str = "supersession_justification";

@@ -2,24 +2,29 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
 
 use grainstore_cal::Writes;
-use grainstore_format::ContentAddress;
-use grainstore_index::{self as index, IndexState};
-use redb::{Database, ReadableDatabase};
+use grainstore_index::Sequence;
+use redb::{Builder, Database, ReadableDatabase};
 
+use crate::access::{Access, Counters};
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::clock::Clock;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::folder::Folder;
+use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::session::Session;
-use crate::view::{View, push};
+use crate::source::{Home, Opening, Source};
+use crate::sync::mpsc::{SyncSender, sync_channel};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Mutex, MutexGuard, RwLock};
+use crate::truth::Truth;
+use crate::view::View;
 use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
@@ -34,6 +39,7 @@ impl std::fmt::Debug for Store {
 
 pub(crate) struct Inner {
     path: PathBuf,
+    id: [u8; 16],
     created: bool,
     clock: Arc<dyn Clock>,
     shared: Shared,
@@ -41,6 +47,9 @@ pub(crate) struct Inner {
     running: Mutex<Option<Running>>,
     /// The quotas of CAL writes.
     writes: Writes,
+    /// Access counts on their way to the truth; nothing where access is not counted.
+    counters: Option<Arc<Counters>>,
+    opening: Opening,
 }
 
 /// What ends when the store is closed.
@@ -78,14 +87,31 @@ impl Store {
         }
         let lock = directory::lock(path, options.wait)?;
         let created = !directory::has_store(path)?;
-        let mut database = Database::builder();
-        database.set_cache_size(options.cache_bytes);
+        directory::clear_leftovers(path)?;
+        let opening = opening(options);
+        let database = opening.builder();
         if created {
             directory::create(path, |new| set_up(&database.create(new)?, options.clock.as_ref()))?;
         }
         directory::sync(path)?;
-        let db = database.open(directory::grains(path))?;
-        Self::start(db, path, created, options, Some(lock))
+        let at = |file, db| Source::at(db, Home { file, opening: opening.clone() });
+        let start = || {
+            let db = database.open(directory::grains(path))?;
+            let meta = check_meta(&db)?;
+            let index = open_index(&database, &directory::index(path))?;
+            let (db, index) = (at(directory::grains(path), db), at(directory::index(path), index));
+            let lock = Some(lock.try_clone()?);
+            let files = Files { db, meta, index, opening: opening.clone(), lock };
+            Self::start(files, path, created, options)
+        };
+        match guarded(start) {
+            // Damage in the truth is met again; damage in the index goes with it.
+            Err(error) if is_damage(&error) => {
+                directory::remove(&directory::index(path))?;
+                start()
+            }
+            started => started,
+        }
     }
 
     /// Whether opening it created it.
@@ -98,6 +124,17 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// Whether it had not been closed before it was opened, so that its files had to be put right.
+    #[must_use]
+    pub fn was_repaired(&self) -> bool {
+        self.0.opening.has_repaired()
+    }
+
+    /// Memory for pages of both files, in bytes.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.0.opening.cache_bytes().saturating_mul(2)
     }
 
     /// The file with the truth.
@@ -131,27 +168,27 @@ impl Store {
         &self.0
     }
 
-    /// Takes over a database that was set up: checks the stamp, catches up the index, and starts
-    /// the writer.
-    fn start(
-        db: Database,
-        path: &Path,
-        created: bool,
-        options: &OpenOptions,
-        lock: Option<File>,
-    ) -> Result<Self> {
-        let chain = check_meta(&db)?;
-        let view = Arc::new(catch_up(&db)?);
+    /// Takes over databases that were set up: catches up the index, and starts the writer.
+    fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
+        let Files { db, meta: Meta { id, chain }, index, opening, lock } = files;
+        let truth = Arc::new(Truth::open(&db)?);
+        let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
+        let mut folder = Folder::start(index)?;
+        indexed.catch_up(&truth, &mut folder)?;
+        let view = Arc::new(View::new(truth, indexed));
         let shared: Shared = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
+        let counters = options.count_access.then(|| Arc::new(Counters::default()));
         let writer = Writer {
             db,
+            folder,
             chain,
             clock: Arc::clone(&options.clock),
             shared: Arc::clone(&shared),
             view,
             failed: None,
             backlog: Arc::clone(&backlog),
+            counters: counters.clone(),
             _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
@@ -161,32 +198,91 @@ impl Store {
         let running = Running { requests, writer };
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
+            id,
             created,
             clock: Arc::clone(&options.clock),
             shared,
             backlog,
             running: Mutex::new(Some(running)),
             writes: Writes::default(),
+            counters,
+            opening,
         })))
     }
 
-    /// A store in memory or on a backend of the test's own.
+    /// A store on backends of the test's own: the truth and the index.
     #[cfg(test)]
-    pub(crate) fn on_backend(
-        backend: impl redb::StorageBackend,
+    pub(crate) fn on_backends<T: redb::StorageBackend, I: redb::StorageBackend>(
+        truth: impl Fn() -> T,
+        index: impl Fn() -> I,
         options: &OpenOptions,
     ) -> Result<Self> {
-        let empty = backend.len()? == 0;
-        let db =
-            Database::builder().set_cache_size(options.cache_bytes).create_with_backend(backend)?;
-        if empty {
-            set_up(&db, options.clock.as_ref())?;
+        let empty = truth().len()? == 0;
+        let opening = opening(options);
+        let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
+        let start = || {
+            let db = opening.builder().create_with_backend(truth())?;
+            if empty {
+                set_up(&db, options.clock.as_ref())?;
+            }
+            let meta = check_meta(&db)?;
+            let index = match create_index() {
+                Err(error) if is_damage(&error) => {
+                    index().set_len(0)?;
+                    create_index()?
+                }
+                created => created?,
+            };
+            let (db, index) = (Source::in_memory(db), Source::in_memory(index));
+            let files = Files { db, meta, index, opening: opening.clone(), lock: None };
+            Self::start(files, Path::new("backend"), empty, options)
+        };
+        match guarded(start) {
+            Err(error) if is_damage(&error) => {
+                index().set_len(0)?;
+                start()
+            }
+            started => started,
         }
-        Self::start(db, Path::new("backend"), empty, options, None)
+    }
+}
+
+/// What a store consists of while it is opened.
+struct Files {
+    db: Source,
+    meta: Meta,
+    index: Source,
+    opening: Opening,
+    lock: Option<File>,
+}
+
+/// How both databases are opened: each with half of the page cache.
+fn opening(options: &OpenOptions) -> Opening {
+    Opening::new(options.cache_bytes / 2)
+}
+
+fn is_damage(error: &Error) -> bool {
+    error.kind() == ErrorKind::Format(grainstore_format::ErrorKind::Integrity)
+}
+
+/// Opens the derived index. One that is damaged, or no database at all, is replaced by an empty
+/// one: everything in it is rebuilt from the log.
+fn open_index(database: &Builder, path: &Path) -> Result<Database> {
+    let open = || guarded(|| Ok(database.create(path)?));
+    match open() {
+        Err(error) if is_damage(&error) || error.kind() == ErrorKind::StoreVersion => {
+            directory::remove(path)?;
+            open()
+        }
+        opened => opened,
     }
 }
 
 impl Inner {
+    pub(crate) fn id(&self) -> &[u8; 16] {
+        &self.id
+    }
+
     pub(crate) fn writes(&self) -> &Writes {
         &self.writes
     }
@@ -202,6 +298,31 @@ impl Inner {
     pub(crate) fn view(&self) -> Result<Arc<View>> {
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
         shared.clone().ok_or_else(stopped)
+    }
+
+    /// Counts that a grain was given to a user (OMS 22.10).
+    pub(crate) fn touch(&self, sequence: Sequence) {
+        let Some(counters) = &self.counters else { return };
+        if counters.touch(sequence, self.clock.now())
+            && let Some(Running { requests, .. }) = &*self.running()
+        {
+            // A queue that is full wakes the writer as well.
+            let _ = requests.try_send(Request::Count);
+        }
+    }
+
+    /// How often a grain was given to users: what the truth says, and what is counted since.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<Access> {
+        let stored = view.access_at(sequence)?;
+        Ok(self.counters.as_ref().map_or(stored, |counters| counters.of(sequence, stored)))
+    }
+
+    /// Grains whose access counts wait in memory.
+    pub(crate) fn waiting_counts(&self) -> usize {
+        self.counters.as_ref().map_or(0, |counters| counters.waiting())
     }
 
     /// Hands a request to the writer; waits only while [`QUEUE`] others wait, or too many bytes.
@@ -247,9 +368,7 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
             .map_err(|error| Error::new(ErrorKind::Io, format!("no random bytes: {error}")))?;
     }
     let txn = db.begin_write()?;
-    index::reset(&txn)?;
     txn.open_table(keys::LOG)?;
-    txn.open_table(keys::ADDRESS)?;
     txn.open_table(keys::STATE)?;
     txn.open_table(keys::ROOTS)?;
     txn.open_table(keys::REASONS)?;
@@ -272,8 +391,16 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
     Ok(())
 }
 
-/// Checks the stamp and reads where the audit chain ends.
-fn check_meta(db: &Database) -> Result<Chain> {
+/// What a store says about itself.
+struct Meta {
+    /// Tells one store from another.
+    id: [u8; 16],
+    /// Where the audit log goes on.
+    chain: Chain,
+}
+
+/// Checks the stamp and reads what the store says about itself.
+fn check_meta(db: &Database) -> Result<Meta> {
     let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
     let txn = db.begin_read()?;
     let meta = match txn.open_table(keys::META) {
@@ -294,54 +421,13 @@ fn check_meta(db: &Database) -> Result<Chain> {
         }
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
-    let missing = || Error::integrity("the store lacks its audit key or head");
+    let missing = || Error::integrity("the store lacks its id, its audit key or its audit head");
+    let id = row(keys::META_STORE_ID)?.ok_or_else(missing)?;
+    let id = id.try_into().map_err(|_| Error::integrity("the id of the store is damaged"))?;
     let key = row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?;
     let key = key.try_into().map_err(|_| Error::integrity("the audit key is damaged"))?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
-    Ok(Chain::at(head, key))
-}
-
-/// Brings the derived index to the end of the log: rebuilds it where it is stale, then replays
-/// what it lacks into the tail.
-fn catch_up(db: &Database) -> Result<View> {
-    let txn = db.begin_read()?;
-    let log = txn.open_table(keys::LOG)?;
-    let address_at = |sequence: index::Sequence| -> Result<Option<[u8; 32]>> {
-        let Some(row) = log.get(sequence.get())? else {
-            return Ok(None);
-        };
-        let blob = keys::Envelope::open(row.value())?;
-        let address = ContentAddress::of(blob);
-        Ok(Some(*keys::AddressKey::plain(&address).as_bytes()))
-    };
-    if let IndexState::Stale(_) = index::state(&txn, address_at)? {
-        let reset = db.begin_write()?;
-        index::reset(&reset)?;
-        reset.commit()?;
-    }
-    drop((log, txn));
-
-    let mut view = View::open(db)?;
-    let mut tail = view.tail().clone();
-    loop {
-        let mut full = false;
-        for row in view.log_after(tail.watermark().map(|mark| mark.sequence))? {
-            let (sequence, blob) = row?;
-            push(&mut tail, view.tables(), sequence, &ContentAddress::of(&blob), &blob)?;
-            if tail.is_full() {
-                full = true;
-                break;
-            }
-        }
-        if !full {
-            return View::with_tail(db, tail);
-        }
-        let fold = db.begin_write()?;
-        index::fold(&fold, &tail)?;
-        fold.commit()?;
-        tail = tail.folded();
-        view = View::with_tail(db, tail.clone())?;
-    }
+    Ok(Meta { id, chain: Chain::at(head, key) })
 }

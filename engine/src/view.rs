@@ -1,33 +1,35 @@
-//! One consistent state of the store: a read snapshot of every table, and the tail that continues
-//! its index. The writer publishes a new view with each commit; a read takes one and keeps to it.
+//! One consistent state of the store: a snapshot of the truth, one of the derived index, and the
+//! tail that continues the index up to the truth. The writer publishes a new view with each
+//! commit; a read takes one and keeps to it.
 
-use std::ops::Bound;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, DecodeOptions, GrainRef, GrainState, OpenBlob, SHARED};
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
-use redb::{
-    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
-    ReadableTableMetadata,
-};
 
 use crate::error::{Error, Result};
-use crate::keys::{self, AddressKey, Envelope, STATE_LEN};
+use crate::indexed::Indexed;
+use crate::keys::AddressKey;
+use crate::truth::Truth;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
-    log: ReadOnlyTable<u64, &'static [u8]>,
-    address: ReadOnlyTable<&'static [u8; 32], u64>,
-    state: ReadOnlyTable<u64, &'static [u8; STATE_LEN]>,
-    roots: ReadOnlyTable<u64, &'static [u8]>,
-    audit: ReadOnlyTable<u64, &'static [u8]>,
-    reasons: ReadOnlyTable<u64, &'static [u8]>,
-    tables: Tables,
-    tail: Tail,
+    truth: Arc<Truth>,
+    indexed: Indexed,
 }
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "View(tail of {} grains)", self.tail.grains())
+        write!(f, "View(tail of {} grains)", self.indexed.tail.grains())
+    }
+}
+
+impl Deref for View {
+    type Target = Truth;
+
+    fn deref(&self) -> &Truth {
+        &self.truth
     }
 }
 
@@ -40,118 +42,35 @@ pub(crate) struct Row {
 }
 
 impl View {
-    /// The current state of the tables, with nothing in the tail.
-    pub(crate) fn open(db: &Database) -> Result<Self> {
-        let txn = db.begin_read()?;
-        let tables = Tables::open(&txn)?;
-        let tail = Tail::after(&tables)?;
-        Self::of(&txn, tables, tail)
+    /// The truth with what is indexed of it: all of it.
+    pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
+        Self { truth, indexed }
     }
 
-    /// The current state of the tables, with this tail.
-    pub(crate) fn with_tail(db: &Database, tail: Tail) -> Result<Self> {
-        let txn = db.begin_read()?;
-        let tables = Tables::open(&txn)?;
-        Self::of(&txn, tables, tail)
+    /// The same truth, indexed in another way.
+    pub(crate) fn with_index(&self, indexed: Indexed) -> Self {
+        Self::new(Arc::clone(&self.truth), indexed)
     }
 
-    fn of(txn: &ReadTransaction, tables: Tables, tail: Tail) -> Result<Self> {
-        Ok(Self {
-            log: txn.open_table(keys::LOG)?,
-            address: txn.open_table(keys::ADDRESS)?,
-            state: txn.open_table(keys::STATE)?,
-            roots: txn.open_table(keys::ROOTS)?,
-            audit: txn.open_table(keys::AUDIT)?,
-            reasons: txn.open_table(keys::REASONS)?,
-            tables,
-            tail,
-        })
+    pub(crate) fn truth(&self) -> &Truth {
+        &self.truth
     }
 
     pub(crate) fn index(&self) -> index::Reader<'_> {
-        index::Reader::new(&self.tables, &self.tail)
+        index::Reader::new(&self.indexed.tables, &self.indexed.tail)
     }
 
-    pub(crate) fn tables(&self) -> &Tables {
-        &self.tables
+    pub(crate) fn indexed(&self) -> &Indexed {
+        &self.indexed
     }
 
     pub(crate) fn tail(&self) -> &Tail {
-        &self.tail
-    }
-
-    /// The audit entries, oldest first, from a sequence on.
-    pub(crate) fn audit(&self) -> &ReadOnlyTable<u64, &'static [u8]> {
-        &self.audit
-    }
-
-    /// The reason that was given with an audit entry.
-    pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
-        let Some(row) = self.reasons.get(entry)? else { return Ok(None) };
-        let text = std::str::from_utf8(Envelope::open(row.value())?);
-        text.map(|text| Some(text.to_owned())).map_err(|_| Error::integrity("a reason is no text"))
-    }
-
-    /// The last sequence of the log; 0 for an empty one.
-    pub(crate) fn last_sequence(&self) -> Result<Sequence> {
-        let last = self.log.last()?;
-        Ok(Sequence::new(last.map_or(0, |(sequence, _)| sequence.value())))
-    }
-
-    /// Grains in the log.
-    pub(crate) fn log_len(&self) -> Result<u64> {
-        Ok(self.log.len()?)
-    }
-
-    /// Grains with a state of their own.
-    pub(crate) fn state_len(&self) -> Result<u64> {
-        Ok(self.state.len()?)
+        &self.indexed.tail
     }
 
     /// Where a grain lies in the log.
     pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        let row = self.address.get(AddressKey::plain(address).as_bytes())?;
-        Ok(row.map(|row| Sequence::new(row.value())))
-    }
-
-    /// The index-layer state at a place in the log.
-    pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
-        match self.state.get(sequence.get())? {
-            Some(record) => keys::decode_state(sequence, record.value()),
-            None => Ok(GrainState::default()),
-        }
-    }
-
-    /// The ancestors whose protection reaches the grain at a place in the log.
-    pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
-        let row = self.roots.get(sequence.get())?;
-        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
-    }
-
-    /// Runs `read` over the blob at a place in the log.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY` where the log has no such place.
-    pub(crate) fn with_blob<T>(
-        &self,
-        sequence: Sequence,
-        read: impl FnOnce(&[u8]) -> Result<T>,
-    ) -> Result<T> {
-        let Some(row) = self.log.get(sequence.get())? else {
-            return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
-        };
-        read(Envelope::open(row.value())?)
-    }
-
-    /// The address of a blob of the log, checked: the bytes must hash to the address they were
-    /// stored under.
-    pub(crate) fn address_of(&self, sequence: Sequence, blob: &[u8]) -> Result<ContentAddress> {
-        let address = ContentAddress::of(blob);
-        if self.sequence_of(&address)? == Some(sequence) {
-            return Ok(address);
-        }
-        let message = format!("the bytes of log entry {} have changed", sequence.get());
-        Err(Error::integrity(message))
+        Ok(self.index().sequence_of(AddressKey::plain(address).as_bytes())?)
     }
 
     /// The grain with this address, its bytes checked against it.
@@ -178,11 +97,9 @@ impl View {
         for (slot, byte) in from.iter_mut().zip(prefix) {
             *slot = *byte;
         }
-        let start = Bound::Included(&from);
         let mut found = Vec::new();
-        for row in self.address.range::<&[u8; 32]>((start, Bound::Unbounded))? {
-            let (address, _) = row?;
-            let bytes = *address.value();
+        for row in self.index().addresses_from(from)? {
+            let (bytes, _) = row?;
             if !bytes.starts_with(prefix) || found.len() >= limit {
                 break;
             }
@@ -192,19 +109,6 @@ impl View {
             }
         }
         Ok(found)
-    }
-
-    /// Every place of the log after `sequence`, oldest first.
-    pub(crate) fn log_after(
-        &self,
-        sequence: Option<Sequence>,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
-        let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
-        let rows = self.log.range(from..)?;
-        Ok(rows.map(|row| {
-            let (sequence, envelope) = row?;
-            Ok((Sequence::new(sequence.value()), Envelope::open(envelope.value())?.to_vec()))
-        }))
     }
 }
 
@@ -227,14 +131,14 @@ pub(crate) fn with_fields<T>(
 /// Adds a grain of the log to a tail.
 pub(crate) fn push(
     tail: &mut Tail,
-    dictionary: &impl index::DictionaryRead,
+    tables: &Tables,
     sequence: Sequence,
     address: &ContentAddress,
     blob: &[u8],
 ) -> Result<()> {
     with_fields(blob, |grain| {
         let key = *AddressKey::plain(address).as_bytes();
-        Ok(tail.push(dictionary, sequence, key, &Facts::of(grain))?)
+        Ok(tail.push(tables, sequence, key, &Facts::of(grain))?)
     })
 }
 

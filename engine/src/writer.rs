@@ -2,23 +2,29 @@
 //! publishes the new view and only then answers.
 //!
 //! Callers have validated, encoded and addressed what they send; nothing heavy happens here. An
-//! acknowledged write is synced.
+//! acknowledged write is synced. The index is folded by a thread of its own; only this one
+//! publishes what came of it.
 
 use std::fs::File;
-use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use grainstore_format::ContentAddress;
-use grainstore_index::{self as index, DictionaryRead, StagedDictionary, Tail};
-use redb::{Database, Durability, WriteTransaction};
+use redb::{Durability, WriteTransaction};
 
+use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
 use crate::error::{Error, Result, guarded};
-use crate::keys::{self, AddressKey, Envelope};
+use crate::folder::Folder;
+use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Plan, Prepared, Put, SameFact, Staged};
-use crate::view::{View, push};
+use crate::source::Source;
+use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
+use crate::truth::Truth;
+use crate::view::View;
 
 /// Writes that wait for the writer before senders have to.
 pub(crate) const QUEUE: usize = 4096;
@@ -30,12 +36,24 @@ const MAX_GROUP_BYTES: usize = 8 << 20;
 /// Bytes of blobs that may wait before senders have to.
 const MAX_BACKLOG_BYTES: usize = 256 << 20;
 
+/// How often an idle writer looks whether a fold has ended.
+const FOLD_CHECK: Duration = Duration::from_millis(5);
+/// How often an idle writer looks whether access counts have waited long enough.
+const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
+
 /// What can be asked of the writer.
 pub(crate) enum Request {
     Write(Write),
     /// Fold the tail, and answer when everything before is on disk.
     Flush(Reply<()>),
+    /// Something that excludes writes. It comes after the writes of its group.
+    Alone(Alone),
+    /// Many access counts wait: write them.
+    Count,
 }
+
+/// Work on the writer's thread: it is given the writer, or why there is none any more.
+pub(crate) type Alone = Box<dyn FnOnce(Result<&mut Writer>) + Send>;
 
 /// A member of a group.
 pub(crate) enum Write {
@@ -68,7 +86,7 @@ impl Request {
             Self::Write(Write::PutBatch { grains, .. }) => {
                 grains.iter().map(|grain| grain.blob.bytes().len()).sum()
             }
-            Self::Flush(_) => 0,
+            Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
         }
     }
 
@@ -79,6 +97,8 @@ impl Request {
             Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
             Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
             Self::Flush(reply) => drop(reply.send(Err(error))),
+            Self::Alone(work) => work(Err(error)),
+            Self::Count => {}
         }
     }
 }
@@ -116,13 +136,13 @@ impl Backlog {
         Ok(())
     }
 
-    fn leave(&self, bytes: usize) {
+    pub(crate) fn leave(&self, bytes: usize) {
         let mut waiting = self.lock();
         waiting.bytes = waiting.bytes.saturating_sub(bytes);
         self.changed.notify_all();
     }
 
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
@@ -140,7 +160,8 @@ pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
 
 /// The state of the writer thread.
 pub(crate) struct Writer {
-    pub(crate) db: Database,
+    pub(crate) db: Source,
+    pub(crate) folder: Folder,
     pub(crate) chain: Chain,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Shared,
@@ -149,6 +170,8 @@ pub(crate) struct Writer {
     /// nothing more is written until the store is opened again.
     pub(crate) failed: Option<Error>,
     pub(crate) backlog: Arc<Backlog>,
+    /// Access counts on their way to the truth; nothing where access is not counted.
+    pub(crate) counters: Option<Arc<Counters>>,
     /// Released last: until then the database is in use.
     pub(crate) _lock: Option<File>,
 }
@@ -164,12 +187,33 @@ impl Drop for Writer {
 impl Writer {
     /// Serves requests until every sender is gone, then folds what is left.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
-        while let Ok(first) = requests.recv() {
+        while let Some(first) = self.next(requests) {
             let group = gather(first, requests);
+            self.take_fold();
             self.serve(group);
+            self.flush_due_counts();
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
-        let _ = guarded(|| self.fold());
+        let _ = guarded(|| self.fold_all());
+        let _ = self.flush_counts();
+    }
+
+    /// The next request; nothing once every sender is gone.
+    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
+        while self.folder.is_busy() {
+            match receive_within(requests, FOLD_CHECK) {
+                Ok(request) => return Some(request),
+                Err(RecvTimeoutError::Timeout) => self.take_fold(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        loop {
+            match receive_within(requests, COUNT_CHECK) {
+                Ok(request) => return Some(request),
+                Err(RecvTimeoutError::Timeout) => self.flush_due_counts(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
     }
 
     fn serve(&mut self, group: Vec<Request>) {
@@ -184,10 +228,14 @@ impl Writer {
 
     fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) {
         let mut flushes = Vec::new();
+        let mut alone = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
         for request in group {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
+                Request::Alone(work) => alone.push(work),
+                // They are due, and written once the group is answered.
+                Request::Count => {}
                 Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
         }
@@ -197,12 +245,14 @@ impl Writer {
             answer(outcome.clone());
         }
         for reply in flushes {
-            let _ = reply.send(outcome.clone().and_then(|()| guarded(|| self.fold())));
+            let _ = reply.send(outcome.clone().and_then(|()| self.settle()));
         }
-    }
-
-    fn ready(&self) -> Result<()> {
-        self.failed.clone().map_or(Ok(()), Err)
+        for work in alone {
+            match self.ready() {
+                Ok(()) => work(Ok(self)),
+                Err(error) => work(Err(error)),
+            }
+        }
     }
 
     /// Writes what was planned, syncs it and lets readers see it.
@@ -216,76 +266,88 @@ impl Writer {
         write_states(&txn, plan)?;
         let mut chain = self.chain.clone();
         append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
-        let tail = self.extend_tail(&txn, &plan.grains)?;
+        let counts = self.ride(&txn)?;
         txn.commit()?;
         self.chain = chain;
         // What is committed is durable, and is answered so; a writer that cannot read it back stops.
-        if let Err(error) = self.refresh(tail) {
+        if let Err(error) = guarded(|| self.show(&plan.grains)) {
             self.failed = Some(error);
             self.publish(None);
         }
+        self.arrived(&counts);
         Ok(())
     }
 
-    /// The tail with the new grains; whenever it grows full, folded within this transaction.
-    fn extend_tail(&self, txn: &WriteTransaction, grains: &[Staged]) -> Result<Tail> {
-        let mut tail = self.view.tail().clone();
-        let mut folded = false;
-        let mut rest = grains;
-        while !rest.is_empty() {
-            let taken = if folded {
-                fill(&mut tail, &StagedDictionary::open(txn)?, rest)?
-            } else {
-                fill(&mut tail, self.view.tables(), rest)?
-            };
-            rest = rest.get(taken..).unwrap_or_default();
-            if tail.is_full() {
-                index::fold(txn, &tail)?;
-                tail = tail.folded();
-                folded = true;
+    /// Lets readers see what was committed, with the new grains in the tail.
+    fn show(&mut self, grains: &[Staged]) -> Result<()> {
+        let truth = Arc::new(Truth::open(&self.db)?);
+        let mut indexed = self.view.indexed().clone();
+        for Staged { sequence, prepared } in grains {
+            let blob = &prepared.blob;
+            indexed.push(&mut self.folder, *sequence, &blob.address(), blob.bytes())?;
+        }
+        if indexed.tail.is_full() && !self.folder.is_busy() {
+            indexed.fold(&mut self.folder)?;
+        }
+        self.replace_view(View::new(truth, indexed));
+        Ok(())
+    }
+
+    /// Takes over a fold that has ended. One that failed ends writing: grains could not leave the
+    /// tail any more.
+    fn take_fold(&mut self) {
+        match self.folder.finished() {
+            Some(Ok(tables)) => {
+                let mut indexed = self.view.indexed().clone();
+                indexed.folded(tables);
+                self.replace_view(self.view.with_index(indexed));
             }
+            Some(Err(error)) => self.failed = Some(error),
+            None => {}
         }
-        Ok(tail)
     }
 
-    /// Folds the tail into the derived tables.
-    fn fold(&mut self) -> Result<()> {
+    /// Brings to disk what is kept in memory: access counts, and the tail.
+    fn settle(&mut self) -> Result<()> {
+        self.flush_counts()?;
+        guarded(|| self.fold_all())
+    }
+
+    /// Folds all that is in the tail, and waits for it.
+    pub(crate) fn fold_all(&mut self) -> Result<()> {
         self.ready()?;
-        if self.view.tail().grains() == 0 {
-            return Ok(());
+        let mut indexed = self.view.indexed().clone();
+        let folded = indexed.fold_through(&mut self.folder);
+        if let Err(error) = &folded {
+            self.failed = Some(error.clone());
+        } else {
+            self.replace_view(self.view.with_index(indexed));
         }
-        let txn = self.db.begin_write()?;
-        index::fold(&txn, self.view.tail())?;
-        txn.commit()?;
-        let tail = self.view.tail().folded();
-        self.refresh(tail)
+        folded
     }
 
-    /// Lets readers see the tables as they are now, with this tail.
-    fn refresh(&mut self, tail: Tail) -> Result<()> {
-        self.view = Arc::new(View::with_tail(&self.db, tail)?);
+    /// Does what must not be left half done: a failure ends writing.
+    ///
+    /// # Errors
+    /// Those of `work`; `ERR_INTEGRITY` where it panicked.
+    pub(crate) fn or_stop(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    pub(crate) fn ready(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn replace_view(&mut self, view: View) {
+        self.view = Arc::new(view);
         self.publish(Some(Arc::clone(&self.view)));
-        Ok(())
+        self.db.release();
     }
 
     fn publish(&self, view: Option<Arc<View>>) {
         let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         *shared = view;
     }
-}
-
-/// Pushes grains until the tail is full: how many.
-fn fill(tail: &mut Tail, words: &impl DictionaryRead, grains: &[Staged]) -> Result<usize> {
-    let mut taken = 0;
-    for Staged { sequence, prepared } in grains {
-        let blob = &prepared.blob;
-        push(tail, words, *sequence, &blob.address(), blob.bytes())?;
-        taken += 1;
-        if tail.is_full() {
-            break;
-        }
-    }
-    Ok(taken)
 }
 
 /// The first request and whatever else is waiting, within bounds.
@@ -335,12 +397,9 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
         return Ok(());
     }
     let mut log = txn.open_table(keys::LOG)?;
-    let mut addresses = txn.open_table(keys::ADDRESS)?;
     for Staged { sequence, prepared } in grains {
-        let envelope = Envelope::seal(prepared.blob.bytes());
+        let envelope = Envelope::seal(sequence.get(), prepared.blob.bytes());
         log.insert(sequence.get(), envelope.as_slice())?;
-        let address = AddressKey::plain(&prepared.blob.address());
-        addresses.insert(address.as_bytes(), sequence.get())?;
     }
     Ok(())
 }
@@ -377,7 +436,7 @@ pub(crate) fn append_audit(
         audit.insert(sequence, entry.as_slice())?;
         if let Some(reason) = &record.reason {
             let mut reasons = txn.open_table(keys::REASONS)?;
-            reasons.insert(sequence, Envelope::seal(reason.as_bytes()).as_slice())?;
+            reasons.insert(sequence, Envelope::seal(sequence, reason.as_bytes()).as_slice())?;
         }
     }
     audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;

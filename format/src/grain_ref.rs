@@ -140,6 +140,20 @@ impl<'a> GrainRef<'a> {
         Grain::decode(self.blob)
     }
 
+    /// The fields in the order of their bytes, under their full names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, ValueRef<'a>)> + use<'a> {
+        let (mut reader, len) = match self.fields() {
+            Some(MapRef { reader, len, .. }) => (reader, len),
+            None => (Reader::new(&[], self.header.encoding()), 0),
+        };
+        let grain_type = self.header.grain_type;
+        (0..len).map_while(move |_| {
+            let key = reader.key().ok()?;
+            let name = fields::by_key(key, grain_type).map_or(key, |def| def.name);
+            Some((name, ValueRef::read(&mut reader, NestedFields::under(name)).ok()?))
+        })
+    }
+
     fn fields(&self) -> Option<MapRef<'a>> {
         let mut reader = Reader::new(self.payload, self.header.encoding());
         match reader.token() {

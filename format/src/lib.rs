@@ -22,6 +22,7 @@
 
 mod address;
 mod decode;
+mod domain;
 mod error;
 pub mod fields;
 mod grain;
@@ -42,6 +43,7 @@ mod wire;
 
 pub use address::ContentAddress;
 pub use decode::decode_value;
+pub use domain::{DOMAIN_PREFIXES, int_key, int_name, is_domain_field};
 pub use error::{Error, ErrorKind, Result};
 pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED};
 pub use grain_ref::{ArrayRef, GrainRef, MapRef, OpenBlob, ValueRef};

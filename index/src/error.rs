@@ -53,6 +53,11 @@ impl Error {
         Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
     }
 
+    /// An error of an index that has no room for another sequence, namespace or term.
+    pub(crate) fn full() -> Self {
+        Self::integrity("the index is full")
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -1,88 +1,173 @@
-//! What a grain says that this slice of the indexes answers. Knows fields, not bytes or ids.
+//! What a grain says that the indexes answer. Knows fields, not bytes or ids.
 
-use grainstore_format::{EpochMs, GrainRef, GrainType, ValueRef};
+use grainstore_format::{
+    ArrayRef, Encoding, EpochMs, GrainRef, GrainType, MapRef, Profile, SHARED, Value, ValueRef,
+    encode_value, int_name, is_domain_field,
+};
+use sha2::{Digest as _, Sha256};
 
+use crate::field::{Digest, Field, FieldValue, number_word};
+use crate::shape::Object;
 use crate::term::Word;
 
-/// The indexed facts of one grain. The engine of an encrypted store replaces words by tokens.
+/// The indexed facts of one grain. The engine of an encrypted store puts tokens for words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts<'a> {
     /// The partition it belongs to; never empty.
     pub namespace: Word<'a>,
     /// Its type, by header byte.
     pub grain_type: GrainType,
-    /// The subject of its triple.
+    /// The subject of its triple. Each part of a triple is indexed whether or not the others are
+    /// there.
     pub subject: Option<Word<'a>>,
-    /// The relation of its triple; indexed together with a subject only.
+    /// The relation of its triple.
     pub relation: Option<Word<'a>>,
-    /// Its `session_id`.
-    pub session: Option<Word<'a>>,
-    /// Its `structural_tags`; repeated tags count once.
-    pub tags: Vec<Word<'a>>,
+    /// The object of its triple.
+    pub object: Option<Digest>,
     /// Its `timestamp_ms`, else its `created_at`.
     pub time: EpochMs,
+    /// The fields it is found by, as they stand in keys; repeated values count once.
+    pub(crate) values: Vec<FieldValue>,
 }
 
+/// Fields that hold a text or a list of texts: off the type they belong to, they hold either.
+/// Citations in `derived_from` are maps and no address.
+const FIELDS: [(&str, Field<'static>); 9] = [
+    ("user_id", Field::User),
+    ("session_id", Field::Session),
+    ("run_id", Field::Run),
+    ("parent_message_id", Field::Parent),
+    ("processing_basis", Field::Basis),
+    ("structural_tags", Field::Tag),
+    ("derived_from", Field::Derived),
+    ("depends_on", Field::Depends),
+    ("premises", Field::Premise),
+];
+
 impl<'a> Facts<'a> {
-    /// The facts of a plaintext grain. Allocates for tags only.
+    /// Facts of a grain that says nothing but where, what and when.
+    #[must_use]
+    pub fn new(namespace: Word<'a>, grain_type: GrainType, time: EpochMs) -> Self {
+        let (subject, relation, object) = (None, None, None);
+        Self { namespace, grain_type, subject, relation, object, time, values: Vec::new() }
+    }
+
+    /// The facts of a plaintext grain, read in one pass over its fields.
     #[must_use]
     pub fn of(grain: &GrainRef<'a>) -> Self {
-        let word = |name| grain.text(name).map(Word::Plain);
-        let tags = match grain.get("structural_tags") {
-            Some(ValueRef::Array(tags)) => {
-                tags.iter().filter_map(|tag| tag.as_str().map(Word::Plain)).collect()
+        let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
+        let time = EpochMs::new(header_ms);
+        let mut facts = Self::new(Word::Plain(SHARED), grain.grain_type(), time);
+        let (mut created, mut stamped) = (None, None);
+        for (name, value) in grain.iter() {
+            match (name, &value) {
+                ("namespace", ValueRef::Str(text)) if !text.is_empty() => {
+                    facts.namespace = Word::Plain(text);
+                }
+                ("subject", _) => facts.subject = value.as_str().map(Word::Plain),
+                ("relation", _) => facts.relation = value.as_str().map(Word::Plain),
+                ("object", _) => facts.add_object(&value),
+                ("created_at", _) => created = value.as_i64(),
+                ("timestamp_ms", _) => stamped = value.as_i64(),
+                ("related_to", ValueRef::Array(links)) => facts.add_related(*links),
+                ("context", ValueRef::Map(context)) => facts.add_context(*context),
+                _ => match FIELDS.iter().find(|(known, _)| *known == name) {
+                    Some((_, field)) => facts.add_texts(*field, &value),
+                    None => facts.add_domain_field(name, &value),
+                },
             }
-            _ => Vec::new(),
-        };
-        Self {
-            namespace: Word::Plain(grain.partition()),
-            grain_type: grain.grain_type(),
-            subject: word("subject"),
-            relation: word("relation"),
-            session: word("session_id"),
-            tags,
-            time: grain.time(),
+        }
+        facts.time = stamped.or(created).map_or(time, EpochMs::new);
+        facts
+    }
+
+    /// Adds a value it is found by.
+    pub fn add(&mut self, field: Field<'_>, word: Word<'_>) {
+        self.values.push(FieldValue::of(field, word));
+    }
+
+    /// Sets the object of its triple.
+    pub fn set_object(&mut self, object: Object<'_>) {
+        self.object = Some(object.digest());
+    }
+
+    fn add_object(&mut self, object: &ValueRef<'a>) {
+        match object {
+            ValueRef::Str(text) => self.set_object(Object::Text(Word::Plain(text))),
+            ValueRef::Map(_) => {
+                self.set_object(Object::Map(object_hash(&object.to_value())));
+                self.add_leaves(object, Profile::EXTENDED.max_depth);
+            }
+            _ => {}
         }
     }
+
+    /// Every string in a value, at most so deep: no grain the codecs accept goes deeper.
+    fn add_leaves(&mut self, value: &ValueRef<'a>, depth: usize) {
+        let Some(below) = depth.checked_sub(1) else { return };
+        match value {
+            ValueRef::Str(text) => self.add(Field::ObjectLeaf, Word::Plain(text)),
+            ValueRef::Array(items) => items.iter().for_each(|item| self.add_leaves(&item, below)),
+            ValueRef::Map(map) => map.iter().for_each(|(_, item)| self.add_leaves(&item, below)),
+            _ => {}
+        }
+    }
+
+    fn add_texts(&mut self, field: Field<'_>, value: &ValueRef<'a>) {
+        match value {
+            ValueRef::Str(text) => self.add(field, Word::Plain(text)),
+            ValueRef::Array(items) => {
+                for text in items.iter().filter_map(|item| item.as_str()) {
+                    self.add(field, Word::Plain(text));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add_related(&mut self, links: ArrayRef<'a>) {
+        for link in links.iter().filter_map(|link| link.as_map()) {
+            if let Some(ValueRef::Str(hash)) = link.get("hash") {
+                self.add(Field::Related, Word::Plain(hash));
+            }
+        }
+    }
+
+    /// Fields of domain profiles in `context`, where `int:` fields may have their short keys.
+    fn add_context(&mut self, context: MapRef<'a>) {
+        for (name, value) in context.iter() {
+            self.add_domain_field(int_name(name).unwrap_or(name), &value);
+        }
+    }
+
+    fn add_domain_field(&mut self, name: &str, value: &ValueRef<'a>) {
+        if !is_domain_field(name) {
+            return;
+        }
+        match value {
+            ValueRef::Str(text) => self.add(Field::Domain(name), Word::Plain(text)),
+            ValueRef::Bool(truth) => self.add_bool(name, *truth),
+            ValueRef::Int(number) => self.add_number(name, number.to_f64()),
+            ValueRef::Float(number) => self.add_number(name, *number),
+            _ => {}
+        }
+    }
+
+    fn add_bool(&mut self, name: &str, truth: bool) {
+        self.add(Field::Domain(name), Word::Plain(if truth { "true" } else { "false" }));
+    }
+
+    fn add_number(&mut self, name: &str, number: f64) {
+        self.add(Field::Domain(name), Word::Plain(&number_word(number)));
+    }
+}
+
+/// What stands for an object that is a map: the SHA-256 of its canonical MessagePack.
+#[must_use]
+pub fn object_hash(object: &Value) -> [u8; 32] {
+    Sha256::digest(encode_value(object, Encoding::MessagePack)).into()
 }
 
 #[cfg(test)]
-mod tests {
-    use grainstore_format::{Encoding, Grain};
-
-    use super::*;
-
-    #[test]
-    fn facts_are_read_from_both_encodings() {
-        let full = r#"{"type": "belief", "subject": "alice", "relation": "prefers",
-            "object": "dark mode", "confidence": 0.9, "created_at": 1768471200000,
-            "timestamp_ms": 5, "namespace": "a:b", "session_id": "s1",
-            "structural_tags": ["ui", "taste"]}"#;
-        let bare = r#"{"type": "event", "content": "hello", "created_at": 1768471200000}"#;
-        let of_full = Facts {
-            namespace: Word::Plain("a:b"),
-            grain_type: GrainType::Belief,
-            subject: Some(Word::Plain("alice")),
-            relation: Some(Word::Plain("prefers")),
-            session: Some(Word::Plain("s1")),
-            tags: vec![Word::Plain("ui"), Word::Plain("taste")],
-            time: EpochMs::new(5),
-        };
-        let of_bare = Facts {
-            namespace: Word::Plain("shared"),
-            grain_type: GrainType::Event,
-            subject: None,
-            relation: None,
-            session: None,
-            tags: Vec::new(),
-            time: EpochMs::new(1_768_471_200_000),
-        };
-        for (json, expected) in [(full, of_full), (bare, of_bare)] {
-            for encoding in [Encoding::MessagePack, Encoding::Cbor] {
-                let blob = Grain::from_json(json).unwrap().encode(encoding).unwrap();
-                let grain = GrainRef::new(blob.bytes()).unwrap();
-                assert_eq!(Facts::of(&grain), expected, "{encoding:?}");
-            }
-        }
-    }
-}
+#[path = "facts_tests.rs"]
+mod tests;

@@ -1,82 +1,85 @@
-//! Folding: the way of a tail into the tables, in sorted batches. Knows nothing of reading.
+//! Folding: the way of a frozen part into the tables, in sorted batches. Knows nothing of reading.
 
 use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
-use crate::keys::{self, Bound};
+use crate::keys;
+use crate::lists::LISTS;
+use crate::part::Part;
+use crate::sample;
 use crate::stamp::{self, Watermark};
-use crate::tables::{
-    BY_NAMESPACE, BY_RELATION, BY_SESSION, BY_SUBJECT, BY_TAG, BY_TYPE, IDS, META, TERMS,
-};
-use crate::tail::Tail;
+use crate::tables::{ADDRESS, META, TERMS};
+use crate::tail::Frozen;
+use crate::words;
 
-/// Writes a tail into the tables and moves the watermark. Folding a tail again changes nothing.
+/// Writes a frozen part into the tables and moves the watermark. Folding it again changes
+/// nothing.
 ///
 /// Gives the watermark of the tables afterwards. Once the transaction is committed, readers go on
-/// with new [`Tables`](crate::Tables) and [`Tail::folded`]; if it fails, with what they had.
+/// with new [`Tables`](crate::Tables) and a tail that was [thawed](crate::Tail::thaw); if it
+/// fails, with what they had.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a tail that
+/// `ERR_INTEGRITY` for tables that were never set up or have another layout, and for a part that
 /// does not continue them: grains between them would be lost, or a term have two ids. `ERR_IO`.
 /// The transaction has to be aborted then.
-pub fn fold(txn: &WriteTransaction, tail: &Tail) -> Result<Option<Watermark>> {
+pub fn fold(txn: &WriteTransaction, frozen: &Frozen) -> Result<Option<Watermark>> {
+    let part = &*frozen.0;
     let mut meta = txn.open_table(META)?;
     if stamp::stamp(&meta)? != Some(keys::LAYOUT) {
         return Err(Error::integrity("the index tables have no stamp of this layout"));
     }
     let before = stamp::watermark(&meta)?;
-    if before < tail.base() {
+    if before < part.base {
         return Err(Error::integrity("the tail continues tables that were folded further"));
     }
-    fold_terms(txn, tail)?;
-    fold_postings(txn, tail)?;
-    let after = before.max(tail.watermark());
+    fold_terms(txn, part)?;
+    fold_postings(txn, part)?;
+    fold_addresses(txn, part)?;
+    let ids = stamp::next_ids(&meta)?.max(part.next_ids);
+    stamp::set_next_ids(&mut meta, &ids)?;
+    let after = before.max(part.watermark);
     if let Some(mark) = &after {
         stamp::set_watermark(&mut meta, mark)?;
     }
     Ok(after)
 }
 
-/// Writes both directions of the dictionary.
-fn fold_terms(txn: &WriteTransaction, tail: &Tail) -> Result<()> {
+/// Writes new terms, and the way back from the ids of relations.
+fn fold_terms(txn: &WriteTransaction, part: &Part) -> Result<()> {
     let mut terms = txn.open_table(TERMS)?;
-    let mut ids = txn.open_table(IDS)?;
-    for (key, new) in tail.terms() {
-        let known = terms.insert(&**key, &keys::id_bytes(new.id))?;
-        let known = known.map(|id| keys::id_of(*id.value()));
-        if known.is_some_and(|id| id != new.id) {
+    for (key, term) in &part.terms {
+        let Some(row) = &term.row else { continue };
+        let known = terms.insert(&**key, &**row)?;
+        let known = known.and_then(|row| words::id_and_text(row.value()).map(|(id, _)| id));
+        if known.is_some_and(|id| id != term.id) {
             return Err(Error::integrity("a term has two ids; this tail continues other tables"));
         }
     }
-    let mut rows: Vec<_> = tail.terms().values().collect();
-    rows.sort_unstable_by_key(|new| new.id);
-    for new in rows {
-        ids.insert(&keys::id_bytes(new.id), &*new.row)?;
+    for (id, key) in &part.relations {
+        terms.insert(words::relation_key(*id).as_slice(), &**key)?;
     }
     Ok(())
 }
 
-/// Writes the postings. The tail orders by namespace, then kind, so each table gets its rows in
-/// ascending order.
-fn fold_postings(txn: &WriteTransaction, tail: &Tail) -> Result<()> {
-    let mut by_namespace = txn.open_table(BY_NAMESPACE)?;
-    let mut by_type = txn.open_table(BY_TYPE)?;
-    let mut by_subject = txn.open_table(BY_SUBJECT)?;
-    let mut by_relation = txn.open_table(BY_RELATION)?;
-    let mut by_session = txn.open_table(BY_SESSION)?;
-    let mut by_tag = txn.open_table(BY_TAG)?;
-    for key in tail.postings() {
-        let (ns, rank) = (key.prefix.namespace, key.rank);
-        match key.prefix.bound {
-            Bound::Nothing => by_namespace.insert(&keys::namespace_row(ns, rank), ())?,
-            Bound::Type(byte) => by_type.insert(&keys::byte_row(ns, byte, rank), ())?,
-            Bound::Subject(s) => by_subject.insert(&keys::term_row(ns, s, rank), ())?,
-            Bound::SubjectRelation(s, r) => {
-                by_relation.insert(&keys::pair_row(ns, (s, r), rank), ())?
-            }
-            Bound::Session(id) => by_session.insert(&keys::term_row(ns, id, rank), ())?,
-            Bound::Tag(tag) => by_tag.insert(&keys::term_row(ns, tag, rank), ())?,
+/// Writes the postings. Keys order by list first, so each table gets its rows in one ascending
+/// stretch.
+fn fold_postings(txn: &WriteTransaction, part: &Part) -> Result<()> {
+    let keys = part.postings.sorted();
+    for stretch in keys.chunk_by(|key, next| key.first() == next.first()) {
+        let Some(number) = stretch.first().and_then(|key| key.first()) else { continue };
+        let Some(def) = LISTS.get(usize::from(*number)) else {
+            return Err(Error::integrity("there is no such list"));
         };
+        (def.access.insert)(txn, def.table, stretch)?;
+    }
+    sample::fold(txn, &keys)
+}
+
+fn fold_addresses(txn: &WriteTransaction, part: &Part) -> Result<()> {
+    let mut table = txn.open_table(ADDRESS)?;
+    for (address, sequence) in part.addresses.sorted() {
+        table.insert(&address, sequence)?;
     }
     Ok(())
 }

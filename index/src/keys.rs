@@ -1,216 +1,275 @@
-//! Every byte layout of the crate: posting rows, terms, stamp and watermark. Big-endian throughout.
+//! Byte layouts of postings: ranks, prefixes and rows. Big-endian and of fixed width throughout,
+//! which redb stores without a byte beside them.
 //!
-//! Knows no tables and no transactions. A change of any layout raises [`LAYOUT`].
+//! Knows no tables and no transactions. A change of any layout, here or in `words`, raises
+//! [`LAYOUT`].
 
-use grainstore_format::EpochMs;
-use sha2::{Digest, Sha256};
+use grainstore_format::{EpochMs, GrainType, VerificationStatus};
 
-use crate::posting::{Posting, Sequence, TimeRange};
-use crate::stamp::Watermark;
-use crate::term::{Term, TermId, TermKind, Word};
+use crate::error::{Error, Result};
+use crate::field::{Digest, FieldValue};
+use crate::lists::{LISTS, List, NAMESPACE_BYTES, RANK_BYTES, TERM_BYTES};
+use crate::posting::{Posting, Sequence, Tie, TimeRange};
+use crate::term::TermId;
 
-/// The version of all layouts here, kept in the stamp.
-pub(crate) const LAYOUT: u32 = 1;
+/// The version of all layouts, kept in the stamp.
+pub(crate) const LAYOUT: u32 = 2;
 
-/// Plaintext beyond this many bytes is keyed by its digest, so that keys stay short.
-pub(crate) const MAX_KEY_TEXT_BYTES: usize = 256;
+/// Bytes of a posting key in memory: its list and room for the widest row.
+pub(crate) const KEY_BYTES: usize = 36;
 
-/// Bytes of a posting row that bind a namespace; a namespace and one byte; one term; two terms.
-pub(crate) const NAMESPACE_ROW: usize = 24;
-pub(crate) const BYTE_ROW: usize = 25;
-pub(crate) const TERM_ROW: usize = 32;
-pub(crate) const PAIR_ROW: usize = 40;
+/// A posting key in memory: the number of its list, its row, and zeros to the end. Keys order as
+/// their rows do in their tables, list by list.
+pub(crate) type Key = [u8; KEY_BYTES];
 
-/// Flipped into a time so that unsigned order is time order.
-const SIGN: u64 = 1 << 63;
+/// Added to a time so that unsigned order is time order: half the range of six bytes.
+const SIGN: i64 = 1 << 47;
+const TIME_MASK: u64 = (1 << 48) - 1;
+const SEQUENCE_BITS: u32 = 32;
+const TIE_BITS: u32 = 24;
 
-/// What a posting is found by beside its namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Bound {
-    Nothing,
-    Type(u8),
-    Subject(TermId),
-    SubjectRelation(TermId, TermId),
-    Session(TermId),
-    Tag(TermId),
-}
-
-/// The part of a posting key that a lookup binds: all postings below one prefix are one range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Prefix {
-    pub(crate) namespace: TermId,
-    pub(crate) bound: Bound,
-}
-
-/// Time and sequence, inverted: the newest posting has the smallest rank.
+/// Inverted time, start of the address, inverted sequence: in a scan from the newest, the first
+/// posting has the smallest rank. 104 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u128);
 
-/// A posting key in memory. Below one prefix it orders as its row orders in its table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PostingKey {
-    pub(crate) prefix: Prefix,
-    pub(crate) rank: Rank,
-}
-
 impl Rank {
-    /// The rank of a posting.
-    pub(crate) fn of(posting: Posting) -> Self {
-        let time = !(posting.time.get().cast_unsigned() ^ SIGN);
-        Self(u128::from(time) << 64 | u128::from(!posting.sequence.get()))
+    /// The rank of a posting; its time stands at the nearest end where it lies beyond.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a sequence the index has no room for.
+    pub(crate) fn of(posting: Posting) -> Result<Self> {
+        if posting.sequence > Sequence::MAX {
+            return Err(Error::full());
+        }
+        Ok(Self::at(posting))
+    }
+
+    /// The rank at a place a scan may start from: beyond the last sequence is the last.
+    pub(crate) fn at(Posting { time, tie, sequence }: Posting) -> Self {
+        let time = time.clamp(Posting::EARLIEST, Posting::LATEST);
+        let time = !time.get().wrapping_add(SIGN).cast_unsigned() & TIME_MASK;
+        let Tie([a, b, c]) = tie;
+        let tie = u32::from_be_bytes([0, a, b, c]);
+        let sequence = Sequence::MAX.get() - sequence.min(Sequence::MAX).get();
+        let placed = u128::from(time) << TIE_BITS | u128::from(tie);
+        Self(placed << SEQUENCE_BITS | u128::from(sequence))
     }
 
     /// The ranks of a time range, first and last; nothing for a range that ends before it starts.
     pub(crate) fn bounds(times: TimeRange) -> Option<(Self, Self)> {
-        let from = times.from.map_or(i64::MIN, EpochMs::get);
-        let to = times.to.map_or(i64::MAX, EpochMs::get);
-        let at = |ms, number| {
-            Self::of(Posting { time: EpochMs::new(ms), sequence: Sequence::new(number) })
-        };
-        (from <= to).then(|| (at(to, u64::MAX), at(from, 0)))
+        let from = times.from.unwrap_or(Posting::EARLIEST);
+        let to = times.to.unwrap_or(Posting::LATEST);
+        if times.from.zip(times.to).is_some_and(|(from, to)| from > to) {
+            return None;
+        }
+        let first = Posting { time: to, tie: Tie::FIRST, sequence: Sequence::MAX };
+        let last = Posting { time: from, tie: Tie::LAST, sequence: Sequence::new(0) };
+        Some((Self::at(first), Self::at(last)))
     }
 
     /// The rank at the end of a row; nothing for bytes too few to hold one.
     pub(crate) fn of_row(row: &[u8]) -> Option<Self> {
-        row.last_chunk().map(|bytes| Self(u128::from_be_bytes(*bytes)))
+        let tail: &[u8; RANK_BYTES] = row.last_chunk()?;
+        let mut bytes = [0; 16];
+        let (_, slot) = bytes.split_last_chunk_mut::<RANK_BYTES>()?;
+        *slot = *tail;
+        Some(Self(u128::from_be_bytes(bytes)))
     }
 
     /// The posting of this rank.
     pub(crate) fn posting(self) -> Posting {
-        let [t0, t1, t2, t3, t4, t5, t6, t7, sequence @ ..] = (!self.0).to_be_bytes();
-        let time = u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]) ^ SIGN;
+        let bytes = self.0.to_be_bytes();
+        let [_, _, _, t0, t1, t2, t3, t4, t5, a, b, c, s0, s1, s2, s3] = bytes;
+        let time = !u64::from_be_bytes([0, 0, t0, t1, t2, t3, t4, t5]) & TIME_MASK;
+        let sequence = u64::from(u32::from_be_bytes([s0, s1, s2, s3]));
         Posting {
-            time: EpochMs::new(time.cast_signed()),
-            sequence: Sequence::new(u64::from_be_bytes(sequence)),
+            time: EpochMs::new(time.cast_signed().wrapping_sub(SIGN)),
+            tie: Tie([a, b, c]),
+            sequence: Sequence::new(Sequence::MAX.get() - sequence),
         }
     }
 
-    fn bytes(self) -> [u8; 16] {
-        self.0.to_be_bytes()
+    /// The number ranks order by.
+    pub(crate) fn number(self) -> u128 {
+        self.0
+    }
+
+    /// The rank of a number that ranks order by.
+    pub(crate) fn of_number(number: u128) -> Self {
+        Self(number)
+    }
+
+    fn bytes(self) -> [u8; RANK_BYTES] {
+        let [_, _, _, bytes @ ..] = self.0.to_be_bytes();
+        bytes
     }
 }
 
-/// A term id as it stands in every key and value.
-pub(crate) fn id_bytes(id: TermId) -> [u8; 8] {
-    id.get().to_be_bytes()
-}
-
-/// The term id of these bytes.
-pub(crate) fn id_of(bytes: [u8; 8]) -> TermId {
-    TermId::new(u64::from_be_bytes(bytes))
-}
-
-/// `namespace:8 !time:8 !sequence:8`
-pub(crate) fn namespace_row(namespace: TermId, rank: Rank) -> [u8; NAMESPACE_ROW] {
-    join(&[&id_bytes(namespace), &rank.bytes()])
-}
-
-/// `namespace:8 type:1 !time:8 !sequence:8`
-pub(crate) fn byte_row(namespace: TermId, byte: u8, rank: Rank) -> [u8; BYTE_ROW] {
-    join(&[&id_bytes(namespace), &[byte], &rank.bytes()])
-}
-
-/// `namespace:8 term:8 !time:8 !sequence:8`
-pub(crate) fn term_row(namespace: TermId, term: TermId, rank: Rank) -> [u8; TERM_ROW] {
-    join(&[&id_bytes(namespace), &id_bytes(term), &rank.bytes()])
-}
-
-/// `namespace:8 subject:8 relation:8 !time:8 !sequence:8`
-pub(crate) fn pair_row(
-    namespace: TermId,
-    (first, second): (TermId, TermId),
-    rank: Rank,
-) -> [u8; PAIR_ROW] {
-    join(&[&id_bytes(namespace), &id_bytes(first), &id_bytes(second), &rank.bytes()])
-}
-
-/// How the bytes of a term stand for its text.
+/// The part of a posting key that a lookup binds: all postings below one prefix are one range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// The text itself, at most [`MAX_KEY_TEXT_BYTES`].
-    Plain = 0,
-    /// A blind token of 32 bytes.
-    Token = 1,
-    /// SHA-256 of a longer text.
-    Digest = 2,
+pub(crate) struct Prefix {
+    list: List,
+    key: Key,
+    len: usize,
 }
 
-/// Every kind of term with its byte. 6 is kept for objects in text, 7 for objects that are maps.
-const KIND_BYTES: [(TermKind, u8); 5] = [
-    (TermKind::Namespace, 1),
-    (TermKind::Subject, 2),
-    (TermKind::Relation, 3),
-    (TermKind::Session, 4),
-    (TermKind::Tag, 5),
-];
-
-/// The key of a term: `kind:1 form:1 bytes`.
-pub(crate) fn term_key(term: &Term<'_>) -> Vec<u8> {
-    let text = match term.word {
-        Word::Token(token) => return form_key(term.kind, Form::Token, &token),
-        Word::Plain(text) => text.as_bytes(),
-    };
-    if text.len() > MAX_KEY_TEXT_BYTES {
-        return form_key(term.kind, Form::Digest, &Sha256::digest(text));
+impl Prefix {
+    /// The start of a list: its number alone.
+    fn of(list: List) -> Self {
+        Self { list, key: [0; KEY_BYTES], len: 0 }.and(&[list as u8])
     }
-    form_key(term.kind, Form::Plain, text)
-}
 
-/// The row an id leads to: the key of its term, with the whole text where the key has a digest.
-pub(crate) fn term_row_of(term: &Term<'_>) -> Vec<u8> {
-    match term.word {
-        Word::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => {
-            form_key(term.kind, Form::Digest, text.as_bytes())
+    /// The list it is in.
+    pub(crate) fn list(&self) -> List {
+        self.list
+    }
+
+    /// All postings of a list in a namespace that has no more to bind.
+    fn within(list: List, namespace: TermId) -> Self {
+        let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
+        let bytes: [u8; NAMESPACE_BYTES] = bytes;
+        Self::of(list).and(&bytes)
+    }
+
+    /// `namespace:4`
+    pub(crate) fn all(namespace: TermId) -> Self {
+        Self::within(List::All, namespace)
+    }
+
+    /// `namespace:4 type:1`
+    pub(crate) fn grain_type(namespace: TermId, grain_type: GrainType) -> Self {
+        Self::within(List::Type, namespace).and(&[grain_type.byte()])
+    }
+
+    /// `namespace:4 subject:5`
+    pub(crate) fn subject(namespace: TermId, subject: TermId) -> Self {
+        Self::within(List::Subject, namespace).term(subject)
+    }
+
+    /// `namespace:4 relation:5`
+    pub(crate) fn relation(namespace: TermId, relation: TermId) -> Self {
+        Self::within(List::Relation, namespace).term(relation)
+    }
+
+    /// `namespace:4 object:8`
+    pub(crate) fn object(namespace: TermId, object: Digest) -> Self {
+        Self::within(List::Object, namespace).and(&object.0)
+    }
+
+    /// `namespace:4 subject:5 relation:5`
+    pub(crate) fn subject_relation(namespace: TermId, subject: TermId, relation: TermId) -> Self {
+        Self::within(List::SubjectRelation, namespace).term(subject).term(relation)
+    }
+
+    /// `namespace:4 subject:5 object:8`
+    pub(crate) fn subject_object(namespace: TermId, subject: TermId, object: Digest) -> Self {
+        Self::within(List::SubjectObject, namespace).term(subject).and(&object.0)
+    }
+
+    /// `namespace:4 relation:5 object:8`
+    pub(crate) fn relation_object(namespace: TermId, relation: TermId, object: Digest) -> Self {
+        Self::within(List::RelationObject, namespace).term(relation).and(&object.0)
+    }
+
+    /// `namespace:4 subject:5 relation:5 object:8`
+    pub(crate) fn triple(
+        namespace: TermId,
+        subject: TermId,
+        relation: TermId,
+        object: Digest,
+    ) -> Self {
+        Self::within(List::Triple, namespace).term(subject).term(relation).and(&object.0)
+    }
+
+    /// `namespace:4 field:1 value:8`
+    pub(crate) fn value(namespace: TermId, value: &FieldValue) -> Self {
+        Self::within(List::Value, namespace).and(&[value.field]).and(&value.digest.0)
+    }
+
+    /// `namespace:4 status:1`
+    pub(crate) fn status(namespace: TermId, status: VerificationStatus) -> Self {
+        Self::within(List::Status, namespace).and(&[status_byte(status)])
+    }
+
+    /// The key of a posting below this prefix: `prefix !time:6 !sequence:5`.
+    pub(crate) fn key(&self, rank: Rank) -> Key {
+        self.and(&rank.bytes()).key
+    }
+
+    /// The rank of a key below this prefix; nothing for a key of a longer prefix.
+    pub(crate) fn rank(&self, key: &Key) -> Option<Rank> {
+        Rank::of_row(key.get(..self.len.checked_add(RANK_BYTES)?)?)
+    }
+
+    /// The namespace of a key in the list of this prefix; nothing for a key of another list.
+    pub(crate) fn namespace_of(&self, key: &Key) -> Option<TermId> {
+        let (list, row) = key.split_first()?;
+        let [a, b, c, d]: [u8; NAMESPACE_BYTES] = *row.first_chunk()?;
+        let id = TermId::new(u64::from_be_bytes([0, 0, 0, 0, a, b, c, d]));
+        (*list == self.list as u8).then_some(id)
+    }
+
+    /// The prefix again with another namespace.
+    pub(crate) fn in_namespace(&self, namespace: TermId) -> Self {
+        let [_, _, _, _, bytes @ ..] = namespace.get().to_be_bytes();
+        let mut moved = *self;
+        if let Some(slot) = moved.key.get_mut(1..=NAMESPACE_BYTES) {
+            slot.copy_from_slice(&bytes);
         }
-        _ => term_key(term),
+        moved
     }
-}
 
-/// `kind:1 form:1 bytes`, which is also the start of every key whose bytes start so.
-pub(crate) fn form_key(kind: TermKind, form: Form, bytes: &[u8]) -> Vec<u8> {
-    let kind = KIND_BYTES.iter().find(|(known, _)| *known == kind).map_or(0, |(_, byte)| *byte);
-    [&[kind, form as u8], bytes].concat()
-}
+    fn term(self, id: TermId) -> Self {
+        let [_, _, _, bytes @ ..] = id.get().to_be_bytes();
+        let bytes: [u8; TERM_BYTES] = bytes;
+        self.and(&bytes)
+    }
 
-/// The first key after all keys that start so: the last byte that can grow does.
-pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
-    let mut after = start.to_vec();
-    while let Some(last) = after.pop() {
-        if let Some(next) = last.checked_add(1) {
-            after.push(next);
-            break;
+    /// The prefix with more bytes; prefixes are shorter than keys by construction.
+    fn and(mut self, bytes: &[u8]) -> Self {
+        let end = self.len.saturating_add(bytes.len());
+        if let Some(slot) = self.key.get_mut(self.len..end) {
+            slot.copy_from_slice(bytes);
+            self.len = end;
         }
-    }
-    after
-}
-
-/// The text of a term key or row that starts with `kind form`; nothing for tokens and bad bytes.
-pub(crate) fn plain_text(key: &[u8]) -> Option<&str> {
-    match key {
-        [_, form, text @ ..] if *form != Form::Token as u8 => std::str::from_utf8(text).ok(),
-        _ => None,
+        self
     }
 }
 
-/// The watermark row: `sequence:8 address:32`.
-pub(crate) fn watermark_row(mark: &Watermark) -> [u8; 40] {
-    join(&[&mark.sequence.get().to_be_bytes(), &mark.address])
+/// The row of a key in the table of its list.
+pub(crate) fn row<const N: usize>(key: &Key) -> Result<&[u8; N]> {
+    let row = key.split_first().and_then(|(_, row)| row.first_chunk());
+    row.ok_or_else(|| Error::integrity("a posting row is wider than its key"))
 }
 
-/// The watermark of a row; nothing for a row of another length.
-pub(crate) fn watermark_of(row: &[u8]) -> Option<Watermark> {
-    let (sequence, address) = row.split_first_chunk()?;
-    let sequence = Sequence::new(u64::from_be_bytes(*sequence));
-    Some(Watermark { sequence, address: address.try_into().ok()? })
+/// The key of a row of this list.
+pub(crate) fn key_of<const N: usize>(list: List, row: &[u8; N]) -> Key {
+    Prefix::of(list).and(row).key
 }
 
-/// The parts one after another; callers give parts that fill exactly `N` bytes.
-fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
-    let mut joined = [0; N];
-    for (slot, byte) in joined.iter_mut().zip(parts.iter().copied().flatten()) {
-        *slot = *byte;
+/// The rank of a key of any list; nothing for bytes that are no key.
+pub(crate) fn rank_of(key: &Key) -> Option<Rank> {
+    let (list, row) = key.split_first()?;
+    Rank::of_row(row.get(..LISTS.get(usize::from(*list))?.access.width)?)
+}
+
+/// The relation in a key of the list of subjects and relations.
+pub(crate) fn relation_of(key: &Key) -> Option<TermId> {
+    const AT: usize = 1 + NAMESPACE_BYTES + TERM_BYTES;
+    let bytes: &[u8; TERM_BYTES] = key.get(AT..)?.first_chunk()?;
+    let [a, b, c, d, e] = *bytes;
+    Some(TermId::new(u64::from_be_bytes([0, 0, 0, a, b, c, d, e])))
+}
+
+/// The byte of a status in its keys.
+const fn status_byte(status: VerificationStatus) -> u8 {
+    match status {
+        VerificationStatus::Unverified => 0,
+        VerificationStatus::Verified => 1,
+        VerificationStatus::Contested => 2,
+        VerificationStatus::Retracted => 3,
     }
-    joined
 }
 
 #[cfg(test)]

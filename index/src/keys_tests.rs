@@ -1,54 +1,144 @@
-//! Golden bytes of every layout. A change here is a new layout version.
+//! Golden bytes of every posting key. A change here is a new layout version.
 
 use super::*;
-use crate::test_kit::hex;
+use crate::field::Field;
+use crate::term::Word;
+use crate::test_kit::{code, hex};
 
 const NAMESPACE: TermId = TermId::new(1);
 
-fn rank(ms: i64, sequence: u64) -> Rank {
-    Rank::of(Posting { time: EpochMs::new(ms), sequence: Sequence::new(sequence) })
+fn posting(ms: i64, sequence: u64) -> Posting {
+    Posting {
+        time: EpochMs::new(ms),
+        tie: Tie([0xA1, 0xB2, 0xC3]),
+        sequence: Sequence::new(sequence),
+    }
 }
 
-/// 2026-01-15T10:00:00Z and sequence 7, inverted.
-const WHEN: &str = concat!("7ffffe643ee6feff", "fffffffffffffff8");
+fn rank(ms: i64, sequence: u64) -> Rank {
+    Rank::of(posting(ms, sequence)).unwrap()
+}
+
+/// 2026-01-15T10:00:00Z inverted, the start of the address, and sequence 7 inverted.
+const WHEN: &str = concat!("7e643ee6feff", "a1b2c3", "fffffff8");
 
 #[test]
-fn posting_rows_have_these_bytes() {
+fn posting_keys_have_these_bytes() {
     let rank = rank(1_768_471_200_000, 7);
-    let (two, three) = (TermId::new(2), TermId::new(0x0102_0304_0506_0708));
-    for (row, expected) in [
-        (namespace_row(NAMESPACE, rank).to_vec(), "0000000000000001"),
-        (byte_row(NAMESPACE, 0x0A, rank).to_vec(), "00000000000000010a"),
-        (term_row(NAMESPACE, three, rank).to_vec(), "00000000000000010102030405060708"),
+    let (two, three) = (TermId::new(2), TermId::new(0x01_0203_0405));
+    let object = Digest([0xD0; 8]);
+    let tag = FieldValue::of(Field::Tag, Word::Plain("t"));
+    for (prefix, list, expected) in [
+        (Prefix::all(NAMESPACE), "00", "00000001".to_owned()),
+        (Prefix::grain_type(NAMESPACE, GrainType::Consent), "01", "000000010a".to_owned()),
+        (Prefix::subject(NAMESPACE, three), "02", "000000010102030405".to_owned()),
+        (Prefix::relation(NAMESPACE, three), "03", "000000010102030405".to_owned()),
+        (Prefix::object(NAMESPACE, object), "04", "00000001d0d0d0d0d0d0d0d0".to_owned()),
         (
-            pair_row(NAMESPACE, (two, three), rank).to_vec(),
-            "000000000000000100000000000000020102030405060708",
+            Prefix::subject_relation(NAMESPACE, two, three),
+            "05",
+            "0000000100000000020102030405".to_owned(),
         ),
+        (
+            Prefix::subject_object(NAMESPACE, three, object),
+            "06",
+            "000000010102030405d0d0d0d0d0d0d0d0".to_owned(),
+        ),
+        (
+            Prefix::relation_object(NAMESPACE, three, object),
+            "07",
+            "000000010102030405d0d0d0d0d0d0d0d0".to_owned(),
+        ),
+        (
+            Prefix::triple(NAMESPACE, two, three, object),
+            "08",
+            "0000000100000000020102030405d0d0d0d0d0d0d0d0".to_owned(),
+        ),
+        (Prefix::value(NAMESPACE, &tag), "09", format!("0000000101{}", hex(&tag.digest.0))),
+        (Prefix::status(NAMESPACE, VerificationStatus::Retracted), "0a", "0000000103".to_owned()),
     ] {
-        assert_eq!(hex(&row), format!("{expected}{WHEN}"));
-        assert_eq!(Rank::of_row(&row), Some(rank));
+        let key = prefix.key(rank);
+        let width = prefix.list().def().access.width;
+        assert_eq!(hex(&key[..=width]), format!("{list}{expected}{WHEN}"));
+        assert!(key[width + 1..].iter().all(|byte| *byte == 0), "{key:?}");
+        assert_eq!(prefix.rank(&key), Some(rank));
+        assert_eq!(rank_of(&key), Some(rank));
+        assert_eq!(prefix.namespace_of(&key), Some(NAMESPACE));
+        let moved = prefix.in_namespace(TermId::new(0xFFFF_FFFF)).key(rank);
+        assert_eq!(hex(&moved[1..5]), "ffffffff");
+        assert_eq!(moved[5..], key[5..]);
     }
-    assert_eq!(Rank::of_row(&[0; 15]), None);
+    assert_eq!(Rank::of_row(&[0; 10]), None);
+}
+
+#[test]
+fn rows_are_keys_without_their_list() {
+    let key = Prefix::all(NAMESPACE).key(rank(0, 0));
+    let bytes: &[u8; 17] = row(&key).unwrap();
+    assert_eq!(bytes, &key[1..18]);
+    assert_eq!(key_of(List::All, bytes), key);
+    assert_eq!(code(row::<36>(&key)), "ERR_INTEGRITY");
+    assert_eq!(Prefix::all(NAMESPACE).namespace_of(&key_of(List::Type, &[0; 18])), None);
 }
 
 #[test]
 fn ranks_order_newest_first_and_give_their_posting_back() {
+    const FIRST: i64 = Posting::EARLIEST.get();
+    const LAST: i64 = Posting::LATEST.get();
     let newest_first = [
-        (i64::MAX, u64::MAX),
-        (i64::MAX, 0),
+        (LAST, Sequence::MAX.get()),
+        (LAST, 0),
         (1, 3),
         (0, 9),
         (0, 8),
         (-1, 4),
-        (i64::MIN, 1),
-        (i64::MIN, 0),
+        (FIRST, 1),
+        (FIRST, 0),
     ];
     let ranks: Vec<Rank> = newest_first.iter().map(|(ms, seq)| rank(*ms, *seq)).collect();
     assert!(ranks.is_sorted(), "{ranks:?}");
     for (rank, (ms, sequence)) in ranks.iter().zip(newest_first) {
-        let posting = Posting { time: EpochMs::new(ms), sequence: Sequence::new(sequence) };
-        assert_eq!(rank.posting(), posting);
+        assert_eq!(rank.posting(), posting(ms, sequence));
+        assert_eq!(Rank::of_number(rank.number()), *rank);
     }
+}
+
+#[test]
+fn ranks_of_one_time_order_by_address() {
+    let at = |first: u8, sequence| {
+        let mut address = [0; 32];
+        address[0] = first;
+        let tie = Tie::of(&address);
+        Rank::at(Posting { time: EpochMs::new(5), tie, sequence: Sequence::new(sequence) })
+    };
+    let ranks = [at(0, 1), at(1, 9), at(1, 8), at(255, 40)];
+    assert!(ranks.is_sorted(), "{ranks:?}");
+    let postings = ranks.map(Rank::posting);
+    assert!(postings.is_sorted_by(|a, b| a > b), "{postings:?}");
+}
+
+#[test]
+fn times_beyond_the_keys_stand_at_their_end() {
+    for (ms, stands_at, clamped) in [
+        (i64::MIN, -(1 << 47), true),
+        (-(1 << 47), -(1 << 47), true),
+        (-(1 << 47) + 1, -(1 << 47) + 1, false),
+        (0, 0, false),
+        ((1 << 47) - 2, (1 << 47) - 2, false),
+        ((1 << 47) - 1, (1 << 47) - 1, true),
+        (i64::MAX, (1 << 47) - 1, true),
+    ] {
+        let stored = rank(ms, 5).posting();
+        assert_eq!(stored, posting(stands_at, 5), "{ms}");
+        assert_eq!(stored.is_clamped(), clamped, "{ms}");
+    }
+}
+
+#[test]
+fn a_sequence_beyond_the_keys_is_refused() {
+    assert!(Rank::of(posting(0, (1 << 32) - 1)).is_ok());
+    assert_eq!(code(Rank::of(posting(0, 1 << 32))), "ERR_INTEGRITY");
+    assert_eq!(Rank::at(posting(0, u64::MAX)), rank(0, (1 << 32) - 1));
 }
 
 #[test]
@@ -56,75 +146,24 @@ fn time_ranges_become_ranks_with_both_ends_inside() {
     let at = |from: Option<i64>, to: Option<i64>| {
         Rank::bounds(TimeRange { from: from.map(EpochMs::new), to: to.map(EpochMs::new) })
     };
-    assert_eq!(at(None, None), Some((rank(i64::MAX, u64::MAX), rank(i64::MIN, 0))));
-    assert_eq!(at(Some(5), Some(5)), Some((rank(5, u64::MAX), rank(5, 0))));
+    let end = |ms, tie, sequence| Rank::at(Posting { time: EpochMs::new(ms), tie, sequence });
+    let between = |newest, oldest| {
+        let first = end(newest, Tie::FIRST, Sequence::MAX);
+        Some((first, end(oldest, Tie::LAST, Sequence::new(0))))
+    };
+    let everything = between(i64::MAX, i64::MIN);
+    assert_eq!(at(None, None), everything);
+    assert_eq!(at(Some(i64::MIN), Some(i64::MAX)), everything);
+    assert_eq!(at(Some(5), Some(5)), between(5, 5));
     assert_eq!(at(Some(6), Some(5)), None);
+    // out there, an inverted range is still empty and another is all of the end
+    assert_eq!(at(Some(i64::MAX), Some(i64::MAX - 1)), None);
+    assert_eq!(at(Some(1 << 60), None), between(i64::MAX, i64::MAX));
 }
 
 #[test]
-fn terms_have_these_bytes() {
-    let long = "x".repeat(257);
-    let digest = "15eb95a462ee20bd91a415ae2d4aed341288186ddaa2b37908f7d592f0c3f85f";
-    let fits = "x".repeat(256);
-    let plain = |kind, text| Term::plain(kind, text);
-    for (term, key, row) in [
-        (plain(TermKind::Namespace, "a:b"), "0100613a62".to_owned(), None),
-        (plain(TermKind::Subject, "é"), "0200c3a9".to_owned(), None),
-        (plain(TermKind::Relation, ""), "0300".to_owned(), None),
-        (plain(TermKind::Session, "s"), "040073".to_owned(), None),
-        (plain(TermKind::Tag, &fits), format!("0500{}", "78".repeat(256)), None),
-        (Term::token(TermKind::Tag, [7; 32]), format!("0501{}", "07".repeat(32)), None),
-        (
-            plain(TermKind::Subject, &long),
-            format!("0202{digest}"),
-            Some(format!("0202{}", "78".repeat(257))),
-        ),
-    ] {
-        assert_eq!(hex(&term_key(&term)), key);
-        assert_eq!(hex(&term_row_of(&term)), row.unwrap_or(key));
-    }
-}
-
-#[test]
-fn only_text_is_read_as_text() {
-    for (key, expected) in [
-        (&b"\x01\x00a:b"[..], Some("a:b")),
-        (b"\x01\x02a:b", Some("a:b")),
-        (b"\x01\x01a:b", None),
-        (b"\x01\x00\xff", None),
-        (b"\x01\x00", Some("")),
-        (b"\x01", None),
-        (b"", None),
-    ] {
-        assert_eq!(plain_text(key), expected, "{key:?}");
-    }
-}
-
-#[test]
-fn the_key_after_a_start_is_the_least_above_all_that_start_so() {
-    for (start, after) in [
-        (&[1, 0, b':'][..], vec![1, 0, b';']),
-        (&[1, 0, 0xff], vec![1, 1]),
-        (&[0xff, 0xff], vec![]),
-    ] {
-        assert_eq!(key_after(start), after);
-    }
-}
-
-#[test]
-fn watermarks_have_these_bytes() {
-    let mark = Watermark { sequence: Sequence::new(258), address: [0xC0; 32] };
-    let row = watermark_row(&mark);
-    assert_eq!(hex(&row), format!("0000000000000102{}", "c0".repeat(32)));
-    assert_eq!(watermark_of(&row), Some(mark));
-    for wrong in [&row[..39], &[0; 41], &[0; 8], &[]] {
-        assert_eq!(watermark_of(wrong), None);
-    }
-}
-
-#[test]
-fn kinds_of_terms_have_distinct_bytes() {
-    let mut bytes: Vec<u8> = KIND_BYTES.iter().map(|(_, byte)| *byte).collect();
-    bytes.dedup();
-    assert_eq!(bytes, [1, 2, 3, 4, 5]);
+fn the_relation_is_read_from_its_key() {
+    let relation = TermId::new(0x01_0203_0405);
+    let key = Prefix::subject_relation(NAMESPACE, TermId::new(2), relation).key(rank(0, 0));
+    assert_eq!(relation_of(&key), Some(relation));
 }

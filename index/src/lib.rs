@@ -1,53 +1,78 @@
-//! The derived indexes of a store: what is looked up by subject, tag, session, type or namespace.
+//! The derived indexes of a store: the hexastore, and everything else grains are found by.
 //!
-//! Everything here can be deleted and rebuilt from the log. The engine owns the database, its
+//! All of it can be deleted and rebuilt from the log. The engine owns the database, its
 //! transactions and the writer; this crate owns the tables named `index.*`, their bytes, and the
 //! merged view over what is folded into them and what is not yet. It does no I/O of its own, and
 //! it never decides what is visible: whoever reads a posting rechecks the grain behind it.
 //!
 //! In the order data flows:
-//! - `error`, `posting`, `term`: the words of the crate: sequences, times, terms and their ids
+//! - `error`, `posting`, `term`, `field`: the words of the crate: sequences, times, terms with
+//!   their ids, and values with their digests
+//! - `shape`: what a lookup asks for
 //! - `facts`: what a grain says that is indexed
-//! - `keys`: every byte layout
-//! - `tables`, `dictionary`: the redb tables, and term <-> id
-//! - `tail`, `fold`: grains not yet in the tables, and their way into them
+//! - `keys`, `words`: every byte layout
+//! - `rows`, `lists`, `sample`, `tables`: the redb tables
+//! - `runs`, `part`, `tail`: grains not yet in the tables
+//! - `fold`, `status`: the way into them
 //! - `stamp`: whether the tables fit this code and this log
-//! - `shape`, `merge`, `names`, `reader`: ranges of both parts as one ordered sequence of postings
+//! - `merge`, `names`, `scan`, `intersect`: tables and tail as one ordered sequence
+//! - `reader`, `addresses`, `size`, `stats`: what a view answers
 
 mod error;
+mod field;
 mod posting;
 mod term;
 
-mod facts;
-mod keys;
-
-mod dictionary;
-mod tables;
-
-mod fold;
-mod stamp;
-mod tail;
-
 mod shape;
 
+mod facts;
+
+mod keys;
+mod words;
+
+mod lists;
+mod rows;
+mod sample;
+mod tables;
+
+mod part;
+mod runs;
+mod tail;
+
+mod fold;
+mod status;
+
+mod stamp;
+
+mod intersect;
 mod merge;
 mod names;
+mod scan;
+
+mod addresses;
 mod reader;
+mod size;
+mod stats;
 
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod test_kit;
 
-pub use dictionary::{DictionaryRead, StagedDictionary};
+pub use addresses::Addresses;
 pub use error::{Error, ErrorKind, Result};
-pub use facts::Facts;
+pub use facts::{Facts, object_hash};
+pub use field::{Digest, Field, number_word};
 pub use fold::fold;
-pub use merge::Scan;
-pub use posting::{Order, Posting, Sequence, TimeRange};
-pub use reader::Reader;
-pub use shape::{Scope, Shape};
+pub use intersect::Intersection;
+pub use posting::{Order, Posting, Sequence, Tie, TimeRange};
+pub use reader::{Reader, Relation};
+pub use scan::Scan;
+pub use shape::{Object, Scope, Shape};
+pub use size::Size;
 pub use stamp::{IndexState, StaleReason, Watermark, drop_all, reset, state};
+pub use stats::{Stats, TableStats};
+pub use status::set_status;
 pub use tables::Tables;
-pub use tail::Tail;
-pub use term::{Term, TermId, TermKind, Word};
+pub use tail::{Frozen, Tail};
+pub use term::{Name, Word};

@@ -1,16 +1,13 @@
-//! Ordered sources as one ordered sequence without duplicates, and the postings read that way.
+//! Ordered sources as one ordered sequence without duplicates: terms and addresses are read so.
 //!
 //! Pulls an entry from a source only when the one before it was taken. Knows no tables.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fmt;
 use std::mem;
 
 use crate::error::Result;
-use crate::keys::Rank;
-use crate::posting::{Order, Posting};
 
 /// Items in ascending order, read as they are asked for.
 pub(crate) type Source<'v, T> = Box<dyn Iterator<Item = Result<T>> + 'v>;
@@ -90,57 +87,6 @@ impl<T: Ord> PartialEq for Head<'_, T> {
 }
 
 impl<T: Ord> Eq for Head<'_, T> {}
-
-/// Postings in the order that was asked for, each once, read lazily.
-///
-/// Lives as long as the view it reads. After an error it is at its end.
-pub struct Scan<'v> {
-    turns: Merge<'v, Turn>,
-}
-
-/// A rank as its place in a scan: ascending is the order of the scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Turn {
-    Newest(Rank),
-    Oldest(std::cmp::Reverse<Rank>),
-}
-
-impl Turn {
-    /// The place of a rank in this order.
-    pub(crate) fn of(rank: Rank, order: Order) -> Self {
-        match order {
-            Order::Newest => Self::Newest(rank),
-            Order::Oldest => Self::Oldest(std::cmp::Reverse(rank)),
-        }
-    }
-
-    fn posting(self) -> Posting {
-        match self {
-            Self::Newest(rank) | Self::Oldest(std::cmp::Reverse(rank)) => rank.posting(),
-        }
-    }
-}
-
-impl<'v> Scan<'v> {
-    /// A scan of these sources, all of which run in its order.
-    pub(crate) fn of(sources: impl IntoIterator<Item = Source<'v, Turn>>) -> Result<Self> {
-        Ok(Self { turns: Merge::of(sources)? })
-    }
-}
-
-impl Iterator for Scan<'_> {
-    type Item = Result<Posting>;
-
-    fn next(&mut self) -> Option<Result<Posting>> {
-        Some(self.turns.next()?.map(Turn::posting))
-    }
-}
-
-impl fmt::Debug for Scan<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scan").field("sources", &self.turns.heads.len()).finish()
-    }
-}
 
 #[cfg(test)]
 mod tests {

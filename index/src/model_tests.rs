@@ -4,16 +4,23 @@ use grainstore_format::{EpochMs, GrainType};
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-use crate::test_kit::{Note, Store};
-use crate::{Order, Posting, Scope, Sequence, Shape, TimeRange, Word};
+use crate::test_kit::{Note, NoteObject, Store, tie};
+use crate::{Field, Order, Posting, Scope, Sequence, Shape, TimeRange, Word};
 
 /// What happens to the index after a grain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Nothing,
+    /// Freeze what is active, if nothing is frozen.
+    Freeze,
+    /// Fold what is frozen; readers do not know yet.
+    FoldFrozen,
+    /// Readers get the tables as they are, and keep the frozen part.
+    Reopen,
+    /// Fold what is frozen; readers get the new tables and forget it.
+    Thaw,
+    /// Fold everything.
     Fold,
-    /// Fold, but go on reading and pushing with the tail that was folded.
-    FoldAndKeep,
     /// Throw the derived tables away and replay the log.
     Rebuild,
 }
@@ -23,6 +30,11 @@ fn words() -> Vec<String> {
     ["", "a", "ab", "b"].map(str::to_owned).into_iter().chain(["c".repeat(300)]).collect()
 }
 
+fn objects() -> Vec<NoteObject> {
+    let texts = words().into_iter().map(NoteObject::Text);
+    texts.chain([[1; 32], [2; 32]].map(NoteObject::Map)).collect()
+}
+
 fn namespaces() -> Vec<String> {
     let long = format!("a:{}", "x".repeat(300));
     let names = ["shared", "a", "a:b", "a:b:c", "ab", "a;", "b"].map(str::to_owned);
@@ -30,19 +42,22 @@ fn namespaces() -> Vec<String> {
 }
 
 fn times() -> Vec<i64> {
-    vec![i64::MIN, -1, 0, 1, 2, 1_768_471_200_000, i64::MAX]
+    vec![i64::MIN, -(1 << 47), -1, 0, 1, 2, 1_768_471_200_000, (1 << 47) - 2, 1 << 50, i64::MAX]
 }
 
 fn note() -> impl Strategy<Value = Note> {
     let word = || proptest::option::of(select(words()));
+    let object = proptest::option::of(select(objects()));
     let types = select(vec![GrainType::Belief, GrainType::Event, GrainType::Consent]);
     let tags = subsequence(words(), 0..=3);
-    (select(namespaces()), types, word(), word(), word(), tags, select(times())).prop_map(
-        |(namespace, grain_type, subject, relation, session, tags, time)| Note {
+    let triple = (word(), word(), object);
+    (select(namespaces()), types, triple, word(), tags, select(times())).prop_map(
+        |(namespace, grain_type, (subject, relation, object), session, tags, time)| Note {
             namespace,
             grain_type,
             subject,
             relation,
+            object,
             session,
             tags,
             time,
@@ -53,8 +68,11 @@ fn note() -> impl Strategy<Value = Note> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => Just(Step::Nothing),
-        2 => Just(Step::Fold),
-        1 => Just(Step::FoldAndKeep),
+        3 => Just(Step::Freeze),
+        1 => Just(Step::FoldFrozen),
+        1 => Just(Step::Reopen),
+        2 => Just(Step::Thaw),
+        1 => Just(Step::Fold),
         1 => Just(Step::Rebuild),
     ]
 }
@@ -71,8 +89,15 @@ fn store_of(log: &[(Note, Step)]) -> Store {
         store.push(sequence_of(index), &note.facts()).unwrap();
         match step {
             Step::Nothing => {}
+            Step::Freeze => store.freeze(),
+            Step::FoldFrozen => store.fold_frozen().unwrap(),
+            Step::Reopen => store.reopen(),
+            Step::Thaw => {
+                store.fold_frozen().unwrap();
+                store.reopen();
+                store.tail.thaw();
+            }
             Step::Fold => store.fold().unwrap(),
-            Step::FoldAndKeep => store.fold_and_keep().unwrap(),
             Step::Rebuild => store = rebuilt(store, &log[..=index]),
         }
     }
@@ -104,19 +129,27 @@ fn in_scope(scope: &Scope<'_>, namespace: &str) -> bool {
 }
 
 fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
-    let is = |field: &Option<String>, word: &Word<'_>| {
-        field.as_deref().is_some_and(|text| Word::Plain(text) == *word)
+    let is = |field: &Option<String>, word: &Option<Word<'_>>| {
+        word.is_none_or(|word| field.as_deref().is_some_and(|text| Word::Plain(text) == word))
     };
     match shape {
         Shape::All => true,
         Shape::Type(grain_type) => note.grain_type == *grain_type,
-        Shape::Subject(subject) => is(&note.subject, subject),
-        Shape::SubjectRelation(subject, relation) => {
-            is(&note.subject, subject) && is(&note.relation, relation)
+        Shape::Triple { subject, relation, object } => {
+            let bound = note.object.as_ref().map(NoteObject::object);
+            is(&note.subject, subject)
+                && is(&note.relation, relation)
+                && (object.is_none() || *object == bound)
         }
-        Shape::Session(session) => is(&note.session, session),
-        Shape::Tag(tag) => note.tags.iter().any(|text| Word::Plain(text) == *tag),
+        Shape::Value(Field::Session, word) => is(&note.session, &Some(*word)),
+        Shape::Value(Field::Tag, word) => note.tags.iter().any(|tag| Word::Plain(tag) == *word),
+        Shape::Value(..) | Shape::Status(_) => false,
     }
+}
+
+/// A time as it stands in keys.
+fn clamped(ms: i64) -> EpochMs {
+    EpochMs::new(ms).clamp(Posting::EARLIEST, Posting::LATEST)
 }
 
 /// What a lookup must give, newest first.
@@ -126,31 +159,54 @@ fn expected(
     shape: &Shape<'_>,
     times: TimeRange,
 ) -> Vec<Posting> {
+    let empty = times.from.zip(times.to).is_some_and(|(from, to)| from > to);
     let mut postings: Vec<Posting> = log
         .iter()
         .enumerate()
         .filter(|(_, (note, _))| in_scope(scope, &note.namespace) && has_shape(shape, note))
         .map(|(index, (note, _))| Posting {
-            time: EpochMs::new(note.time),
+            time: clamped(note.time),
+            tie: tie(sequence_of(index)),
             sequence: Sequence::new(sequence_of(index)),
         })
-        .filter(|posting| times.from.is_none_or(|from| posting.time >= from))
-        .filter(|posting| times.to.is_none_or(|to| posting.time <= to))
+        .filter(|posting| !empty && times.from.is_none_or(|at| posting.time >= clamped(at.get())))
+        .filter(|posting| times.to.is_none_or(|at| posting.time <= clamped(at.get())))
         .collect();
     postings.sort_unstable();
     postings.reverse();
     postings
 }
 
-fn shapes(words: &[String]) -> Vec<Shape<'_>> {
+fn triple<'a>(
+    subject: Option<&'a String>,
+    relation: Option<&'a String>,
+    object: Option<&'a NoteObject>,
+) -> Shape<'a> {
+    Shape::Triple {
+        subject: subject.map(|text| Word::Plain(text)),
+        relation: relation.map(|text| Word::Plain(text)),
+        object: object.map(NoteObject::object),
+    }
+}
+
+/// Every kind of shape; all eight of triples with every word.
+fn shapes<'a>(words: &'a [String], objects: &'a [NoteObject]) -> Vec<Shape<'a>> {
     let mut shapes = vec![Shape::All, Shape::Type(GrainType::Event), Shape::Type(GrainType::Goal)];
     for word in words {
         let word = Word::Plain(word);
-        shapes.extend([Shape::Subject(word), Shape::Session(word), Shape::Tag(word)]);
-        shapes.extend(words.iter().map(|other| Shape::SubjectRelation(word, Word::Plain(other))));
+        shapes.extend([Field::Session, Field::Tag, Field::Run].map(|f| Shape::Value(f, word)));
     }
-    shapes.push(Shape::Subject(Word::Plain("nobody")));
-    shapes.push(Shape::Subject(Word::Token([7; 32])));
+    let or_free = |words: &'a [String]| words.iter().map(Some).chain([None]);
+    for (at, subject) in or_free(words).enumerate() {
+        for relation in or_free(words) {
+            shapes.push(triple(subject, relation, None));
+            shapes.push(triple(subject, relation, objects.get(at)));
+        }
+        shapes.extend(objects.iter().map(|object| triple(subject, None, Some(object))));
+        shapes.extend(objects.iter().map(|object| triple(None, subject, Some(object))));
+    }
+    shapes.push(Shape::subject(Word::Plain("nobody")));
+    shapes.push(Shape::subject(Word::Token([7; 32])));
     shapes
 }
 
@@ -162,11 +218,12 @@ fn scopes(namespaces: &[String]) -> Vec<Scope<'_>> {
     scopes
 }
 
-/// Compares one lookup in both orders, and its estimate, with the model.
+/// Compares one lookup in both orders, a seek in it, and its sizes, with the model.
 fn check(
     store: &Store,
     log: &[(Note, Step)],
     (scope, shape, times): (&Scope<'_>, &Shape<'_>, TimeRange),
+    place: Posting,
 ) -> Result<(), TestCaseError> {
     let reader = store.reader();
     let mut wanted = expected(log, scope, shape, times);
@@ -178,6 +235,38 @@ fn check(
         let scan = reader.scan(scope, shape, times, order).unwrap();
         let found: Vec<Posting> = scan.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?} {:?}", scope, shape, times, order);
+        let mut scan = reader.scan(scope, shape, times, order).unwrap();
+        scan.seek(place).unwrap();
+        let found: Vec<Posting> = scan.map(Result::unwrap).collect();
+        let is_before = |posting: &&Posting| match order {
+            Order::Newest => **posting > place,
+            Order::Oldest => **posting < place,
+        };
+        let behind: Vec<Posting> = wanted.iter().skip_while(is_before).copied().collect();
+        prop_assert_eq!(found, behind, "{:?} {:?} from {:?} {:?}", scope, shape, place, order);
+        wanted.reverse();
+    }
+    Ok(())
+}
+
+/// Compares the intersection of unions with the model.
+fn check_found(
+    store: &Store,
+    log: &[(Note, Step)],
+    scope: &Scope<'_>,
+    lists: &[&[Shape<'_>]],
+) -> Result<(), TestCaseError> {
+    let all = TimeRange::default();
+    let mut wanted = expected(log, scope, &Shape::All, all);
+    wanted.retain(|posting| {
+        let index = usize::try_from(posting.sequence.get() / 3).unwrap();
+        let has = |shape: &Shape<'_>| has_shape(shape, &log[index].0);
+        lists.iter().all(|shapes| shapes.iter().any(has))
+    });
+    for order in [Order::Newest, Order::Oldest] {
+        let found = store.reader().find(scope, lists, all, order).unwrap();
+        let found: Vec<Posting> = found.map(Result::unwrap).collect();
+        prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?}", scope, lists, order);
         wanted.reverse();
     }
     Ok(())
@@ -192,18 +281,45 @@ proptest! {
         picks in proptest::collection::vec((any::<Index>(), any::<Index>()), 8),
     ) {
         let store = store_of(&log);
-        let (words, namespaces) = (words(), namespaces());
+        let (words, objects, namespaces) = (words(), objects(), namespaces());
         let ends: Vec<Option<EpochMs>> =
             times().into_iter().map(|ms| Some(EpochMs::new(ms))).chain([None]).collect();
         let mut ranges = picks
             .iter()
             .map(|(from, to)| TimeRange { from: *from.get(&ends), to: *to.get(&ends) })
             .cycle();
+        let mut places = picks
+            .iter()
+            .map(|(time, at)| Posting {
+                time: clamped(*time.get(&times())),
+                tie: tie(at.index(130) as u64),
+                sequence: Sequence::new(at.index(130) as u64),
+            })
+            .cycle();
         for scope in scopes(&namespaces) {
-            for shape in shapes(&words) {
-                check(&store, &log, (&scope, &shape, TimeRange::default()))?;
-                check(&store, &log, (&scope, &shape, ranges.next().unwrap_or_default()))?;
+            for shape in shapes(&words, &objects) {
+                let place = places.next().unwrap();
+                check(&store, &log, (&scope, &shape, TimeRange::default()), place)?;
+                check(&store, &log, (&scope, &shape, ranges.next().unwrap_or_default()), place)?;
             }
+        }
+    }
+
+    #[test]
+    fn lists_in_common_are_as_the_model_has_them(
+        log in proptest::collection::vec((note(), step()), 0..60),
+        picks in proptest::collection::vec(any::<[Index; 5]>(), 40),
+    ) {
+        let store = store_of(&log);
+        let (words, objects, namespaces) = (words(), objects(), namespaces());
+        let (shapes, scopes) = (shapes(&words, &objects), scopes(&namespaces));
+        for pick in picks {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at: usize| *pick[at].get(&shapes));
+            let scope = pick[4].get(&scopes);
+            check_found(&store, &log, scope, &[&[a]])?;
+            check_found(&store, &log, scope, &[&[a], &[b, c]])?;
+            check_found(&store, &log, scope, &[&[a, b], &[Shape::All], &[c, d]])?;
+            check_found(&store, &log, scope, &[&[Shape::All], &[]])?;
         }
     }
 

@@ -4,14 +4,13 @@
 
 use std::ops::Bound;
 
-use crate::dictionary::DictionaryRead;
 use crate::error::{Error, Result};
-use crate::keys::{self, Form};
 use crate::merge::{Merge, Source};
 use crate::shape::Scope;
 use crate::tables::Tables;
 use crate::tail::Tail;
-use crate::term::{Term, TermId, TermKind, Word, partition};
+use crate::term::{Name, Term, TermId, TermKind, Word, partition};
+use crate::words::{self, Form};
 
 /// The terms of one view.
 #[derive(Debug, Clone, Copy)]
@@ -20,89 +19,151 @@ pub(crate) struct Names<'v> {
     pub(crate) tail: &'v Tail,
 }
 
-/// A term key with its id.
-pub(crate) type Named = (Vec<u8>, TermId);
+/// A term key with its row.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named {
+    key: Vec<u8>,
+    row: Vec<u8>,
+}
+
+impl Named {
+    /// The id of the term.
+    pub(crate) fn id(&self) -> Result<TermId> {
+        let id = words::id_and_text(&self.row).map(|(id, _)| id);
+        id.ok_or_else(|| Error::integrity("a term row is too short"))
+    }
+
+    /// What the term says.
+    pub(crate) fn name(&self) -> Result<Name> {
+        let name = match words::form_and_bytes(&self.key) {
+            Some((Form::Plain, text)) => plain(text),
+            Some((Form::Token, token)) => token.try_into().ok().map(Name::Token),
+            Some((Form::Digest, _)) => {
+                words::id_and_text(&self.row).and_then(|(_, text)| plain(text))
+            }
+            Some((Form::Id, _)) | None => None,
+        };
+        name.ok_or_else(|| Error::integrity("a term cannot be read"))
+    }
+}
+
+fn plain(text: &[u8]) -> Option<Name> {
+    std::str::from_utf8(text).ok().map(|text| Name::Plain(text.to_owned()))
+}
 
 impl<'v> Names<'v> {
+    /// The tables and the tail.
+    pub(crate) fn view(&self) -> (&'v Tables, &'v Tail) {
+        (self.tables, self.tail)
+    }
+
     /// The id of a term.
     pub(crate) fn id(&self, kind: TermKind, word: Word<'_>) -> Result<Option<TermId>> {
-        let term = Term::new(kind, word);
-        match self.tail.terms().get(keys::term_key(&term).as_slice()) {
-            Some(new) => Ok(Some(new.id)),
-            None => self.tables.id(&term),
+        let key = words::term_key(&Term { kind, word });
+        match self.tail.parts().find_map(|part| part.terms.get(key.as_slice())) {
+            Some(known) => Ok(Some(known.id)),
+            None => self.tables.id(&key),
         }
     }
 
-    /// The ids of all namespaces in a scope, each once.
-    pub(crate) fn namespaces(&self, scope: &Scope<'_>) -> Result<Vec<TermId>> {
-        match *scope {
-            Scope::Exact(Word::Plain(name)) => self.namespace(Word::Plain(partition(name))),
-            Scope::Exact(token) => self.namespace(token),
-            Scope::Subtree(root) => self.subtree(partition(root)),
-            Scope::All => {
-                let mut ids = Vec::new();
-                for form in [Form::Plain, Form::Token, Form::Digest] {
-                    for named in self.with_form(TermKind::Namespace, form)? {
-                        ids.push(named?.1);
-                    }
-                }
-                Ok(ids)
+    /// The name of a relation.
+    pub(crate) fn relation(&self, id: TermId) -> Result<Name> {
+        let missing = || Error::integrity("a relation has no term");
+        let new = self.tail.parts().find_map(|part| part.relations.get(&id));
+        let key = match new {
+            Some(key) => key.to_vec(),
+            None => {
+                let row = self.tables.terms()?.get(words::relation_key(id).as_slice())?;
+                row.ok_or_else(missing)?.value().to_vec()
             }
+        };
+        let new = self.tail.parts().find_map(|part| part.terms.get(key.as_slice())?.row.clone());
+        let row = match new {
+            Some(row) => row.to_vec(),
+            None => {
+                let row = self.tables.terms()?.get(key.as_slice())?;
+                row.ok_or_else(missing)?.value().to_vec()
+            }
+        };
+        Named { key, row }.name()
+    }
+
+    /// The ids of all namespaces in a scope, each once, ascending.
+    pub(crate) fn namespaces(&self, scope: &Scope<'_>) -> Result<Vec<TermId>> {
+        if let Scope::All = scope {
+            let next = self.tables.next_ids()?.namespace.max(self.tail.next_namespace());
+            return Ok((TermId::FIRST.get()..next.get()).map(TermId::new).collect());
         }
+        let ids = self.named_namespaces(scope)?.map(|named| named?.id());
+        let mut ids: Vec<TermId> = ids.collect::<Result<_>>()?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// The namespaces in a scope with what they are called.
+    pub(crate) fn named_namespaces(
+        &self,
+        scope: &Scope<'_>,
+    ) -> Result<Box<dyn Iterator<Item = Result<Named>> + 'v>> {
+        let root = match *scope {
+            Scope::Exact(word) => return self.exactly(word),
+            Scope::Subtree(root) => partition(root),
+            Scope::All => {
+                let all = words::form_key(TermKind::Namespace, Form::Plain, &[]);
+                let after = words::form_key(TermKind::Namespace, Form::Id, &[]);
+                return Ok(Box::new(self.between(&all, &after)?));
+            }
+        };
+        let below = format!("{root}:");
+        let short = self.starting_with(TermKind::Namespace, &below)?;
+        // Names beyond the key length are compared whole.
+        let long = words::form_key(TermKind::Namespace, Form::Digest, &[]);
+        let long = self.between(&long, &words::key_after(&long))?.filter_map(move |named| {
+            let below = named.and_then(|named| {
+                let is_below =
+                    matches!(named.name()?, Name::Plain(text) if text.starts_with(&below));
+                Ok(is_below.then_some(named))
+            });
+            below.transpose()
+        });
+        Ok(Box::new(self.exactly(Word::Plain(root))?.chain(short).chain(long)))
     }
 
     /// Terms in plaintext of a kind whose text starts so, in the order of their bytes. Terms that
     /// are keyed by a digest are not among them.
     pub(crate) fn starting_with(&self, kind: TermKind, start: &str) -> Result<Merge<'v, Named>> {
-        let lower = keys::form_key(kind, Form::Plain, start.as_bytes());
-        let upper = keys::key_after(&lower);
-        self.between(&lower, &upper)
+        let lower = words::form_key(kind, Form::Plain, start.as_bytes());
+        self.between(&lower, &words::key_after(&lower))
     }
 
-    fn namespace(&self, name: Word<'_>) -> Result<Vec<TermId>> {
-        Ok(self.id(TermKind::Namespace, name)?.into_iter().collect())
-    }
-
-    /// A namespace and all below it. Names beyond the key length are compared by their rows.
-    fn subtree(&self, root: &str) -> Result<Vec<TermId>> {
-        let mut ids = self.namespace(Word::Plain(root))?;
-        let below = format!("{root}:");
-        for named in self.starting_with(TermKind::Namespace, &below)? {
-            ids.push(named?.1);
-        }
-        for named in self.with_form(TermKind::Namespace, Form::Digest)? {
-            let (key, id) = named?;
-            if self.row_starts_with(&key, id, &below)? {
-                ids.push(id);
-            }
-        }
-        Ok(ids)
-    }
-
-    fn row_starts_with(&self, key: &[u8], id: TermId, start: &str) -> Result<bool> {
-        let starts = |row: &[u8]| keys::plain_text(row).map(|text| text.starts_with(start));
-        let answer = match self.tail.terms().get(key) {
-            Some(new) => starts(&new.row),
-            None => self.tables.ids.get(&keys::id_bytes(id))?.and_then(|row| starts(row.value())),
+    /// The one namespace of this name, if there is one.
+    fn exactly(&self, word: Word<'_>) -> Result<Box<dyn Iterator<Item = Result<Named>> + 'v>> {
+        let word = match word {
+            Word::Plain(name) => Word::Plain(partition(name)),
+            token @ Word::Token(_) => token,
         };
-        answer.ok_or_else(|| Error::integrity("a term has no readable row"))
-    }
-
-    fn with_form(&self, kind: TermKind, form: Form) -> Result<Merge<'v, Named>> {
-        let lower = keys::form_key(kind, form, &[]);
-        let upper = keys::key_after(&lower);
-        self.between(&lower, &upper)
+        let term = Term { kind: TermKind::Namespace, word };
+        let id = self.id(term.kind, term.word)?;
+        let named =
+            id.map(|id| Named { key: words::term_key(&term), row: words::term_row(id, &term) });
+        Ok(Box::new(named.map(Ok).into_iter()))
     }
 
     /// Terms with keys from `lower` to before `upper`, of tables and tail as one.
     fn between(&self, lower: &[u8], upper: &[u8]) -> Result<Merge<'v, Named>> {
-        let folded = self.tables.terms.range::<&[u8]>(lower..upper)?.map(|entry| {
-            let (key, id) = entry?;
-            Ok((key.value().to_vec(), keys::id_of(*id.value())))
+        let folded = self.tables.terms()?.range::<&[u8]>(lower..upper)?.map(|entry| {
+            let (key, row) = entry?;
+            Ok(Named { key: key.value().to_vec(), row: row.value().to_vec() })
         });
-        let within = (Bound::Included(lower), Bound::Excluded(upper));
-        let tail =
-            self.tail.terms().range::<_, [u8]>(within).map(|(key, new)| Ok((key.to_vec(), new.id)));
-        Merge::of([Box::new(folded) as Source<'v, Named>, Box::new(tail)])
+        let mut sources = vec![Box::new(folded) as Source<'v, Named>];
+        for part in self.tail.parts() {
+            let within = (Bound::Included(lower), Bound::Excluded(upper));
+            let new = part.terms.range::<_, [u8]>(within).filter_map(|(key, term)| {
+                let row = term.row.as_ref()?.to_vec();
+                Some(Ok(Named { key: key.to_vec(), row }))
+            });
+            sources.push(Box::new(new));
+        }
+        Merge::of(sources)
     }
 }

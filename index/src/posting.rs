@@ -1,5 +1,7 @@
 //! Where a grain stands: its sequence in the log, its time, and the orders a scan can run in.
 
+use std::cmp::{Ordering, Reverse};
+
 use grainstore_format::EpochMs;
 
 /// The position of a grain in the log. Later grains have greater sequences; gaps are allowed.
@@ -7,6 +9,9 @@ use grainstore_format::EpochMs;
 pub struct Sequence(u64);
 
 impl Sequence {
+    /// The last sequence a posting has room for: 2^32 - 1.
+    pub const MAX: Self = Self((1 << 32) - 1);
+
     /// A sequence from its number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
@@ -20,17 +25,72 @@ impl Sequence {
     }
 }
 
-/// One entry of an index: the time of a grain (`timestamp_ms`, else `created_at`) and where its
-/// bytes are. The newest posting is the greatest: later time, then later sequence.
+/// The start of an address: what orders grains of one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tie(pub(crate) [u8; Tie::BYTES]);
+
+impl Tie {
+    /// Bytes of an address that are kept. Grains of one time whose addresses start alike beyond
+    /// them are put in order by whoever reads them.
+    pub(crate) const BYTES: usize = 3;
+    /// That of the smallest address.
+    pub const FIRST: Self = Self([0; Self::BYTES]);
+    /// That of the greatest address.
+    pub const LAST: Self = Self([u8::MAX; Self::BYTES]);
+
+    /// That of an address.
+    #[must_use]
+    pub const fn of([a, b, c, ..]: &[u8; 32]) -> Self {
+        Self([*a, *b, *c])
+    }
+}
+
+/// One entry of an index: the time of a grain (`timestamp_ms`, else `created_at`), the start of its
+/// address, and where its bytes are. Newest first is by descending time, then by ascending address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Posting {
-    /// The time of the grain.
+    /// The time of the grain, within [`Posting::EARLIEST`] and [`Posting::LATEST`].
     pub time: EpochMs,
+    /// How its address starts.
+    pub tie: Tie,
     /// Its place in the log.
     pub sequence: Sequence,
 }
 
+impl Ord for Posting {
+    /// The newest posting is the greatest; of one time, that with the smallest address.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |posting: &Self| (posting.time, Reverse(posting.tie), posting.sequence);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Posting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Posting {
+    /// The earliest time an index tells apart, some 4,460 years before 1970. What is earlier
+    /// stands here.
+    pub const EARLIEST: EpochMs = EpochMs::new(-(1 << 47));
+    /// The latest time an index tells apart, some 4,460 years after 1970. What is later stands
+    /// here.
+    pub const LATEST: EpochMs = EpochMs::new((1 << 47) - 1);
+
+    /// Whether grains of this time may have others in truth: the time is at an end of the range
+    /// an index tells apart, and its grains are to be ordered by what they say themselves.
+    #[must_use]
+    pub fn is_clamped(&self) -> bool {
+        self.time <= Self::EARLIEST || self.time >= Self::LATEST
+    }
+}
+
 /// A range of times, both ends inclusive; an absent end is open. The default is all of time.
+///
+/// An end beyond what an index tells apart stands for that end, so a range out there gives every
+/// grain out there; their own times decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TimeRange {
     /// The earliest time wanted.

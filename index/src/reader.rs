@@ -1,22 +1,36 @@
 //! Lookups over a whole view: which postings a scope and a shape have, in which order.
 //!
-//! Knows ranges, not bytes. What it gives are candidates: the grain behind a posting may be
-//! superseded, erased or of another session, and the engine rechecks each.
+//! Knows prefixes, not bytes. What it gives are candidates: the grain behind a posting may be
+//! superseded, erased or of another session, or share a digest with what was asked for, and the
+//! engine rechecks each.
+
+use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::keys::{self, Bound, PostingKey, Prefix, Rank};
-use crate::merge::{Scan, Source, Turn};
+use crate::field::FieldValue;
+use crate::intersect::Intersection;
+use crate::keys::{self, Key, Prefix, Rank};
 use crate::names::Names;
-use crate::posting::{Order, TimeRange};
+use crate::posting::{Order, Posting, Sequence, TimeRange};
+use crate::scan::{Range, Scan, between};
 use crate::shape::{Scope, Shape};
-use crate::tables::{PostingRows, Tables};
+use crate::tables::Tables;
 use crate::tail::Tail;
-use crate::term::{TermId, TermKind};
+use crate::term::{Name, TermId, TermKind, Word};
 
 /// A view of the index: the tables of a read snapshot and the tail that continues them.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'v> {
-    names: Names<'v>,
+    pub(crate) names: Names<'v>,
+}
+
+/// A relation a subject has, and its newest posting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// What the relation is called.
+    pub name: Name,
+    /// The newest grain about the subject in this relation.
+    pub newest: Posting,
 }
 
 impl<'v> Reader<'v> {
@@ -27,7 +41,8 @@ impl<'v> Reader<'v> {
     }
 
     /// The postings of a shape within a scope and a time range, each once, read lazily: seeks to
-    /// the range of each namespace in the scope, then one entry an item.
+    /// the range of each namespace in the scope, then one entry an item. Lists that keep rows for
+    /// the whole store have one range for [`Scope::All`].
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
@@ -38,11 +53,53 @@ impl<'v> Reader<'v> {
         times: TimeRange,
         order: Order,
     ) -> Result<Scan<'v>> {
-        let mut sources = Vec::new();
-        for prefix in self.prefixes(scope, shape)? {
-            sources.extend(self.sources(prefix, times, order)?);
-        }
-        Scan::of(sources)
+        self.scan_any(scope, std::slice::from_ref(shape), times, order)
+    }
+
+    /// The postings that all of these shapes have; without shapes, those of the scope. Put the
+    /// shape with the fewest postings first.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    pub fn intersect(
+        &self,
+        scope: &Scope<'_>,
+        shapes: &[Shape<'_>],
+        times: TimeRange,
+        order: Order,
+    ) -> Result<Intersection<'v>> {
+        let shapes = if shapes.is_empty() { &[Shape::All] } else { shapes };
+        let lists: Vec<&[Shape<'_>]> = shapes.iter().map(std::slice::from_ref).collect();
+        self.find(scope, &lists, times, order)
+    }
+
+    /// The postings that every one of these lists has, each list being the union of its shapes. Put
+    /// the shortest list first.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    pub fn find(
+        &self,
+        scope: &Scope<'_>,
+        lists: &[&[Shape<'_>]],
+        times: TimeRange,
+        order: Order,
+    ) -> Result<Intersection<'v>> {
+        let scans = lists.iter().map(|shapes| self.scan_any(scope, shapes, times, order));
+        Ok(Intersection::of(scans.collect::<Result<_>>()?, order))
+    }
+
+    /// The postings that any of these shapes has.
+    fn scan_any(
+        &self,
+        scope: &Scope<'_>,
+        shapes: &[Shape<'_>],
+        times: TimeRange,
+        order: Order,
+    ) -> Result<Scan<'v>> {
+        let ranges = shapes.iter().map(|shape| self.range(scope, shape));
+        let ranges: Vec<Option<Range>> = ranges.collect::<Result<_>>()?;
+        Scan::over(self.names.view(), ranges.into_iter().flatten(), times, order)
     }
 
     /// How many postings [`scan`](Self::scan) would give, counted no further than `cap`.
@@ -57,12 +114,15 @@ impl<'v> Reader<'v> {
         cap: usize,
     ) -> Result<usize> {
         let mut count = 0_usize;
-        for prefix in self.prefixes(scope, shape)? {
+        let Some(Range { prefix, namespaces }) = self.range(scope, shape)? else { return Ok(0) };
+        for namespace in namespaces {
             let left = cap.saturating_sub(count);
             if left == 0 {
                 break;
             }
-            count = count.saturating_add(self.count(prefix, times, left)?);
+            let one = Range { prefix, namespaces: vec![namespace] };
+            let mut scan = Scan::over(self.names.view(), [one], times, Order::Newest)?.take(left);
+            count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
         }
         Ok(count)
     }
@@ -73,17 +133,21 @@ impl<'v> Reader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn subjects(&self, scope: &Scope<'_>, start: &str, limit: usize) -> Result<Vec<String>> {
-        let namespaces = self.names.namespaces(scope)?;
+        let namespaces = self.spaces(scope)?;
         let mut found = Vec::new();
         if limit == 0 {
             return Ok(found);
         }
         for named in self.names.starting_with(TermKind::Subject, start)? {
-            let (key, id) = named?;
-            if self.is_subject_of(&namespaces, id)? {
-                let text = keys::plain_text(&key);
-                let text = text.ok_or_else(|| Error::integrity("a term key is not text"))?;
-                found.push(text.to_owned());
+            let named = named?;
+            let prefix = Prefix::subject(TermId::NONE, named.id()?);
+            let range = Range { prefix, namespaces: namespaces.clone() };
+            let (view, times) = (self.names.view(), TimeRange::default());
+            let mut scan = Scan::over(view, [range], times, Order::Newest)?;
+            if let Name::Plain(text) = named.name()?
+                && scan.next().transpose()?.is_some()
+            {
+                found.push(text);
             }
             if found.len() >= limit {
                 break;
@@ -92,112 +156,133 @@ impl<'v> Reader<'v> {
         Ok(found)
     }
 
-    fn is_subject_of(&self, namespaces: &[TermId], subject: TermId) -> Result<bool> {
-        for namespace in namespaces {
-            let prefix = Prefix { namespace: *namespace, bound: Bound::Subject(subject) };
-            if self.count(prefix, TimeRange::default(), 1)? > 0 {
-                return Ok(true);
+    /// At most `limit` namespaces of a scope, short names first, in the order of their bytes.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn namespaces(&self, scope: &Scope<'_>, limit: usize) -> Result<Vec<Name>> {
+        self.names.named_namespaces(scope)?.take(limit).map(|named| named?.name()).collect()
+    }
+
+    /// At most `limit` relations that a subject has in a scope, in the order in which the store
+    /// first met them. Skips from relation to relation, however many grains each has.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn relations_of(
+        &self,
+        scope: &Scope<'_>,
+        subject: Word<'_>,
+        limit: usize,
+    ) -> Result<Vec<Relation>> {
+        let Some(subject) = self.names.id(TermKind::Subject, subject)? else {
+            return Ok(Vec::new());
+        };
+        let mut newest = BTreeMap::new();
+        for namespace in self.spaces(scope)? {
+            self.gather_relations((namespace, subject), limit, &mut newest)?;
+            while newest.len() > limit {
+                newest.pop_last();
             }
         }
-        Ok(false)
+        let relations = newest.into_iter().map(|(id, rank): (TermId, Rank)| {
+            Ok(Relation { name: self.names.relation(id)?, newest: rank.posting() })
+        });
+        relations.collect()
     }
 
-    fn count(&self, prefix: Prefix, times: TimeRange, cap: usize) -> Result<usize> {
-        let postings = Scan::of(self.sources(prefix, times, Order::Newest)?)?;
-        postings.take(cap).try_fold(0_usize, |n, posting| posting.map(|_| n.saturating_add(1)))
-    }
-
-    /// One prefix a namespace in scope; none where the shape names a term nobody ever used.
-    fn prefixes(&self, scope: &Scope<'_>, shape: &Shape<'_>) -> Result<Vec<Prefix>> {
-        let Some(bound) = self.bound(shape)? else {
-            return Ok(Vec::new());
-        };
-        let namespaces = self.names.namespaces(scope)?;
-        Ok(namespaces.into_iter().map(|namespace| Prefix { namespace, bound }).collect())
-    }
-
-    fn bound(&self, shape: &Shape<'_>) -> Result<Option<Bound>> {
-        let id = |kind, word| self.names.id(kind, word);
-        Ok(match *shape {
-            Shape::All => Some(Bound::Nothing),
-            Shape::Type(grain_type) => Some(Bound::Type(grain_type.byte())),
-            Shape::Subject(subject) => id(TermKind::Subject, subject)?.map(Bound::Subject),
-            Shape::SubjectRelation(subject, relation) => {
-                let subject = id(TermKind::Subject, subject)?;
-                let relation = id(TermKind::Relation, relation)?;
-                subject.zip(relation).map(|(s, r)| Bound::SubjectRelation(s, r))
-            }
-            Shape::Session(session) => id(TermKind::Session, session)?.map(Bound::Session),
-            Shape::Tag(tag) => id(TermKind::Tag, tag)?.map(Bound::Tag),
-        })
-    }
-
-    /// What tables and tail have below a prefix, in this order.
-    fn sources(
+    /// The first `limit` relations of a subject in a namespace, by id, with their newest ranks.
+    fn gather_relations(
         &self,
-        prefix: Prefix,
-        times: TimeRange,
-        order: Order,
-    ) -> Result<Vec<Source<'v, Turn>>> {
-        let Some(ranks) = Rank::bounds(times) else {
-            return Ok(Vec::new());
-        };
-        let Names { tables, tail } = self.names;
-        let ns = prefix.namespace;
-        let term = |id| move |rank| keys::term_row(ns, id, rank);
-        let folded = match prefix.bound {
-            Bound::Nothing => {
-                let row = |rank| keys::namespace_row(ns, rank);
-                folded(&tables.by_namespace, row, ranks, order)
-            }
-            Bound::Type(byte) => {
-                let row = |rank| keys::byte_row(ns, byte, rank);
-                folded(&tables.by_type, row, ranks, order)
-            }
-            Bound::Subject(id) => folded(&tables.by_subject, term(id), ranks, order),
-            Bound::SubjectRelation(s, r) => {
-                let row = |rank| keys::pair_row(ns, (s, r), rank);
-                folded(&tables.by_relation, row, ranks, order)
-            }
-            Bound::Session(id) => folded(&tables.by_session, term(id), ranks, order),
-            Bound::Tag(id) => folded(&tables.by_tag, term(id), ranks, order),
-        }?;
-        Ok(vec![folded, unfolded(tail, prefix, ranks, order)])
+        (namespace, subject): (TermId, TermId),
+        limit: usize,
+        newest: &mut BTreeMap<TermId, Rank>,
+    ) -> Result<()> {
+        let Some((first, last)) = Rank::bounds(TimeRange::default()) else { return Ok(()) };
+        let end = Prefix::subject_relation(namespace, subject, TermKind::Relation.last());
+        let end = end.key(last);
+        let mut next = TermId::FIRST;
+        for _ in 0..limit {
+            let from = Prefix::subject_relation(namespace, subject, next).key(first);
+            let Some(key) = self.first(&from, &end)? else { break };
+            let (relation, rank) = keys::relation_of(&key)
+                .zip(keys::rank_of(&key))
+                .ok_or_else(|| Error::integrity("a posting key cannot be read"))?;
+            newest.entry(relation).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
+            next = relation.next();
+        }
+        Ok(())
     }
-}
 
-/// The part of a range that is in a table.
-fn folded<const N: usize>(
-    rows: &PostingRows<N>,
-    row: impl Fn(Rank) -> [u8; N],
-    (first, last): (Rank, Rank),
-    order: Order,
-) -> Result<Source<'static, Turn>> {
-    let turns = rows.range::<&[u8; N]>(&row(first)..=&row(last))?.map(move |entry| {
-        let (key, _) = entry?;
-        let rank = Rank::of_row(key.value());
-        let rank = rank.ok_or_else(|| Error::integrity("a posting row is too short"))?;
-        Ok(Turn::of(rank, order))
-    });
-    Ok(match order {
-        Order::Newest => Box::new(turns),
-        Order::Oldest => Box::new(turns.rev()),
-    })
-}
+    /// The first key of the view from a key to another in the list of subjects and relations.
+    fn first(&self, from: &Key, end: &Key) -> Result<Option<Key>> {
+        let Names { tables, tail } = self.names;
+        let folded = tables.list(crate::lists::List::SubjectRelation)?.first(from, end)?;
+        let runs = tail.parts().flat_map(|part| part.postings.iter());
+        let new = runs.filter_map(|run| between(run, from, end).first().copied());
+        Ok(new.chain(folded).min())
+    }
 
-/// The part of a range that is in the tail.
-fn unfolded<'v>(
-    tail: &'v Tail,
-    prefix: Prefix,
-    (first, last): (Rank, Rank),
-    order: Order,
-) -> Source<'v, Turn> {
-    let at = |rank| PostingKey { prefix, rank };
-    let keys = tail.postings().range(at(first)..=at(last));
-    let turns = keys.map(move |key| Ok(Turn::of(key.rank, order)));
-    match order {
-        Order::Newest => Box::new(turns),
-        Order::Oldest => Box::new(turns.rev()),
+    /// The range of a shape in a scope; none where the shape names a term nobody ever used.
+    pub(crate) fn range(&self, scope: &Scope<'_>, shape: &Shape<'_>) -> Result<Option<Range>> {
+        let Some(prefix) = self.bound(shape)? else { return Ok(None) };
+        let namespaces = if prefix.list().def().everywhere {
+            self.spaces(scope)?
+        } else {
+            self.names.namespaces(scope)?
+        };
+        Ok(Some(Range { prefix, namespaces }))
+    }
+
+    /// The namespaces to read of a list that keeps rows for the whole store.
+    fn spaces(&self, scope: &Scope<'_>) -> Result<Vec<TermId>> {
+        match scope {
+            Scope::All => Ok(vec![TermId::NONE]),
+            Scope::Exact(_) | Scope::Subtree(_) => self.names.namespaces(scope),
+        }
+    }
+
+    /// What a shape binds, as yet in no namespace.
+    fn bound(&self, shape: &Shape<'_>) -> Result<Option<Prefix>> {
+        let none = TermId::NONE;
+        let (subject, relation, object) = match *shape {
+            Shape::All => (None, None, None),
+            Shape::Type(grain_type) => return Ok(Some(Prefix::grain_type(none, grain_type))),
+            Shape::Value(field, word) => {
+                return Ok(Some(Prefix::value(none, &FieldValue::of(field, word))));
+            }
+            Shape::Status(status) => return Ok(Some(Prefix::status(none, status))),
+            Shape::Triple { subject, relation, object } => (subject, relation, object),
+        };
+        let id = |kind, word: Option<Word<'_>>| match word {
+            None => Ok(Some(None)),
+            Some(word) => Ok::<_, Error>(self.names.id(kind, word)?.map(Some)),
+        };
+        let Some(subject) = id(TermKind::Subject, subject)? else { return Ok(None) };
+        let Some(relation) = id(TermKind::Relation, relation)? else { return Ok(None) };
+        let object = object.map(|object| object.digest());
+        Ok(Some(match (subject, relation, object) {
+            (None, None, None) => Prefix::all(none),
+            (Some(s), None, None) => Prefix::subject(none, s),
+            (None, Some(p), None) => Prefix::relation(none, p),
+            (None, None, Some(o)) => Prefix::object(none, o),
+            (Some(s), Some(p), None) => Prefix::subject_relation(none, s, p),
+            (Some(s), None, Some(o)) => Prefix::subject_object(none, s, o),
+            (None, Some(p), Some(o)) => Prefix::relation_object(none, p, o),
+            (Some(s), Some(p), Some(o)) => Prefix::triple(none, s, p, o),
+        }))
+    }
+
+    /// Where an address lies in the log.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
+        let new = self.names.tail.parts().find_map(|part| part.sequence_of(address));
+        match new {
+            Some(sequence) => Ok(Some(sequence)),
+            None => self.names.tables.sequence_of(address),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use grainstore_format::{EpochMs, GrainType};
 
 use super::*;
-use crate::test_kit::{Note, Store};
-use crate::{Facts, Posting, Sequence, Word};
+use crate::test_kit::{Note, NoteObject, Store, tie};
+use crate::{Facts, Field, Object};
 
 fn sequences(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Vec<u64> {
     let scan = store.reader().scan(scope, shape, TimeRange::default(), Order::Newest).unwrap();
@@ -12,7 +12,7 @@ fn sequences(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Vec<u64> {
 }
 
 #[test]
-fn the_latest_comes_first_by_time_then_by_sequence() {
+fn the_latest_comes_first_by_time_then_by_address() {
     let mut store = Store::new();
     for (sequence, time) in [(1, 50), (2, 10), (3, 50), (4, 20)] {
         store.push(sequence, &Note::about("alice", "a", time).facts()).unwrap();
@@ -20,41 +20,43 @@ fn the_latest_comes_first_by_time_then_by_sequence() {
             store.fold().unwrap();
         }
     }
-    let subject = Shape::Subject("alice".into());
+    let subject = Shape::subject("alice".into());
     assert_eq!(sequences(&store, &Scope::All, &subject), [3, 1, 4, 2]);
 }
 
 #[test]
 fn tokens_are_found_by_tokens_only() {
     let mut store = Store::new();
-    let facts = Facts {
-        namespace: Word::Token([1; 32]),
-        grain_type: GrainType::Belief,
-        subject: Some(Word::Token([2; 32])),
-        relation: Some(Word::Token([3; 32])),
-        session: Some(Word::Token([4; 32])),
-        tags: vec![Word::Token([5; 32])],
-        time: EpochMs::new(1),
-    };
+    let time = EpochMs::new(1);
+    let mut facts = Facts::new(Word::Token([1; 32]), GrainType::Belief, time);
+    facts.subject = Some(Word::Token([2; 32]));
+    facts.relation = Some(Word::Token([3; 32]));
+    facts.set_object(Object::Text(Word::Token([4; 32])));
+    facts.add(Field::Session, Word::Token([5; 32]));
     store.push(1, &facts).unwrap();
     let check = |store: &Store| {
         let scope = Scope::Exact(Word::Token([1; 32]));
         let (subject, relation) = (Word::Token([2; 32]), Word::Token([3; 32]));
+        let object = Some(Object::Text(Word::Token([4; 32])));
         for shape in [
             Shape::All,
-            Shape::Subject(subject),
-            Shape::SubjectRelation(subject, relation),
-            Shape::Session(Word::Token([4; 32])),
-            Shape::Tag(Word::Token([5; 32])),
+            Shape::subject(subject),
+            Shape::subject_relation(subject, relation),
+            Shape::Triple { subject: None, relation: None, object },
+            Shape::Value(Field::Session, Word::Token([5; 32])),
         ] {
             assert_eq!(sequences(store, &scope, &shape), [1], "{shape:?}");
             assert_eq!(sequences(store, &Scope::All, &shape), [1], "{shape:?}");
             let plain = Scope::Exact("shared".into());
             assert_eq!(sequences(store, &plain, &shape), [0; 0], "{shape:?}");
         }
+        let names = store.reader().namespaces(&Scope::All, 9).unwrap();
+        assert_eq!(names, [Name::Token([1; 32])]);
+        let relations = store.reader().relations_of(&scope, subject, 9).unwrap();
+        assert_eq!(relations[0].name, Name::Token([3; 32]));
         // the bytes of a token are not the bytes of a text
         let text = "\u{2}".repeat(32);
-        assert_eq!(sequences(store, &scope, &Shape::Subject(Word::Plain(&text))), [0; 0]);
+        assert_eq!(sequences(store, &scope, &Shape::subject(Word::Plain(&text))), [0; 0]);
         assert_eq!(store.reader().subjects(&scope, "", 9).unwrap(), [""; 0]);
     };
     check(&store);
@@ -89,6 +91,135 @@ fn subjects_are_completed_within_their_scope() {
 }
 
 #[test]
+fn namespaces_are_listed_by_scope() {
+    let mut store = Store::new();
+    let long = format!("a:{}", "x".repeat(300));
+    for (sequence, namespace) in (1..).zip(["b", "a:b", "a", "ab", &long]) {
+        store.push(sequence, &Note::about("s", namespace, 0).facts()).unwrap();
+        if sequence == 2 {
+            store.fold().unwrap();
+        }
+    }
+    for _ in 0..2 {
+        for (scope, limit, expected) in [
+            (Scope::All, 9, vec!["a", "a:b", "ab", "b", &long]),
+            (Scope::All, 2, vec!["a", "a:b"]),
+            (Scope::Subtree("a"), 9, vec!["a", "a:b", &long]),
+            (Scope::Exact("ab".into()), 9, vec!["ab"]),
+            (Scope::Exact("nowhere".into()), 9, vec![]),
+        ] {
+            let names = store.reader().namespaces(&scope, limit).unwrap();
+            let expected: Vec<Name> =
+                expected.into_iter().map(|name| Name::Plain(name.to_owned())).collect();
+            assert_eq!(names, expected, "{scope:?} {limit}");
+        }
+        store.fold().unwrap();
+    }
+}
+
+#[test]
+fn relations_of_a_subject_come_each_once_with_their_newest() {
+    let mut store = Store::new();
+    let long = "r".repeat(300);
+    let notes = [
+        ("alice", "a", "likes", 5),
+        ("alice", "a", &long, 1),
+        ("bob", "a", "hates", 9),
+        ("alice", "a:b", "knows", 2),
+        ("alice", "a", "likes", 7),
+        ("alice", "b", "likes", 8),
+        ("alice", "a", "knows", 3),
+    ];
+    for (sequence, (subject, namespace, relation, time)) in (1..).zip(notes) {
+        let note =
+            Note { relation: Some(relation.to_owned()), ..Note::about(subject, namespace, time) };
+        store.push(sequence, &note.facts()).unwrap();
+        match sequence {
+            2 => store.fold().unwrap(),
+            4 => store.freeze(),
+            _ => {}
+        }
+    }
+    let relation = |name: &str, time, sequence| {
+        let newest = Posting {
+            time: EpochMs::new(time),
+            tie: tie(sequence),
+            sequence: Sequence::new(sequence),
+        };
+        Relation { name: Name::Plain(name.to_owned()), newest }
+    };
+    let (likes, first, knows) =
+        (relation("likes", 8, 6), relation(&long, 1, 2), relation("knows", 3, 7));
+    for _ in 0..2 {
+        for (scope, limit, expected) in [
+            (Scope::All, 9, vec![likes.clone(), first.clone(), knows.clone()]),
+            (Scope::All, 2, vec![likes.clone(), first.clone()]),
+            (Scope::All, 0, vec![]),
+            (Scope::Exact("b".into()), 9, vec![likes.clone()]),
+            (Scope::Subtree("a"), 9, vec![relation("likes", 7, 5), first.clone(), knows.clone()]),
+        ] {
+            let found = store.reader().relations_of(&scope, "alice".into(), limit).unwrap();
+            assert_eq!(found, expected, "{scope:?} {limit}");
+        }
+        let nobody = store.reader().relations_of(&Scope::All, "nobody".into(), 9).unwrap();
+        assert_eq!(nobody, []);
+        store.fold().unwrap();
+    }
+}
+
+#[test]
+fn a_map_object_equals_no_text() {
+    let mut store = Store::new();
+    let hash = [7; 32];
+    let map = Note { object: Some(NoteObject::Map(hash)), ..Note::about("s", "a", 0) };
+    store.push(1, &map.facts()).unwrap();
+    let text = String::from_utf8(hash.to_vec()).unwrap();
+    for (object, expected) in
+        [(Object::Map(hash), vec![1]), (Object::Text(Word::Plain(&text)), vec![])]
+    {
+        let shape = Shape::Triple { subject: None, relation: None, object: Some(object) };
+        assert_eq!(sequences(&store, &Scope::All, &shape), expected, "{object:?}");
+    }
+}
+
+#[test]
+fn an_intersection_reads_little_more_than_its_shortest_list() {
+    let mut store = Store::new();
+    for sequence in 1..=3_000 {
+        let mut note = Note::about("alice", "a", 0);
+        if sequence % 1_000 == 0 {
+            note.tags = vec!["rare".to_owned()];
+        }
+        store.push(sequence, &note.facts()).unwrap();
+    }
+    store.fold().unwrap();
+    let shapes = [Shape::Value(Field::Tag, "rare".into()), Shape::subject("alice".into())];
+    let (all, order) = (TimeRange::default(), Order::Newest);
+    let mut common = store.reader().intersect(&Scope::All, &shapes, all, order).unwrap();
+    let found: Vec<u64> = (&mut common).map(|posting| posting.unwrap().sequence.get()).collect();
+    assert_eq!(found, [3_000, 2_000, 1_000]);
+    assert!(common.scanned() <= 6, "{}", common.scanned());
+}
+
+#[test]
+fn the_figures_of_a_view_are_its_rows() {
+    let mut store = Store::new();
+    store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
+    store.fold().unwrap();
+    store.push(2, &Note::about("bob", "a", 0).facts()).unwrap();
+    let stats = store.reader().stats().unwrap();
+    let figures = |table| {
+        let found = stats.tables.iter().find(|stats| stats.table == table).unwrap();
+        (found.rows, found.row_bytes)
+    };
+    assert_eq!(figures("index.s"), (2, Some(44)));
+    assert_eq!(figures("index.p"), (0, Some(0)));
+    assert_eq!(figures("index.address"), (1, Some(40)));
+    assert_eq!(figures("index.terms"), (2, None));
+    assert_eq!((stats.tail_grains, stats.tail_bytes), (1, store.tail.approx_bytes()));
+}
+
+#[test]
 fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     let mut store = Store::new();
     store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
@@ -102,7 +233,9 @@ fn a_scan_outlives_the_reader_and_keeps_its_snapshot() {
     let txn = store.db.begin_write().unwrap();
     crate::reset(&txn).unwrap();
     txn.commit().unwrap();
-    let posting = Posting { time: EpochMs::new(0), sequence: Sequence::new(1) };
+    let posting = Posting { time: EpochMs::new(0), tie: tie(1), sequence: Sequence::new(1) };
     assert_eq!(scan.next().unwrap().unwrap(), posting);
     assert!(scan.next().is_none());
+    // a table that nobody opened yet is that of the snapshot too
+    assert_eq!(tables.list(crate::lists::List::Subject).unwrap().count().unwrap(), 2);
 }

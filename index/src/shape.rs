@@ -1,7 +1,9 @@
 //! What a lookup asks for: namespaces, and what its grains have in common. Plain data.
 
-use grainstore_format::GrainType;
+use grainstore_format::{GrainType, VerificationStatus};
 
+use crate::field::{Digest, Field};
+use crate::lists::List;
 use crate::term::Word;
 
 /// The namespaces a lookup covers. An empty name is the partition of grains without one.
@@ -16,19 +18,141 @@ pub enum Scope<'a> {
     Subtree(&'a str),
 }
 
-/// What the grains of a lookup have in common.
+/// The object of a triple. A map equals no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Object<'a> {
+    /// Text.
+    Text(Word<'a>),
+    /// A map, by the SHA-256 of its canonical MessagePack, whatever its grain is encoded in.
+    Map([u8; 32]),
+}
+
+impl Object<'_> {
+    /// The digest it is found by.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Text(word) => Digest::of_text(*word),
+            Self::Map(hash) => Digest::of_map(hash),
+        }
+    }
+}
+
+/// What the grains of a lookup have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape<'a> {
     /// Nothing: every grain.
     All,
     /// Their type, by header byte.
     Type(GrainType),
-    /// Their subject.
-    Subject(Word<'a>),
-    /// Their subject and relation.
-    SubjectRelation(Word<'a>, Word<'a>),
-    /// Their `session_id`.
-    Session(Word<'a>),
-    /// One of their `structural_tags`.
-    Tag(Word<'a>),
+    /// The bound parts of their triple; with nothing bound, nothing.
+    Triple {
+        /// The subject, if it is bound.
+        subject: Option<Word<'a>>,
+        /// The relation, if it is bound.
+        relation: Option<Word<'a>>,
+        /// The object, if it is bound.
+        object: Option<Object<'a>>,
+    },
+    /// A value of a field.
+    Value(Field<'a>, Word<'a>),
+    /// What review made of them. Grains nobody reviewed are in no list, see
+    /// [`set_status`](crate::set_status).
+    Status(VerificationStatus),
+}
+
+impl<'a> Shape<'a> {
+    /// The grains about a subject.
+    #[must_use]
+    pub const fn subject(subject: Word<'a>) -> Self {
+        Self::Triple { subject: Some(subject), relation: None, object: None }
+    }
+
+    /// The grains about a subject in a relation.
+    #[must_use]
+    pub const fn subject_relation(subject: Word<'a>, relation: Word<'a>) -> Self {
+        Self::Triple { subject: Some(subject), relation: Some(relation), object: None }
+    }
+
+    /// The name of the index that answers it: an order of the hexastore, `time`, `type`, or the
+    /// field.
+    #[must_use]
+    pub fn index_name(&self) -> &str {
+        match self {
+            Self::Value(field, _) => field.name(),
+            _ => self.list().def().name,
+        }
+    }
+
+    /// The fields it binds, by their payload names.
+    #[must_use]
+    pub fn bound_fields(&self) -> Vec<&str> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Type(_) => vec!["type"],
+            Self::Triple { subject, relation, object } => {
+                let subject = subject.map(|_| "subject");
+                let relation = relation.map(|_| "relation");
+                let object = object.map(|_| "object");
+                [subject, relation, object].into_iter().flatten().collect()
+            }
+            Self::Value(field, _) => vec![field.name()],
+            Self::Status(_) => vec!["verification_status"],
+        }
+    }
+
+    /// The list that answers it.
+    pub(crate) fn list(&self) -> List {
+        match self {
+            Self::All => List::All,
+            Self::Type(_) => List::Type,
+            Self::Value(..) => List::Value,
+            Self::Status(_) => List::Status,
+            Self::Triple { subject, relation, object } => {
+                match (subject.is_some(), relation.is_some(), object.is_some()) {
+                    (false, false, false) => List::All,
+                    (true, false, false) => List::Subject,
+                    (false, true, false) => List::Relation,
+                    (false, false, true) => List::Object,
+                    (true, true, false) => List::SubjectRelation,
+                    (true, false, true) => List::SubjectObject,
+                    (false, true, true) => List::RelationObject,
+                    (true, true, true) => List::Triple,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_names_its_index_and_what_it_binds() {
+        let (subject, relation) = (Some(Word::Plain("s")), Some(Word::Plain("r")));
+        let object = Some(Object::Map([0; 32]));
+        let triple = |subject, relation, object| Shape::Triple { subject, relation, object };
+        for (shape, name, fields) in [
+            (Shape::All, "time", vec![]),
+            (Shape::Type(GrainType::Goal), "type", vec!["type"]),
+            (triple(None, None, None), "time", vec![]),
+            (triple(subject, None, None), "SPO", vec!["subject"]),
+            (triple(None, relation, None), "PSO", vec!["relation"]),
+            (triple(None, None, object), "OPS", vec!["object"]),
+            (triple(subject, relation, None), "SPO", vec!["subject", "relation"]),
+            (triple(subject, None, object), "SOP", vec!["subject", "object"]),
+            (triple(None, relation, object), "POS", vec!["relation", "object"]),
+            (triple(subject, relation, object), "SPO", vec!["subject", "relation", "object"]),
+            (Shape::Value(Field::Tag, "t".into()), "structural_tags", vec!["structural_tags"]),
+            (Shape::Value(Field::Domain("hc:x"), "t".into()), "hc:x", vec!["hc:x"]),
+            (
+                Shape::Status(VerificationStatus::Contested),
+                "verification_status",
+                vec!["verification_status"],
+            ),
+        ] {
+            assert_eq!((shape.index_name(), shape.bound_fields()), (name, fields), "{shape:?}");
+        }
+    }
 }

@@ -7,13 +7,13 @@ use redb::{ReadTransaction, ReadableTable, TableHandle, WriteTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::posting::Sequence;
-use crate::tables::{
-    BY_NAMESPACE, BY_RELATION, BY_SESSION, BY_SUBJECT, BY_TAG, BY_TYPE, IDS, META, NAME_PREFIX,
-    TERMS, Tables,
-};
+use crate::tables::{self, META, NAME_PREFIX};
+use crate::term::NextIds;
+use crate::words;
 
 const STAMP: &str = "stamp";
 const WATERMARK: &str = "watermark";
+const NEXT_IDS: &str = "next_ids";
 
 /// The last grain an index contains: where the log goes on from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +82,9 @@ fn stored_state(txn: &ReadTransaction) -> Result<IndexState> {
         Some(version) if version != keys::LAYOUT => return stale(StaleReason::Layout(version)),
         Some(_) => {}
     }
-    let tables = Tables::open(txn)?;
-    Ok(IndexState::Ready(watermark(&tables.meta)?))
+    tables::check(txn)?;
+    next_ids(&meta)?;
+    Ok(IndexState::Ready(watermark(&meta)?))
 }
 
 /// Deletes every derived table, of this layout version and all others. Truth tables stay.
@@ -107,16 +108,10 @@ pub fn drop_all(txn: &WriteTransaction) -> Result<()> {
 /// `ERR_IO`; `ERR_INTEGRITY` while a table of the index is open in this transaction.
 pub fn reset(txn: &WriteTransaction) -> Result<()> {
     drop_all(txn)?;
-    txn.open_table(BY_NAMESPACE)?;
-    txn.open_table(BY_TYPE)?;
-    txn.open_table(BY_SUBJECT)?;
-    txn.open_table(BY_RELATION)?;
-    txn.open_table(BY_SESSION)?;
-    txn.open_table(BY_TAG)?;
-    txn.open_table(TERMS)?;
-    txn.open_table(IDS)?;
-    txn.open_table(META)?.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
-    Ok(())
+    tables::create(txn)?;
+    let mut meta = txn.open_table(META)?;
+    meta.insert(STAMP, keys::LAYOUT.to_be_bytes().as_slice())?;
+    set_next_ids(&mut meta, &NextIds::FIRST)
 }
 
 /// The layout version the tables were set up with.
@@ -137,7 +132,7 @@ pub(crate) fn watermark(
     let Some(row) = meta.get(WATERMARK)? else {
         return Ok(None);
     };
-    match keys::watermark_of(row.value()) {
+    match words::watermark_of(row.value()) {
         Some(mark) => Ok(Some(mark)),
         None => Err(Error::integrity("the index watermark is not forty bytes")),
     }
@@ -148,7 +143,23 @@ pub(crate) fn set_watermark(
     meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
     mark: &Watermark,
 ) -> Result<()> {
-    meta.insert(WATERMARK, keys::watermark_row(mark).as_slice())?;
+    meta.insert(WATERMARK, words::watermark_row(mark).as_slice())?;
+    Ok(())
+}
+
+/// The counters of the dictionary.
+pub(crate) fn next_ids(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<NextIds> {
+    let row = meta.get(NEXT_IDS)?;
+    let ids = row.and_then(|row| words::next_ids_of(row.value()));
+    ids.ok_or_else(|| Error::integrity("the index has no readable counters"))
+}
+
+/// Records the counters of the dictionary.
+pub(crate) fn set_next_ids(
+    meta: &mut redb::Table<'_, &'static str, &'static [u8]>,
+    ids: &NextIds,
+) -> Result<()> {
+    meta.insert(NEXT_IDS, words::next_ids_row(ids).as_slice())?;
     Ok(())
 }
 

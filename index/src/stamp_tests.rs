@@ -3,8 +3,8 @@
 use redb::{ReadableDatabase, TableDefinition};
 
 use super::*;
-use crate::StagedDictionary;
-use crate::tables::IDS;
+use crate::lists::List;
+use crate::tables::{ADDRESS, TERMS};
 use crate::test_kit::{Note, Store, address, code};
 
 /// The state against a log whose last sequence is `end`.
@@ -21,6 +21,12 @@ fn store_of_three() -> Store {
     }
     store.fold().unwrap();
     store
+}
+
+/// Deletes a table whatever its type.
+fn delete(txn: &WriteTransaction, name: &str) {
+    let table = txn.list_tables().unwrap().find(|table| table.name() == name).unwrap();
+    assert!(txn.delete_table(table).unwrap());
 }
 
 fn change(store: &Store, change: impl FnOnce(&WriteTransaction)) {
@@ -53,7 +59,7 @@ fn a_watermark_the_log_does_not_know_is_stale() {
 #[test]
 fn what_is_missing_foreign_or_damaged_is_stale() {
     type Damage = fn(&WriteTransaction);
-    let changes: [(StaleReason, Damage); 6] = [
+    let changes: [(StaleReason, Damage); 10] = [
         (StaleReason::Missing, |txn| drop_all(txn).unwrap()),
         (StaleReason::Missing, |txn| {
             txn.open_table(META).unwrap().remove(STAMP).unwrap();
@@ -68,8 +74,16 @@ fn what_is_missing_foreign_or_damaged_is_stale() {
             txn.open_table(META).unwrap().insert(WATERMARK, [0; 39].as_slice()).unwrap();
         }),
         (StaleReason::Damaged, |txn| {
-            txn.delete_table(IDS).unwrap();
+            txn.open_table(META).unwrap().insert(NEXT_IDS, [0; 23].as_slice()).unwrap();
         }),
+        (StaleReason::Damaged, |txn| {
+            txn.delete_table(TERMS).unwrap();
+        }),
+        (StaleReason::Damaged, |txn| {
+            txn.delete_table(ADDRESS).unwrap();
+        }),
+        (StaleReason::Damaged, |txn| delete(txn, List::Triple.def().table)),
+        (StaleReason::Damaged, |txn| delete(txn, "index.sample")),
     ];
     for (reason, damage) in changes {
         let store = store_of_three();
@@ -108,7 +122,7 @@ fn reset_takes_every_derived_table_and_no_other() {
 fn reset_refuses_while_a_derived_table_is_open() {
     let store = store_of_three();
     let txn = store.db.begin_write().unwrap();
-    let open = StagedDictionary::open(&txn).unwrap();
+    let open = txn.open_table(TERMS).unwrap();
     assert_eq!(code(reset(&txn)), "ERR_INTEGRITY");
     drop(open);
     reset(&txn).unwrap();

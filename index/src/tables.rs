@@ -1,74 +1,155 @@
-//! The redb tables of the index and the owned handles a view reads them through.
+//! The redb tables of the index and the handles a view reads them through.
 //!
-//! Knows names and shapes; what stands in a row is the business of `keys`.
+//! Knows names and shapes; what stands in a row is the business of `keys` and `words`.
 
-use redb::{ReadOnlyTable, ReadTransaction, TableDefinition};
+use std::sync::OnceLock;
 
-use crate::error::Result;
-use crate::keys::{BYTE_ROW, NAMESPACE_ROW, PAIR_ROW, TERM_ROW};
+use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, WriteTransaction};
 
-/// A table of posting rows; all is in the key.
-pub(crate) type PostingTable<const N: usize> = TableDefinition<'static, &'static [u8; N], ()>;
-/// A posting table of one read snapshot.
-pub(crate) type PostingRows<const N: usize> = ReadOnlyTable<&'static [u8; N], ()>;
+use crate::error::{Error, Result};
+use crate::lists::{LISTS, List};
+use crate::posting::Sequence;
+use crate::rows::Rows;
+use crate::sample::{SAMPLE, SampleRows};
+use crate::stamp::{self, Watermark};
+use crate::term::{NextIds, TermId};
+use crate::words;
 
-// One table a posting kind, each with keys of one width. Measured on 50,000 grains with seven
-// postings each: a durable sorted batch of 1,000 grains takes 20 ms (4,096: 38 ms), against 23 ms
-// (46 ms) for one table with a leading kind byte, padded or not, and a fifth fewer pages. A fold
-// of one grain costs 8 us more of 460 us, and the tail makes such folds rare.
-pub(crate) const BY_NAMESPACE: PostingTable<NAMESPACE_ROW> =
-    TableDefinition::new("index.by_namespace");
-pub(crate) const BY_TYPE: PostingTable<BYTE_ROW> = TableDefinition::new("index.by_type");
-pub(crate) const BY_SUBJECT: PostingTable<TERM_ROW> = TableDefinition::new("index.by_subject");
-pub(crate) const BY_RELATION: PostingTable<PAIR_ROW> = TableDefinition::new("index.by_relation");
-pub(crate) const BY_SESSION: PostingTable<TERM_ROW> = TableDefinition::new("index.by_session");
-pub(crate) const BY_TAG: PostingTable<TERM_ROW> = TableDefinition::new("index.by_tag");
-
-/// Term key -> term id.
-pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8; 8]> =
+/// Term key -> term row; a relation's id key -> its term key.
+pub(crate) const TERMS: TableDefinition<'static, &'static [u8], &'static [u8]> =
     TableDefinition::new("index.terms");
-/// Term id -> term row.
-pub(crate) const IDS: TableDefinition<'static, &'static [u8; 8], &'static [u8]> =
-    TableDefinition::new("index.ids");
-/// The stamp and the watermark.
+/// Address -> sequence.
+pub(crate) const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
+    TableDefinition::new("index.address");
+/// The stamp, the counters of the dictionary and the watermark.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("index.meta");
 
 /// What the names of all derived tables start with, in every layout version.
 pub(crate) const NAME_PREFIX: &str = "index.";
 
-/// The derived tables of one read snapshot, opened once and kept with it.
+pub(crate) type TermRows = ReadOnlyTable<&'static [u8], &'static [u8]>;
+pub(crate) type AddressRows = ReadOnlyTable<&'static [u8; 32], u64>;
+pub(crate) type MetaRows = ReadOnlyTable<&'static str, &'static [u8]>;
+
+/// The derived tables of one read snapshot.
 ///
-/// Handles are owned and keep the snapshot alive; everything is readable from several threads.
-#[derive(Debug)]
+/// Each table is opened when it is first read: a view is made at every commit, and most are never
+/// asked for most lists. Handles keep the snapshot alive; all is readable from several threads.
 pub struct Tables {
-    pub(crate) by_namespace: PostingRows<NAMESPACE_ROW>,
-    pub(crate) by_type: PostingRows<BYTE_ROW>,
-    pub(crate) by_subject: PostingRows<TERM_ROW>,
-    pub(crate) by_relation: PostingRows<PAIR_ROW>,
-    pub(crate) by_session: PostingRows<TERM_ROW>,
-    pub(crate) by_tag: PostingRows<TERM_ROW>,
-    pub(crate) terms: ReadOnlyTable<&'static [u8], &'static [u8; 8]>,
-    pub(crate) ids: ReadOnlyTable<&'static [u8; 8], &'static [u8]>,
-    pub(crate) meta: ReadOnlyTable<&'static str, &'static [u8]>,
+    txn: ReadTransaction,
+    lists: [OnceLock<Box<dyn Rows>>; List::COUNT],
+    sample: OnceLock<SampleRows>,
+    terms: OnceLock<TermRows>,
+    addresses: OnceLock<AddressRows>,
+    meta: OnceLock<MetaRows>,
+}
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let open = self.lists.iter().filter(|list| list.get().is_some()).count();
+        f.debug_struct("Tables").field("open_lists", &open).finish_non_exhaustive()
+    }
 }
 
 impl Tables {
-    /// Opens the tables in this snapshot.
+    /// The tables of this snapshot. Reads nothing yet.
+    #[must_use]
+    pub fn open(txn: ReadTransaction) -> Self {
+        Self {
+            txn,
+            lists: [const { OnceLock::new() }; List::COUNT],
+            sample: OnceLock::new(),
+            terms: OnceLock::new(),
+            addresses: OnceLock::new(),
+            meta: OnceLock::new(),
+        }
+    }
+
+    /// How far these tables are folded.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where a table is missing (an index that was never set up), `ERR_IO`.
-    pub fn open(txn: &ReadTransaction) -> Result<Self> {
-        Ok(Self {
-            by_namespace: txn.open_table(BY_NAMESPACE)?,
-            by_type: txn.open_table(BY_TYPE)?,
-            by_subject: txn.open_table(BY_SUBJECT)?,
-            by_relation: txn.open_table(BY_RELATION)?,
-            by_session: txn.open_table(BY_SESSION)?,
-            by_tag: txn.open_table(BY_TAG)?,
-            terms: txn.open_table(TERMS)?,
-            ids: txn.open_table(IDS)?,
-            meta: txn.open_table(META)?,
-        })
+    /// `ERR_IO`; `ERR_INTEGRITY` where there is no index.
+    pub fn watermark(&self) -> Result<Option<Watermark>> {
+        stamp::watermark(self.meta()?)
     }
+
+    /// The rows of a list.
+    pub(crate) fn list(&self, list: List) -> Result<&dyn Rows> {
+        let def = list.def();
+        let open = || (def.access.open)(&self.txn, list, def.table);
+        match self.lists.get(list as usize) {
+            Some(cell) => Ok(&**once(cell, open)?),
+            None => Err(Error::integrity("there is no such list")),
+        }
+    }
+
+    /// The sampled rows of all lists.
+    pub(crate) fn sample(&self) -> Result<&SampleRows> {
+        once(&self.sample, || Ok(self.txn.open_table(SAMPLE)?))
+    }
+
+    /// The dictionary.
+    pub(crate) fn terms(&self) -> Result<&TermRows> {
+        once(&self.terms, || Ok(self.txn.open_table(TERMS)?))
+    }
+
+    /// The addresses of the log.
+    pub(crate) fn addresses(&self) -> Result<&AddressRows> {
+        once(&self.addresses, || Ok(self.txn.open_table(ADDRESS)?))
+    }
+
+    /// The id of the term with this key.
+    pub(crate) fn id(&self, key: &[u8]) -> Result<Option<TermId>> {
+        let Some(row) = self.terms()?.get(key)? else { return Ok(None) };
+        let id = words::id_and_text(row.value()).map(|(id, _)| id);
+        id.map(Some).ok_or_else(|| Error::integrity("a term row is too short"))
+    }
+
+    /// Where an address lies in the log.
+    pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Result<Option<Sequence>> {
+        let row = self.addresses()?.get(address)?;
+        Ok(row.map(|row| Sequence::new(row.value())))
+    }
+
+    /// The next id of each kind.
+    pub(crate) fn next_ids(&self) -> Result<NextIds> {
+        stamp::next_ids(self.meta()?)
+    }
+
+    fn meta(&self) -> Result<&MetaRows> {
+        once(&self.meta, || Ok(self.txn.open_table(META)?))
+    }
+}
+
+/// Whether every table is there and of the right shape.
+pub(crate) fn check(txn: &ReadTransaction) -> Result<()> {
+    for def in &LISTS {
+        (def.access.open)(txn, def.list, def.table)?;
+    }
+    txn.open_table(SAMPLE)?;
+    txn.open_table(TERMS)?;
+    txn.open_table(ADDRESS)?;
+    Ok(())
+}
+
+/// Sets up every table, empty.
+pub(crate) fn create(txn: &WriteTransaction) -> Result<()> {
+    for def in &LISTS {
+        (def.access.create)(txn, def.table)?;
+    }
+    txn.open_table(SAMPLE)?;
+    txn.open_table(TERMS)?;
+    txn.open_table(ADDRESS)?;
+    txn.open_table(META)?;
+    Ok(())
+}
+
+/// The value of a cell, made if it is not there.
+fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(made) = cell.get() {
+        return Ok(made);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
 }

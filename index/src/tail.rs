@@ -1,181 +1,174 @@
-//! The tail: grains that are in the log and not yet in the tables, as an immutable snapshot.
+//! The tail: grains that are in the log and not yet in the tables, in two parts.
 //!
-//! A tail is cheap to clone and never changes under a reader. It writes nothing: `fold` does.
+//! New grains go into the active part. To fold, it is frozen: it can be written into the tables
+//! on another thread while a new active part goes on after it. A tail is cheap to clone and never
+//! changes under a reader. It writes nothing: `fold` does.
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
-
-use crate::dictionary::DictionaryRead;
 use crate::error::{Error, Result};
 use crate::facts::Facts;
-use crate::keys::{self, Bound, PostingKey, Prefix, Rank};
-use crate::posting::{Posting, Sequence};
-use crate::stamp::{self, Watermark};
+use crate::part::{GrainTerms, Part};
+use crate::posting::Sequence;
+use crate::stamp::Watermark;
 use crate::tables::Tables;
-use crate::term::{Term, TermId, TermKind, Word};
+use crate::term::{Term, TermId, TermKind};
+use crate::words;
 
-/// A term that is not in the tables yet: its id, and the row its id will lead to.
-#[derive(Debug, Clone)]
-pub(crate) struct NewTerm {
-    pub(crate) id: TermId,
-    pub(crate) row: Arc<[u8]>,
-}
-
-/// Postings and terms of the grains after the tables' watermark, with the ids folding will write.
+/// Postings, addresses and terms of the grains after the tables' watermark, with the ids folding
+/// will write.
 ///
 /// What a reader sees is a snapshot of the tables and a tail that continues them; publish both
-/// at once. Tails and tables may overlap (a tail kept over its own fold): entries count once.
+/// at once. Tails and tables may overlap (a frozen part that is folded and not yet forgotten):
+/// entries count once.
 #[derive(Debug, Clone)]
 pub struct Tail {
-    postings: OrdSet<PostingKey>,
-    terms: OrdMap<Arc<[u8]>, NewTerm>,
-    next_id: TermId,
-    base: Option<Watermark>,
-    watermark: Option<Watermark>,
-    grains: usize,
-    bytes: usize,
+    frozen: Option<Frozen>,
+    active: Arc<Part>,
+}
+
+/// The part of a tail that is being folded. Cheap to clone and shared between threads.
+#[derive(Debug, Clone)]
+pub struct Frozen(pub(crate) Arc<Part>);
+
+impl Frozen {
+    /// Grains in it.
+    #[must_use]
+    pub fn grains(&self) -> usize {
+        self.0.grains
+    }
+
+    /// The last grain in it: where the tables stand once it is folded.
+    #[must_use]
+    pub fn watermark(&self) -> Option<Watermark> {
+        self.0.watermark
+    }
 }
 
 impl Tail {
-    /// Grains after which a tail is to be folded.
+    /// Grains after which the active part is to be frozen and folded.
     pub const MAX_GRAINS: usize = 4_096;
-    /// Bytes of memory after which a tail is to be folded.
+    /// Bytes of memory after which the active part is to be frozen and folded.
     pub const MAX_BYTES: usize = 8 << 20;
-
-    /// What a posting takes in memory, its share of the tree included.
-    const POSTING_BYTES: usize = 2 * size_of::<PostingKey>();
-    /// What a new term takes beside its bytes: two counted pointers and its share of the tree.
-    const TERM_BYTES: usize = 128;
 
     /// An empty tail that continues these tables.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn after(tables: &Tables) -> Result<Self> {
-        Ok(Self::empty(tables.next_id()?, stamp::watermark(&tables.meta)?))
+        let active = Part::after(tables.next_ids()?, tables.watermark()?);
+        Ok(Self { frozen: None, active: Arc::new(active) })
     }
 
-    /// An empty tail that continues this one, for when this one has been folded and committed.
-    #[must_use]
-    pub fn folded(&self) -> Self {
-        Self::empty(self.next_id, self.watermark)
-    }
-
-    /// Adds the next grain of the log. `dictionary` is that of the tables this tail continues,
-    /// `address` is what the log has at `sequence` (see [`Watermark::address`]).
+    /// Adds the next grain of the log. `tables` are those this tail continues, `address` is what
+    /// the log has at `sequence` (see [`Watermark::address`]).
     ///
     /// After a failure the tail holds no posting of the grain, but may know new terms of it.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a sequence that is not after the watermark; `ERR_IO`.
+    /// `ERR_INTEGRITY` for a sequence that is not after the watermark, and where the index is
+    /// full: of sequences at 2^32, of namespaces at 2^32, of subjects or relations at 2^40.
+    /// `ERR_IO`.
     pub fn push(
         &mut self,
-        dictionary: &impl DictionaryRead,
+        tables: &Tables,
         sequence: Sequence,
         address: [u8; 32],
         facts: &Facts<'_>,
     ) -> Result<()> {
-        if self.watermark.is_some_and(|mark| mark.sequence >= sequence) {
+        if self.watermark().is_some_and(|mark| mark.sequence >= sequence) {
             return Err(Error::integrity("the log was replayed to the index out of order"));
         }
-        let rank = Rank::of(Posting { time: facts.time, sequence });
-        for prefix in self.prefixes_of(dictionary, facts)? {
-            if self.postings.insert(PostingKey { prefix, rank }).is_none() {
-                self.bytes = self.bytes.saturating_add(Self::POSTING_BYTES);
-            }
+        if sequence > Sequence::MAX {
+            return Err(Error::full());
         }
-        self.grains = self.grains.saturating_add(1);
-        self.watermark = Some(Watermark { sequence, address });
+        let mut id = |kind, word| self.id_of(tables, Term { kind, word });
+        let terms = GrainTerms {
+            namespace: id(TermKind::Namespace, facts.namespace)?,
+            subject: facts.subject.map(|word| id(TermKind::Subject, word)).transpose()?,
+            relation: facts.relation.map(|word| id(TermKind::Relation, word)).transpose()?,
+        };
+        Arc::make_mut(&mut self.active).add_grain(Watermark { sequence, address }, terms, facts)
+    }
+
+    /// Freezes what the active part holds, to be folded; nothing happens where it holds nothing.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` while there is a frozen part already.
+    pub fn freeze(&mut self) -> Result<()> {
+        if self.active.grains == 0 {
+            return Ok(());
+        }
+        if self.frozen.is_some() {
+            return Err(Error::integrity("a part of the tail is being folded already"));
+        }
+        let after = Part::after(self.active.next_ids, self.active.watermark);
+        self.frozen = Some(Frozen(std::mem::replace(&mut self.active, Arc::new(after))));
         Ok(())
     }
 
-    /// Grains in the tail.
+    /// The frozen part, to be folded.
+    #[must_use]
+    pub fn frozen(&self) -> Option<Frozen> {
+        self.frozen.clone()
+    }
+
+    /// Forgets the frozen part: it is folded, and readers get the tables it is in.
+    pub fn thaw(&mut self) {
+        self.frozen = None;
+    }
+
+    /// Grains in both parts.
     #[must_use]
     pub fn grains(&self) -> usize {
-        self.grains
+        self.parts().map(|part| part.grains).sum()
     }
 
-    /// Roughly the memory it takes.
+    /// Roughly the memory both parts take.
     #[must_use]
     pub fn approx_bytes(&self) -> usize {
-        self.bytes
+        self.parts().map(|part| part.bytes).sum()
     }
 
-    /// Whether it is time to fold.
+    /// Whether it is time to freeze the active part.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.grains >= Self::MAX_GRAINS || self.bytes >= Self::MAX_BYTES
+        self.active.grains >= Self::MAX_GRAINS || self.active.bytes >= Self::MAX_BYTES
     }
 
     /// The last grain pushed, or folded before: the state of log this tail is complete for.
     #[must_use]
     pub fn watermark(&self) -> Option<Watermark> {
-        self.watermark
+        self.active.watermark
     }
 
-    /// How far the tables are folded that this tail continues.
-    pub(crate) fn base(&self) -> Option<Watermark> {
-        self.base
+    /// Both parts, the newer first.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
+        let frozen = self.frozen.iter().map(|frozen| &*frozen.0);
+        std::iter::once(&*self.active).chain(frozen)
     }
 
-    pub(crate) fn postings(&self) -> &OrdSet<PostingKey> {
-        &self.postings
-    }
-
-    /// New terms by their keys.
-    pub(crate) fn terms(&self) -> &OrdMap<Arc<[u8]>, NewTerm> {
-        &self.terms
-    }
-
-    fn empty(next_id: TermId, base: Option<Watermark>) -> Self {
-        let (postings, terms) = (OrdSet::new(), OrdMap::new());
-        Self { postings, terms, next_id, base, watermark: base, grains: 0, bytes: 0 }
-    }
-
-    /// Everything a grain is to be found by. All ids are known before the first posting goes in.
-    fn prefixes_of(
-        &mut self,
-        dictionary: &impl DictionaryRead,
-        facts: &Facts<'_>,
-    ) -> Result<Vec<Prefix>> {
-        let mut id = |kind, word: Word<'_>| self.id_of(dictionary, &Term::new(kind, word));
-        let namespace = id(TermKind::Namespace, facts.namespace)?;
-        let mut bounds = vec![Bound::Nothing, Bound::Type(facts.grain_type.byte())];
-        if let Some(subject) = facts.subject {
-            let subject = id(TermKind::Subject, subject)?;
-            bounds.push(Bound::Subject(subject));
-            if let Some(relation) = facts.relation {
-                let relation = id(TermKind::Relation, relation)?;
-                bounds.push(Bound::SubjectRelation(subject, relation));
-            }
-        }
-        if let Some(session) = facts.session {
-            bounds.push(Bound::Session(id(TermKind::Session, session)?));
-        }
-        for tag in &facts.tags {
-            bounds.push(Bound::Tag(id(TermKind::Tag, *tag)?));
-        }
-        Ok(bounds.into_iter().map(|bound| Prefix { namespace, bound }).collect())
+    /// The next namespace id: all namespaces there are have smaller ones.
+    pub(crate) fn next_namespace(&self) -> TermId {
+        self.active.next_ids.namespace
     }
 
     /// The id of a term: from the tail, from the tables, or the next one.
-    fn id_of(&mut self, dictionary: &impl DictionaryRead, term: &Term<'_>) -> Result<TermId> {
-        let key = keys::term_key(term);
-        if let Some(new) = self.terms.get(key.as_slice()) {
-            return Ok(new.id);
+    fn id_of(&mut self, tables: &Tables, term: Term<'_>) -> Result<TermId> {
+        let key = words::term_key(&term);
+        let known = self.parts().find_map(|part| part.terms.get(key.as_slice()));
+        if let Some(known) = known {
+            return Ok(known.id);
         }
-        if let Some(id) = dictionary.id(term)? {
-            return Ok(id);
+        let folded = tables.id(&key)?;
+        let active = Arc::make_mut(&mut self.active);
+        match folded {
+            Some(id) => {
+                active.remember(key, id);
+                Ok(id)
+            }
+            None => active.add_term(key, &term),
         }
-        let id = self.next_id;
-        let after = id.next().ok_or_else(|| Error::integrity("the dictionary has no ids left"))?;
-        let row: Arc<[u8]> = keys::term_row_of(term).into();
-        let taken = key.len().saturating_add(row.len()).saturating_add(Self::TERM_BYTES);
-        self.terms.insert(key.into(), NewTerm { id, row });
-        self.bytes = self.bytes.saturating_add(taken);
-        self.next_id = after;
-        Ok(id)
     }
 }
 

@@ -1,7 +1,14 @@
 //! What a tail counts, refuses and keeps apart.
 
 use super::*;
+use crate::field::Field;
+use crate::term::Word;
 use crate::test_kit::{Note, Store, address, code};
+
+/// Postings of the active part.
+fn postings(tail: &Tail) -> usize {
+    tail.active.postings.sorted().len()
+}
 
 #[test]
 fn sequences_must_ascend_over_folds_too() {
@@ -11,11 +18,22 @@ fn sequences_must_ascend_over_folds_too() {
     for refused in [5, 4, 0] {
         assert_eq!(code(store.push(refused, &note.facts())), "ERR_INTEGRITY");
     }
+    store.freeze();
+    assert_eq!(code(store.push(5, &note.facts())), "ERR_INTEGRITY");
     store.fold().unwrap();
     assert_eq!(code(store.push(5, &note.facts())), "ERR_INTEGRITY");
     store.push(9, &note.facts()).unwrap();
     let mark = Watermark { sequence: Sequence::new(9), address: address(9) };
     assert_eq!(store.tail.watermark(), Some(mark));
+}
+
+#[test]
+fn a_sequence_the_index_has_no_room_for_is_refused() {
+    let mut store = Store::new();
+    let note = Note::about("alice", "a", 0);
+    assert_eq!(code(store.push(1 << 32, &note.facts())), "ERR_INTEGRITY");
+    assert_eq!((store.tail.grains(), store.tail.watermark()), (0, None));
+    store.push((1 << 32) - 1, &note.facts()).unwrap();
 }
 
 #[test]
@@ -27,36 +45,100 @@ fn a_tail_is_full_by_grains() {
     }
     assert!(store.tail.is_full());
     assert_eq!(store.tail.grains(), Tail::MAX_GRAINS);
-    assert!(!store.tail.folded().is_full());
+    store.freeze();
+    assert!(!store.tail.is_full());
+    assert_eq!(store.tail.grains(), Tail::MAX_GRAINS);
 }
 
 #[test]
 fn a_tail_is_full_by_bytes() {
     let mut store = Store::new();
-    let mut note = Note::about("alice", "a", 0);
-    note.tags = (0..2).map(|n| n.to_string().repeat(4 << 20)).collect();
+    let long = |digit: &str| digit.repeat(4 << 20);
+    let note = Note { relation: Some(long("1")), ..Note::about(&long("2"), "a", 0) };
     store.push(1, &note.facts()).unwrap();
     assert!(store.tail.is_full(), "{}", store.tail.approx_bytes());
-    assert_eq!(store.tail.folded().approx_bytes(), 0);
+    store.fold().unwrap();
+    assert_eq!(store.tail.approx_bytes(), 0);
 }
 
 #[test]
-fn a_repeated_tag_is_one_posting() {
+fn ordinary_grains_fill_a_tail_by_number() {
+    let mut store = Store::new();
+    for sequence in 1..=4_096 {
+        let mut note = Note::about(&format!("subject of some length {sequence}"), "a", 0);
+        note.relation = Some(format!("relation {}", sequence % 50));
+        note.tags = (0..8).map(|tag| format!("tag {tag} {sequence}")).collect();
+        store.push(sequence, &note.facts()).unwrap();
+    }
+    assert!(store.tail.approx_bytes() < Tail::MAX_BYTES, "{}", store.tail.approx_bytes());
+}
+
+#[test]
+fn a_repeated_value_is_one_posting() {
     let mut store = Store::new();
     let mut note = Note::about("alice", "a", 0);
     note.tags = vec!["ui".to_owned(), "ui".to_owned()];
     store.push(1, &note.facts()).unwrap();
-    assert_eq!(store.tail.postings().len(), 4, "namespace, type, subject, tag");
+    assert_eq!(postings(&store.tail), 6, "namespace and subject twice, type, tag");
+}
+
+#[test]
+fn ten_thousand_tags_are_ten_thousand_postings() {
+    let mut store = Store::new();
+    let mut note = Note::about("alice", "a", 0);
+    note.tags = (0..10_000).map(|tag| format!("tag{tag}")).collect();
+    store.push(1, &note.facts()).unwrap();
+    assert_eq!(postings(&store.tail), 10_005);
+    store.fold().unwrap();
+    let reader = store.reader();
+    let shape = crate::Shape::Value(Field::Tag, "tag9999".into());
+    let times = crate::TimeRange::default();
+    assert_eq!(reader.estimate(&crate::Scope::All, &shape, times, 9).unwrap(), 1);
+}
+
+#[test]
+fn a_part_is_frozen_once() {
+    let mut store = Store::new();
+    store.tail.freeze().unwrap();
+    assert!(store.tail.frozen().is_none(), "nothing to freeze");
+    store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
+    store.tail.freeze().unwrap();
+    store.tail.freeze().unwrap();
+    let frozen = store.tail.frozen().unwrap();
+    assert_eq!((frozen.grains(), frozen.watermark()), (1, store.tail.watermark()));
+    store.push(2, &Note::about("bob", "a", 0).facts()).unwrap();
+    assert_eq!(code(store.tail.freeze()), "ERR_INTEGRITY");
+    assert_eq!(store.tail.grains(), 2);
+    store.tail.thaw();
+    assert_eq!(store.tail.grains(), 1);
+}
+
+#[test]
+fn ids_go_on_over_parts() {
+    let mut store = Store::new();
+    for (sequence, (subject, frozen)) in
+        (1..).zip([("a", true), ("b", false), ("a", false), ("c", false)])
+    {
+        store.push(sequence, &Note::about(subject, "n", 0).facts()).unwrap();
+        if frozen {
+            store.freeze();
+        }
+    }
+    let id = |subject| {
+        let key = words::term_key(&Term { kind: TermKind::Subject, word: Word::Plain(subject) });
+        store.tail.parts().find_map(|part| part.terms.get(key.as_slice())).map(|term| term.id)
+    };
+    assert_eq!(["a", "b", "c"].map(id), [1, 2, 3].map(|number| Some(TermId::new(number))));
 }
 
 #[test]
 fn a_clone_does_not_see_what_comes_later() {
     let mut store = Store::new();
     store.push(1, &Note::about("alice", "a", 0).facts()).unwrap();
-    let (postings, terms) = (store.tail.postings().len(), store.tail.terms().len());
     let before = store.tail.clone();
+    let (count, terms) = (postings(&before), before.active.terms.len());
     store.push(2, &Note::about("bob", "b", 0).facts()).unwrap();
-    assert_eq!((before.postings().len(), before.terms().len()), (postings, terms));
+    assert_eq!((postings(&before), before.active.terms.len()), (count, terms));
     assert_eq!((before.grains(), store.tail.grains()), (1, 2));
 }
 
@@ -64,5 +146,6 @@ fn a_clone_does_not_see_what_comes_later() {
 fn tails_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Tail>();
+    shared::<Frozen>();
     shared::<Tables>();
 }

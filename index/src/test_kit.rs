@@ -6,11 +6,11 @@ use grainstore_format::{EpochMs, GrainType};
 use redb::backends::InMemoryBackend;
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
+use crate::lists::LISTS;
+use crate::sample::SAMPLE;
 use crate::stamp;
-use crate::tables::{
-    BY_NAMESPACE, BY_RELATION, BY_SESSION, BY_SUBJECT, BY_TAG, BY_TYPE, IDS, META, TERMS,
-};
-use crate::{Error, Facts, Reader, Result, Sequence, StagedDictionary, Tables, Tail, Word, fold};
+use crate::tables::{ADDRESS, META, TERMS};
+use crate::{Error, Facts, Field, Object, Reader, Result, Sequence, Tables, Tail, Tie, Word, fold};
 
 /// The indexed fields of a grain, as plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,9 +19,26 @@ pub(crate) struct Note {
     pub(crate) grain_type: GrainType,
     pub(crate) subject: Option<String>,
     pub(crate) relation: Option<String>,
+    pub(crate) object: Option<NoteObject>,
     pub(crate) session: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) time: i64,
+}
+
+/// The object of a note.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NoteObject {
+    Text(String),
+    Map([u8; 32]),
+}
+
+impl NoteObject {
+    pub(crate) fn object(&self) -> Object<'_> {
+        match self {
+            Self::Text(text) => Object::Text(Word::Plain(text)),
+            Self::Map(hash) => Object::Map(*hash),
+        }
+    }
 }
 
 impl Note {
@@ -32,6 +49,7 @@ impl Note {
             grain_type: GrainType::Belief,
             subject: Some(subject.to_owned()),
             relation: None,
+            object: None,
             session: None,
             tags: Vec::new(),
             time,
@@ -39,23 +57,34 @@ impl Note {
     }
 
     pub(crate) fn facts(&self) -> Facts<'_> {
-        Facts {
-            namespace: Word::Plain(&self.namespace),
-            grain_type: self.grain_type,
-            subject: self.subject.as_deref().map(Word::Plain),
-            relation: self.relation.as_deref().map(Word::Plain),
-            session: self.session.as_deref().map(Word::Plain),
-            tags: self.tags.iter().map(|tag| Word::Plain(tag)).collect(),
-            time: EpochMs::new(self.time),
+        let time = EpochMs::new(self.time);
+        let mut facts = Facts::new(Word::Plain(&self.namespace), self.grain_type, time);
+        facts.subject = self.subject.as_deref().map(Word::Plain);
+        facts.relation = self.relation.as_deref().map(Word::Plain);
+        if let Some(object) = &self.object {
+            facts.set_object(object.object());
         }
+        if let Some(session) = &self.session {
+            facts.add(Field::Session, Word::Plain(session));
+        }
+        for tag in &self.tags {
+            facts.add(Field::Tag, Word::Plain(tag));
+        }
+        facts
     }
 }
 
-/// The address the log of the tests has at a sequence.
+/// The address the log of the tests has at a sequence: ascending and descending by turns.
 pub(crate) fn address(sequence: u64) -> [u8; 32] {
     let mut address = [0xAD; 32];
-    address[..8].copy_from_slice(&sequence.to_be_bytes());
+    let number = if sequence.is_multiple_of(2) { sequence } else { !sequence };
+    address[..8].copy_from_slice(&number.to_be_bytes());
     address
+}
+
+/// How that address starts.
+pub(crate) fn tie(sequence: u64) -> Tie {
+    Tie::of(&address(sequence))
 }
 
 /// A database in memory with its current view.
@@ -76,7 +105,7 @@ impl Store {
         let txn = db.begin_write().unwrap();
         stamp::reset(&txn).unwrap();
         txn.commit().unwrap();
-        let tables = Tables::open(&db.begin_read().unwrap()).unwrap();
+        let tables = Tables::open(db.begin_read().unwrap());
         let tail = Tail::after(&tables).unwrap();
         Self { db, tables, tail }
     }
@@ -86,39 +115,37 @@ impl Store {
         self.tail.push(&self.tables, at, address(sequence), facts)
     }
 
-    /// Folds the tail and keeps it, so that tables and tail overlap until it is emptied.
-    pub(crate) fn fold_and_keep(&mut self) -> Result<()> {
-        let txn = self.db.begin_write().unwrap();
-        fold(&txn, &self.tail)?;
-        txn.commit().unwrap();
-        self.tables = Tables::open(&self.db.begin_read().unwrap())?;
-        Ok(())
-    }
-
-    pub(crate) fn fold(&mut self) -> Result<()> {
-        self.fold_and_keep()?;
-        self.tail = self.tail.folded();
-        Ok(())
-    }
-
-    /// Pushes and folds everything in one transaction, `batch` grains at a time.
-    pub(crate) fn fold_staged(&mut self, notes: &[Note], batch: usize) {
-        let txn = self.db.begin_write().unwrap();
-        let mut sequence = 0;
-        for batch in notes.chunks(batch) {
-            {
-                let staged = StagedDictionary::open(&txn).unwrap();
-                for note in batch {
-                    sequence += 1;
-                    let at = Sequence::new(sequence);
-                    self.tail.push(&staged, at, address(sequence), &note.facts()).unwrap();
-                }
-            }
-            fold(&txn, &self.tail).unwrap();
-            self.tail = self.tail.folded();
+    /// Freezes the tail, where nothing is frozen.
+    pub(crate) fn freeze(&mut self) {
+        if self.tail.frozen().is_none() {
+            self.tail.freeze().unwrap();
         }
-        txn.commit().unwrap();
-        self.tables = Tables::open(&self.db.begin_read().unwrap()).unwrap();
+    }
+
+    /// Folds the frozen part, if there is one; readers go on with what they had.
+    pub(crate) fn fold_frozen(&self) -> Result<()> {
+        if let Some(frozen) = self.tail.frozen() {
+            let txn = self.db.begin_write().unwrap();
+            fold(&txn, &frozen)?;
+            txn.commit().unwrap();
+        }
+        Ok(())
+    }
+
+    /// Gives readers the tables as they are.
+    pub(crate) fn reopen(&mut self) {
+        self.tables = Tables::open(self.db.begin_read().unwrap());
+    }
+
+    /// Folds everything there is.
+    pub(crate) fn fold(&mut self) -> Result<()> {
+        for _ in 0..2 {
+            self.freeze();
+            self.fold_frozen()?;
+            self.reopen();
+            self.tail.thaw();
+        }
+        Ok(())
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
@@ -130,14 +157,26 @@ impl Store {
         let mut rows = Vec::new();
         self.dump_table(&mut rows, META);
         self.dump_table(&mut rows, TERMS);
-        self.dump_table(&mut rows, IDS);
-        self.dump_table(&mut rows, BY_NAMESPACE);
-        self.dump_table(&mut rows, BY_TYPE);
-        self.dump_table(&mut rows, BY_SUBJECT);
-        self.dump_table(&mut rows, BY_RELATION);
-        self.dump_table(&mut rows, BY_SESSION);
-        self.dump_table(&mut rows, BY_TAG);
+        self.dump_table(&mut rows, ADDRESS);
+        for def in &LISTS {
+            match def.access.width {
+                17 => self.dump_list::<17>(&mut rows, def.table),
+                18 => self.dump_list::<18>(&mut rows, def.table),
+                22 => self.dump_list::<22>(&mut rows, def.table),
+                25 => self.dump_list::<25>(&mut rows, def.table),
+                26 => self.dump_list::<26>(&mut rows, def.table),
+                27 => self.dump_list::<27>(&mut rows, def.table),
+                30 => self.dump_list::<30>(&mut rows, def.table),
+                35 => self.dump_list::<35>(&mut rows, def.table),
+                other => panic!("no test reads rows of {other} bytes"),
+            }
+        }
+        self.dump_table(&mut rows, SAMPLE);
         rows
+    }
+
+    fn dump_list<const N: usize>(&self, rows: &mut Vec<String>, name: &'static str) {
+        self.dump_table(rows, TableDefinition::<'_, &'static [u8; N], ()>::new(name));
     }
 
     fn dump_table<K: Key, V: Value>(

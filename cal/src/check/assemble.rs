@@ -2,9 +2,9 @@
 
 use grainstore_sml::Budget;
 
-use super::plan::{AssemblePlan, SourcePlan};
+use super::plan::{AssemblePlan, SourceFrom, SourcePlan};
 use super::{Context, options, recall};
-use crate::ast::{Assemble, BudgetClause, Source, Unit};
+use crate::ast::{Assemble, BudgetClause, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -30,7 +30,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
                 Error::new(ErrorKind::BoundTwice, format!("two sources are called {label}"));
             return Err(error.at(span).suggest("give each source a label of its own"));
         }
-        sources.push(SourcePlan { label, recall: grains(source, context)? });
+        sources.push(SourcePlan { label, from: from(source, context)? });
     }
     Ok(AssemblePlan {
         intent,
@@ -46,17 +46,23 @@ fn label(source: &Source<'_>, at: usize) -> String {
     source.label.as_ref().map_or_else(|| format!("source{}", at + 1), |label| label.node.to_owned())
 }
 
-/// The recall of a source, which must yield grains.
-fn grains(
-    source: &Spanned<Source<'_>>,
-    context: &mut Context<'_>,
-) -> Result<super::plan::RecallPlan> {
-    let plan = recall::recall(&source.node.recall, context)?;
-    if plan.counts() {
-        let error = Error::new(ErrorKind::WrongStage, "a source yields grains, COUNT a number");
-        return Err(error.at(source.span).suggest("drop COUNT"));
+/// Where the grains of a source come from.
+fn from(source: &Spanned<Source<'_>>, context: &mut Context<'_>) -> Result<SourceFrom> {
+    match &source.node.body {
+        SourceBody::Recall(recall) => {
+            let plan = recall::recall(recall, context)?;
+            plan.yields_grains("a source", source.span)?;
+            Ok(SourceFrom::Recall(Box::new(plan)))
+        }
+        SourceBody::Let(name) => match context.bindings.find(name, false)? {
+            Some(at) => Ok(SourceFrom::Let(at, context.bindings.asked(at))),
+            None => {
+                let message = format!("${} is not bound by a LET", name.node);
+                let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
+                Err(error.suggest(format!("write LET ${} = RECALL ...; first", name.node)))
+            }
+        },
     }
-    Ok(plan)
 }
 
 /// Every source once, highest priority first: those listed, then the others in FROM order.

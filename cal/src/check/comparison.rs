@@ -1,159 +1,139 @@
 //! What a condition asks of a field, by what the field holds (spec section 4).
 
-use grainstore_format::{GrainType, VerificationStatus};
-
+use super::plan::{Feed, FeedFrom};
 use super::resolve::{hash_of, mismatch, text_of};
-use super::{Context, recall};
-use crate::ast::{Comparator, Condition, Literal, Test};
+use super::{Context, bindings, recall};
+use crate::ast::{InSet, Literal, Test};
 use crate::bounds::{Reach, TimeRange, TypeSet, Visibility};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
-use crate::fields::{self, FieldRef, Shape, Vocabulary};
+use crate::fields::{FieldRef, Shape, Vocabulary};
 use crate::limits;
-use crate::predicate::{Check, Predicate, Want};
+use crate::predicate::{Comparator, Predicate};
 use crate::query::Query;
 use crate::relations;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::types;
 
-/// Adds a condition, whose field and operator are known to fit, to the query.
+/// Adds a condition, whose operator is known to fit, to the query; one that waits for values is the
+/// answer instead.
 pub(super) fn add(
-    condition: &Condition<'_>,
+    field: FieldRef,
+    test: &Spanned<Test<'_>>,
     context: &mut Context<'_>,
     query: &mut Query,
-) -> Result<()> {
-    let field = condition.field.node;
-    let check = match (&condition.test.node, field.shape) {
-        (Test::Between(between), _) => return period(field, context.between(between)?, query),
-        (Test::Is(category), _) => {
+) -> Result<Option<Feed>> {
+    let predicate = match &test.node {
+        Test::Between(between) => {
+            period(field, context.between(between)?, query);
+            return Ok(None);
+        }
+        Test::Is(category) => {
             let relations = category.relations.iter().map(|name| (*name).to_owned()).collect();
-            Check::Text { payload: field.payload, want: Want::OneOf(relations) }
+            Predicate::among(field, relations)
         }
-        (Test::Include(value), _) => {
-            Check::HoldsAll { payload: field.payload, values: texts(value, context)? }
-        }
-        (Test::Exclude(value), _) => {
-            Check::HoldsNone { payload: field.payload, values: texts(value, context)? }
-        }
-        (Test::In(values), shape) => list(field, shape, values, context)?,
-        (Test::Compare(comparator, literal), shape) => {
-            let value = context.value(literal)?;
-            return compare(
-                field,
-                shape,
-                *comparator,
-                &Spanned::new(value, literal.span),
-                context,
-                query,
-            );
+        Test::Include(value) => Predicate::include(field, texts(value, context)?),
+        Test::Exclude(value) => Predicate::exclude(field, texts(value, context)?),
+        Test::In(set) => match feed(set, test.span, context)? {
+            Some(from) => return Ok(Some(Feed { field, place: test.span, from })),
+            None => list(field, set, context)?,
+        },
+        Test::Compare(comparator, literal) => {
+            let value = Spanned::new(context.value(literal)?, literal.span);
+            compare(field, *comparator, &value, context, query)?;
+            return Ok(None);
         }
     };
-    query.predicates.push(Predicate::new(check));
-    Ok(())
+    query.require(predicate);
+    Ok(None)
+}
+
+/// Where the values of an IN come from, unless they are written out.
+fn feed(set: &InSet<'_>, place: Span, context: &mut Context<'_>) -> Result<Option<FeedFrom>> {
+    match set {
+        InSet::Recall(inner, extractor) => {
+            let plan = recall::recall(inner, context)?;
+            let plan = bindings::feeding(plan, Some(*extractor), place)?;
+            Ok(Some(FeedFrom::Recall(Box::new(plan), *extractor)))
+        }
+        InSet::Values(values) => {
+            let [Spanned { node: Literal::Param(name), span }] = values.as_slice() else {
+                return Ok(None);
+            };
+            let found = context.bindings.find(&Spanned::new(*name, *span), true)?;
+            Ok(found.map(FeedFrom::Let))
+        }
+    }
+}
+
+/// E011: the set of an IN is too large.
+pub(crate) fn too_many_values(place: Span) -> Error {
+    let message = format!("IN has more than {} values", limits::IN_VALUES);
+    let error = Error::new(ErrorKind::SetTooLarge, message).at(place);
+    error.suggest(format!("narrow it, or LIMIT a subquery to {}", limits::IN_VALUES))
 }
 
 /// `field IN (...)`.
-fn list(
-    field: FieldRef,
-    shape: Shape,
-    literals: &[Spanned<Literal<'_>>],
-    context: &mut Context<'_>,
-) -> Result<Check> {
+fn list(field: FieldRef, set: &InSet<'_>, context: &mut Context<'_>) -> Result<Predicate> {
+    let InSet::Values(literals) = set else { return Ok(Predicate::among(field, Vec::new())) };
     let values = context.spread(literals)?;
     if let Some(extra) = values.get(limits::IN_VALUES) {
-        let message = format!("IN lists {} values, at most {}", values.len(), limits::IN_VALUES);
-        return Err(Error::new(ErrorKind::SetTooLarge, message).at(extra.span));
-    }
-    if shape == Shape::Address {
-        let mut digits = Vec::with_capacity(values.len());
-        for value in &values {
-            digits.push(address_digits(value, context)?);
-        }
-        return Ok(Check::Address { payload: field.payload, digits });
+        return Err(too_many_values(extra.span));
     }
     let mut wanted = Vec::with_capacity(values.len());
     for value in &values {
-        let text = text_of(value.node, value.span)?.into_owned();
-        note_unknown_relation(field, &text, context);
-        wanted.push(text);
+        wanted.push(match field.shape {
+            Shape::Address => address_digits(value, context)?,
+            _ => text_of(value.node, value.span)?.into_owned(),
+        });
     }
-    Ok(Check::Text { payload: field.payload, want: Want::OneOf(wanted) })
+    for text in &wanted {
+        note_unknown_relation(field, text, context);
+    }
+    Ok(Predicate::among(field, wanted))
 }
 
 /// `field cmp value`, by what the field holds.
 fn compare(
     field: FieldRef,
-    shape: Shape,
     comparator: Comparator,
     value: &Spanned<&Literal<'_>>,
     context: &mut Context<'_>,
     query: &mut Query,
 ) -> Result<()> {
-    let check = match shape {
-        Shape::Text if field.name == "namespace" => return namespace(value, context, query),
-        Shape::Text => text(field, comparator, value, context)?,
-        Shape::Word(vocabulary) => word(field, vocabulary, comparator, value, query)?,
+    let predicate = match field.shape {
+        Shape::Text if field.name == "namespace" => return namespace(field, value, context, query),
+        Shape::Text => {
+            let text = text_of(value.node, value.span)?.into_owned();
+            note_unknown_relation(field, &text, context);
+            Predicate::text(field, comparator, text)
+        }
+        Shape::Word(vocabulary) => {
+            let word = closed(vocabulary, field.name, value.node, value.span)?;
+            Predicate::text(field, comparator, word.to_owned())
+        }
         Shape::Address | Shape::Search => {
-            let digits = vec![address_digits(value, context)?];
-            Check::Address { payload: field.payload, digits }
+            Predicate::address(field, vec![address_digits(value, context)?])
         }
         Shape::Number { unit } => {
-            let value = number(unit, value.node, value.span, field.name)?;
-            Check::Number { payload: field.payload, comparator, value }
+            let number = number(unit, value.node, value.span, field.name)?;
+            Predicate::number(field, comparator, number)
         }
-        Shape::Flag => flag(field, value, query)?,
-        Shape::Time => return period(field, context.time(value.node, value.span)?, query),
+        Shape::Flag => match value.node {
+            Literal::Flag(flag) => Predicate::flag(field, *flag),
+            other => return Err(mismatch("true or false", other, value.span)),
+        },
+        Shape::Time => {
+            period(field, context.time(value.node, value.span)?, query);
+            return Ok(());
+        }
         Shape::Type => return grain_type(value, context, query),
         Shape::Hash => return address(value, context, query),
         Shape::List => return Err(mismatch("an array", value.node, value.span)),
     };
-    query.predicates.push(Predicate::new(check));
+    query.require(predicate);
     Ok(())
-}
-
-fn text(
-    field: FieldRef,
-    comparator: Comparator,
-    value: &Spanned<&Literal<'_>>,
-    context: &mut Context<'_>,
-) -> Result<Check> {
-    let text = text_of(value.node, value.span)?.into_owned();
-    note_unknown_relation(field, &text, context);
-    if field.name == "scope" {
-        return Ok(Check::HoldsAll { payload: field.payload, values: vec![text] });
-    }
-    let want = want(comparator, text);
-    Ok(match (field.owner, field.name) {
-        (Some(GrainType::State), "context") => Check::StateContext(want),
-        (_, "purpose") => Check::Purpose(want),
-        _ => Check::Text { payload: field.payload, want },
-    })
-}
-
-fn word(
-    field: FieldRef,
-    vocabulary: Vocabulary,
-    comparator: Comparator,
-    value: &Spanned<&Literal<'_>>,
-    query: &mut Query,
-) -> Result<Check> {
-    let word = closed(vocabulary, field.name, value.node, value.span)?;
-    Ok(match field.name {
-        "action_phase" => Check::ActionPhase(word.to_owned()),
-        "recall_priority" => Check::RecallPriority(word.to_owned()),
-        "consent_action" => Check::Flag { payload: field.payload, value: word == "withdraw" },
-        "verification_status" => {
-            let status = VerificationStatus::from_name(word).unwrap_or_default();
-            query.visibility.retracted |= status == VerificationStatus::Retracted;
-            Check::Status(status)
-        }
-        "goal_state" => {
-            let state = fields::payload_goal_state(word).to_owned();
-            Check::Text { payload: field.payload, want: want(comparator, state) }
-        }
-        _ => Check::Text { payload: field.payload, want: want(comparator, word.to_owned()) },
-    })
 }
 
 /// A word of a closed list.
@@ -183,27 +163,13 @@ pub(super) fn number(unit: bool, value: &Literal<'_>, span: Span, name: &str) ->
     Ok(number.value)
 }
 
-fn flag(field: FieldRef, value: &Spanned<&Literal<'_>>, query: &mut Query) -> Result<Check> {
-    let Literal::Flag(flag) = value.node else {
-        return Err(mismatch("true or false", value.node, value.span));
-    };
-    if field.name != "contradicted" {
-        return Ok(Check::Flag { payload: field.payload, value: *flag });
-    }
-    query.visibility.contradicted |= flag;
-    Ok(Check::Contradicted(*flag))
-}
-
 /// `time` narrows the query; other times are conditions on their fields.
-fn period(field: FieldRef, range: TimeRange, query: &mut Query) -> Result<()> {
+fn period(field: FieldRef, range: TimeRange, query: &mut Query) {
     if field.name == "time" {
         query.time = query.time.and(range);
     } else {
-        let (from, to) = (range.from.get(), range.to.get());
-        let check = Check::Period { payload: field.payload, from, to };
-        query.predicates.push(Predicate::new(check));
+        query.require(Predicate::period(field, range));
     }
-    Ok(())
 }
 
 /// `type = name`; it unlocks no fields.
@@ -230,16 +196,16 @@ fn grain_type(
 fn address(value: &Spanned<&Literal<'_>>, context: &Context<'_>, query: &mut Query) -> Result<()> {
     let found = context.address(&hash_of(value.node, value.span)?)?;
     query.visibility = Visibility::EVERYTHING;
-    match (found, query.address) {
-        (Some(found), None) => query.address = Some(found),
-        (Some(found), Some(other)) if found == other => {}
-        _ => query.types = TypeSet::NONE,
+    match found {
+        Some(found) => query.require_address(found),
+        None => query.types = TypeSet::NONE,
     }
     Ok(())
 }
 
 /// `namespace = ns` narrows like IN; beside an IN both hold.
 fn namespace(
+    field: FieldRef,
     value: &Spanned<&Literal<'_>>,
     context: &mut Context<'_>,
     query: &mut Query,
@@ -250,7 +216,7 @@ fn namespace(
     } else if query.reach == Reach::Session {
         query.reach = Reach::Exact(namespace);
     } else {
-        query.predicates.push(Predicate::new(Check::Namespace(namespace)));
+        query.require(Predicate::text(field, Comparator::Equal, namespace));
     }
     Ok(())
 }
@@ -282,8 +248,4 @@ pub(super) fn note_unknown_relation(field: FieldRef, text: &str, context: &mut C
         let message = format!("\"{text}\" is not in the mg: vocabulary of OMS");
         context.warn(codes::UNKNOWN_RELATION, message);
     }
-}
-
-fn want(comparator: Comparator, text: String) -> Want {
-    if comparator == Comparator::NotEqual { Want::IsNot(text) } else { Want::Is(text) }
 }

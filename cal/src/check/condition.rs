@@ -1,9 +1,12 @@
 //! WHERE: each condition against the field table (spec section 4).
 
+use std::borrow::Cow;
+
 use grainstore_format::GrainType;
 
-use super::{Context, comparison};
-use crate::ast::{Comparator, Condition, Literal, Test};
+use super::plan::Feed;
+use super::{Context, comparison, domain};
+use crate::ast::{Condition, ConditionField, Literal, Test};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, FieldRef, Shape, ops};
@@ -12,25 +15,44 @@ use crate::query::Query;
 use crate::span::Spanned;
 use crate::types;
 
-/// Checks the conditions of a statement about `grain_type` and adds them to the query.
+/// What the conditions of a statement come to.
+pub(super) struct Conditions {
+    pub(super) feeds: Vec<Feed>,
+    /// The fields asked about, in order.
+    pub(super) matched: Vec<Cow<'static, str>>,
+}
+
+/// Checks the conditions of a statement about `grain_type` and adds them to the query; those that
+/// wait for another RECALL are answered.
 pub(super) fn conditions(
     conditions: &[Condition<'_>],
     grain_type: Option<GrainType>,
     context: &mut Context<'_>,
     query: &mut Query,
-    matched: &mut Vec<&'static str>,
-) -> Result<()> {
+) -> Result<Conditions> {
+    let mut found = Conditions { feeds: Vec::new(), matched: Vec::new() };
     for condition in conditions {
-        belongs(&condition.field, grain_type)?;
-        takes(condition)?;
-        comparison::add(condition, context, query)?;
-        matched.push(condition.field.node.name);
+        match condition.field.node {
+            ConditionField::Table(row) => {
+                let field = Spanned::new(row, condition.field.span);
+                belongs(&field, grain_type)?;
+                takes(&field, &condition.test, context)?;
+                found.feeds.extend(comparison::add(row, &condition.test, context, query)?);
+                found.matched.push(row.name.into());
+            }
+            ConditionField::Domain { prefix, name } => {
+                let name = (prefix, name);
+                let predicate = domain::predicate(name, &condition.test, conditions, context)?;
+                found.matched.push(predicate.field_name().clone());
+                query.require(predicate);
+            }
+        }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// E060 and E061: the field must be common or of the named type.
-fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<()> {
+pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<()> {
     let Some(owner) = field.node.owner.filter(|owner| Some(*owner) != grain_type) else {
         return Ok(());
     };
@@ -53,32 +75,36 @@ fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) -> Result<(
 }
 
 /// E020: the operator must be one the field takes; text search is refused by name.
-fn takes(condition: &Condition<'_>) -> Result<()> {
-    let field = condition.field.node;
-    let operator = match &condition.test.node {
-        Test::Compare(Comparator::Equal, _) => ops::EQ,
-        Test::Compare(Comparator::NotEqual, _) => ops::NE,
-        Test::Compare(..) => ops::ORDER,
+fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>, context: &Context<'_>) -> Result<()> {
+    let operator = match &test.node {
+        Test::Compare(comparator, _) => comparator.op(),
         Test::In(_) => ops::IN,
         Test::Between(_) => ops::BETWEEN,
         Test::Include(_) => ops::INCLUDE,
         Test::Exclude(_) => ops::EXCLUDE,
         Test::Is(_) => ops::IS,
     };
-    if field.operators & operator == 0 {
-        let names: Vec<_> = field.operator_names().collect();
-        let message = format!("{} does not take this operator", field.name);
-        let error = Error::new(ErrorKind::WrongType, message).at(condition.test.span);
-        return Err(error
-            .suggest(format!("{} takes {}", field.name, names.join(", ")))
-            .valid(names));
+    let row = field.node;
+    if row.operators & operator == 0 {
+        let names: Vec<_> = row.operator_names().collect();
+        let message = format!("{} does not take this operator", row.name);
+        let error = Error::new(ErrorKind::WrongType, message).at(test.span);
+        return Err(error.suggest(format!("{} takes {}", row.name, names.join(", "))).valid(names));
     }
-    let by_hash = field.name == "premises"
-        && matches!(&condition.test.node, Test::Compare(_, value) if matches!(value.node, Literal::Hash(_)));
-    if field.shape == Shape::Search && !by_hash {
-        let name = format!("text search ({})", field.name);
+    if row.shape == Shape::Search && !is_membership(row, &test.node, context)? {
+        let name = format!("text search ({})", row.name);
         let instead = "use exact conditions such as subject = \"alice\"";
-        return Err(refuse::not_yet(&name, condition.field.span, instead));
+        return Err(refuse::not_yet(&name, field.span, instead));
     }
     Ok(())
+}
+
+/// `premises = hash` asks for a member, not for text.
+fn is_membership(field: FieldRef, test: &Test<'_>, context: &Context<'_>) -> Result<bool> {
+    match test {
+        Test::Compare(_, value) if field.name == "premises" => {
+            Ok(matches!(context.value(value)?, Literal::Hash(_)))
+        }
+        _ => Ok(false),
+    }
 }

@@ -13,7 +13,10 @@ use crate::query::Query;
 /// Checks a HISTORY.
 pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Result<HistoryPlan> {
     let (within, subject, relation, as_of) = match history {
-        History::Of(target) => return Ok(HistoryPlan::Of(context.hash(target)?)),
+        History::Of { target, diff: None } => return Ok(HistoryPlan::Of(context.hash(target)?)),
+        History::Of { target, diff: Some(other) } => {
+            return Ok(HistoryPlan::Diff(context.hash(target)?, context.hash(other)?));
+        }
         History::Triple { within, subject, relation, as_of } => (within, subject, relation, as_of),
     };
     let mut query = Query { visibility: Visibility::EVERYTHING, ..Query::default() };
@@ -22,17 +25,12 @@ pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Resul
     }
     for (name, literal) in [("subject", subject), ("relation", relation)] {
         let text = text_of(context.value(literal)?, literal.span)?;
-        query.predicates.push(Predicate::text_is(name, text));
+        query.require(Predicate::text_is(name, text));
     }
-    if as_of.is_none() {
-        query.limit = Some(limits::VERSIONS);
+    query.limit = Some(limits::VERSIONS);
+    if let Some(clause) = as_of {
+        let text = Literal::Text(context.text(&clause.node, clause.span)?.into());
+        query.known_at = Some(context.time(&text, clause.span)?.to);
     }
-    let as_of = match as_of {
-        Some(clause) => {
-            let text = Literal::Text(context.text(&clause.node, clause.span)?.into());
-            Some(context.time(&text, clause.span)?.to)
-        }
-        None => None,
-    };
-    Ok(HistoryPlan::Triple { query, as_of })
+    Ok(HistoryPlan::Triple(query))
 }

@@ -3,8 +3,11 @@
 //! What passes here can be run without looking at syntax again. Errors keep the places of the tree.
 
 mod assemble;
+mod bindings;
 mod comparison;
 mod condition;
+mod desugar;
+pub(crate) mod domain;
 mod evolve;
 mod history;
 mod options;
@@ -15,13 +18,16 @@ mod stages;
 
 use grainstore_format::EpochMs;
 
-use crate::ast::{Body, Statement};
+use crate::ast::{Body, Entry, Request, SetOp};
 use crate::codes::Warning;
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::params::Params;
-use plan::Plan;
+use crate::span::Span;
+use bindings::Bindings;
+use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
 
+pub(crate) use comparison::too_many_values;
 pub(crate) use resolve::ambiguous;
 
 /// What checking needs to know of the request, and what it has to say about it.
@@ -30,24 +36,97 @@ pub(crate) struct Context<'c> {
     pub(crate) params: &'c Params,
     pub(crate) now: EpochMs,
     pub(crate) warnings: Vec<Warning>,
+    bindings: Bindings,
+    /// Whether the plan is only shown, so that its desugared form is wanted.
+    explains: bool,
 }
 
-/// Checks a statement and turns it into a plan.
+/// Checks a query and turns it into a plan.
 ///
 /// # Errors
 /// The first rule broken, with its place.
-pub(crate) fn check(statement: &Statement<'_>, context: &mut Context<'_>) -> Result<Plan> {
-    match &statement.0.node {
-        Body::Recall(recall) => recall::recall(recall, context).map(Plan::Recall),
+pub(crate) fn check(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+    let mark = context.bindings.mark();
+    let checked = bindings::lets(&request.lets, &request.body.node, context).and_then(|lets| {
+        let plan = statement(&request.body.node, request.body.span, context)?;
+        Ok(RequestPlan { lets, plan })
+    });
+    context.bindings.leave(mark);
+    checked
+}
+
+fn statement(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Plan> {
+    match body {
+        Body::Recall(recall) => recall::recall(recall, context).map(Box::new).map(Plan::Recall),
         Body::Assemble(assemble) => assemble::assemble(assemble, context).map(Plan::Assemble),
+        Body::Set(set) => set_operation(set, context).map(|plan| Plan::Set(Box::new(plan))),
         Body::Exists(target) => context.hash(target).map(Plan::Exists),
         Body::History(history) => history::history(history, context).map(Plan::History),
+        Body::Explain(inner) => explain(&inner.node, place, context),
+        Body::Describe(describe) => Ok(Plan::Describe(describe.clone())),
+        Body::Batch(entries) => Ok(Plan::Batch(batch(entries, context))),
+        Body::Coalesce(branches) => {
+            let plans = branches.iter().map(|branch| recall::recall(&branch.node, context));
+            plans.collect::<Result<_>>().map(Plan::Coalesce)
+        }
         Body::Add(add) => evolve::add(add, context).map(Plan::Add),
         Body::Supersede(supersede) => evolve::supersede(supersede, context).map(Plan::Supersede),
     }
 }
 
-impl Context<'_> {
+fn set_operation(set: &SetOp<'_>, context: &mut Context<'_>) -> Result<SetPlan> {
+    let left = operand(&set.left, context)?;
+    let right = operand(&set.right, context)?;
+    Ok(SetPlan { left, operator: set.operator, right })
+}
+
+/// An operand, which must yield grains.
+fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+    let checked = check(request, context)?;
+    let place = request.body.span;
+    let yields = |plan: &RecallPlan| {
+        plan.yields_grains("an operand", place)?;
+        plan.is_not_shown("an operand", place)
+    };
+    match &checked.plan {
+        Plan::Recall(plan) => yields(plan)?,
+        Plan::Coalesce(branches) => branches.iter().try_for_each(yields)?,
+        _ => {}
+    }
+    Ok(checked)
+}
+
+/// The entries of a BATCH; errors stay in their slot.
+fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(String, Result<Plan>)> {
+    let slot = |entry: &Entry<'_>| {
+        let plan = statement(&entry.body.node, entry.body.span, context);
+        (entry.label.node.to_owned(), plan)
+    };
+    entries.iter().map(slot).collect()
+}
+
+fn explain(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Plan> {
+    context.explains = true;
+    Ok(Plan::Explain(Box::new(ExplainPlan {
+        statement: body.to_string(),
+        statement_type: body.statement_type(),
+        tier: body.tier(),
+        plan: statement(body, place, context)?,
+    })))
+}
+
+impl<'c> Context<'c> {
+    /// The context of one request.
+    pub(crate) fn new(
+        memory: &'c dyn Memory,
+        params: &'c Params,
+        now: EpochMs,
+        explains: bool,
+    ) -> Self {
+        let (warnings, bindings) = (Vec::new(), Bindings::default());
+        Self { memory, params, now, warnings, bindings, explains }
+    }
+
     /// Notes a warning, each code and message once.
     pub(crate) fn warn(&mut self, code: &'static str, message: String) {
         let warning = Warning { code, message };

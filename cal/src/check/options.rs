@@ -8,35 +8,34 @@ use crate::ast::{LevelName, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::{FieldRef, Shape};
-use crate::parse::refuse;
 use crate::span::Spanned;
 
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 
-/// The options of a RECALL; dedup waits for a later version.
+/// The options of a RECALL.
 pub(super) fn of_recall(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
-    let show = read(options, context)?;
-    for option in options.iter().flat_map(|options| &options.node) {
-        if matches!(option.node, WithOption::Dedup(_)) {
-            let instead = "use dedup in ASSEMBLE";
-            return Err(refuse::not_yet("dedup in RECALL", option.span, instead));
-        }
-    }
-    Ok(show)
+    read(options, context)
 }
 
-/// The options of an ASSEMBLE; superseded belongs into its sources.
+/// The options of an ASSEMBLE; those about grains belong into its sources or into a RECALL.
 pub(super) fn of_assemble(
     options: Option<&Options<'_>>,
     context: &mut Context<'_>,
 ) -> Result<Show> {
     let show = read(options, context)?;
     for option in options.iter().flat_map(|options| &options.node) {
-        if option.node == WithOption::Superseded {
-            let error = Error::new(ErrorKind::WrongStage, "superseded is an option of a RECALL");
-            return Err(error
-                .at(option.span)
-                .suggest("write it into the source: (RECALL ... WITH superseded)"));
+        let about_grains = matches!(
+            option.node,
+            WithOption::Superseded
+                | WithOption::ScoreBreakdown
+                | WithOption::Explanation
+                | WithOption::Provenance
+                | WithOption::ContradictionDetection
+        );
+        if about_grains {
+            let message = format!("{} is an option of a RECALL", option.node);
+            let error = Error::new(ErrorKind::WrongStage, message).at(option.span);
+            return Err(error.suggest(format!("write RECALL ... WITH {}", option.node)));
         }
     }
     Ok(show)
@@ -55,10 +54,16 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
         seen.push(kind);
         match &option.node {
             WithOption::Superseded => show.state = true,
+            WithOption::ScoreBreakdown => show.score_breakdown = true,
+            WithOption::Explanation => show.explanation = true,
+            WithOption::Provenance => show.provenance = true,
+            WithOption::ContradictionDetection => show.contradictions = true,
             WithOption::IsoTimestamps => show.iso_timestamps = true,
             WithOption::ProgressiveDisclosure(level) => {
                 show.disclosure = Some(level.map_or(Disclosure::Auto, fixed));
             }
+            // One machine is always linearizable: whatever is asked for is met.
+            WithOption::Consistency(_) => {}
             WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
             WithOption::Locale(locale) => {
                 let locale = context.text(locale, option.span)?.to_owned();

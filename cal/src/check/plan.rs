@@ -1,42 +1,125 @@
 //! Checked statements, ready to run: no syntax, no parameters, no phrases.
 
-use grainstore_format::{ContentAddress, EpochMs, GrainType, Map};
+use std::borrow::Cow;
+
+use grainstore_format::{ContentAddress, GrainType, Map};
 use grainstore_sml::{Budget, Disclosure};
 
-use crate::ast::Format;
+use crate::ast::{Describe, Extractor, Format, SetOperator, StatementType};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
 use crate::fields::FieldRef;
 use crate::memory::HashPrefix;
 use crate::query::Query;
 use crate::span::{Span, Spanned};
 
+/// A checked query: its LETs in order, then its statement.
+pub(crate) struct RequestPlan {
+    pub(crate) lets: Vec<LetPlan>,
+    pub(crate) plan: Plan,
+}
+
+/// A LET.
+pub(crate) struct LetPlan {
+    pub(crate) name: String,
+    pub(crate) recall: RecallPlan,
+    /// What it takes out of each grain; none keeps the grains.
+    pub(crate) extract: Option<Extractor>,
+}
+
 /// A checked statement.
 pub(crate) enum Plan {
-    Recall(RecallPlan),
+    Recall(Box<RecallPlan>),
     Assemble(AssemblePlan),
+    Set(Box<SetPlan>),
     Exists(Spanned<HashPrefix>),
     History(HistoryPlan),
+    Explain(Box<ExplainPlan>),
+    Describe(Describe),
+    /// An entry that was refused keeps its error.
+    Batch(Vec<(String, Result<Plan>)>),
+    Coalesce(Vec<RecallPlan>),
     Add(AddPlan),
     Supersede(SupersedePlan),
+}
+
+/// A set operation.
+pub(crate) struct SetPlan {
+    pub(crate) left: RequestPlan,
+    pub(crate) operator: SetOperator,
+    pub(crate) right: RequestPlan,
+}
+
+/// An EXPLAIN: the statement that does not run.
+pub(crate) struct ExplainPlan {
+    pub(crate) statement: String,
+    pub(crate) statement_type: StatementType,
+    pub(crate) tier: u8,
+    pub(crate) plan: Plan,
 }
 
 /// A RECALL: what to look for, what to do with it, how to show it.
 pub(crate) struct RecallPlan {
     pub(crate) query: Query,
+    /// Conditions that wait for what another RECALL finds.
+    pub(crate) feeds: Vec<Feed>,
+    /// THREAD FROM: the message whose whole thread is meant.
+    pub(crate) thread: Option<ThreadOf>,
     /// The pipeline in order, defaults included.
     pub(crate) steps: Vec<Step>,
+    /// Whether the last step is the LIMIT nobody wrote.
+    pub(crate) limited_by_default: bool,
+    /// What becomes of the grains at its end.
+    pub(crate) end: End,
+    /// SELECT: the fields shown of each grain; none shows all.
+    pub(crate) select: Option<Vec<FieldRef>>,
+    /// The type it names.
+    pub(crate) grain_type: Option<GrainType>,
     /// The fields the query asks about.
-    pub(crate) matched_fields: Vec<&'static str>,
+    pub(crate) matched_fields: Vec<Cow<'static, str>>,
     pub(crate) format: Option<Format>,
     pub(crate) show: Show,
+    /// The statement without shortcuts, where someone wants to see it.
+    pub(crate) desugared: Option<String>,
+}
+
+/// `field IN (...)` with values that are found first.
+pub(crate) struct Feed {
+    pub(crate) field: FieldRef,
+    pub(crate) place: Span,
+    pub(crate) from: FeedFrom,
+}
+
+/// Where the values of a [`Feed`] come from.
+pub(crate) enum FeedFrom {
+    Recall(Box<RecallPlan>, Extractor),
+    /// Its place among the LETs in scope.
+    Let(usize),
+}
+
+/// The message of THREAD FROM; no address where the prefix leads nowhere.
+pub(crate) struct ThreadOf {
+    pub(crate) message: Spanned<HashPrefix>,
+    pub(crate) address: Option<ContentAddress>,
 }
 
 /// One step of the pipeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     Sort(SortKey),
+    /// One grain a value of the field, the first.
+    Dedup(FieldRef),
     Skip(u64),
     Take(u64),
+}
+
+/// What a pipeline answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum End {
+    Grains,
     Count,
+    Values(Extractor),
+    Groups(FieldRef),
 }
 
 /// A field to sort by.
@@ -51,6 +134,14 @@ pub(crate) struct SortKey {
 pub(crate) struct Show {
     /// WITH superseded: each result tells its state.
     pub(crate) state: bool,
+    /// WITH score_breakdown.
+    pub(crate) score_breakdown: bool,
+    /// WITH explanation.
+    pub(crate) explanation: bool,
+    /// WITH provenance.
+    pub(crate) provenance: bool,
+    /// WITH contradiction_detection.
+    pub(crate) contradictions: bool,
     /// WITH progressive_disclosure; none without it.
     pub(crate) disclosure: Option<Disclosure>,
     /// WITH iso_timestamps.
@@ -72,13 +163,21 @@ pub(crate) struct AssemblePlan {
 /// One source of an ASSEMBLE.
 pub(crate) struct SourcePlan {
     pub(crate) label: String,
-    pub(crate) recall: RecallPlan,
+    pub(crate) from: SourceFrom,
+}
+
+/// Where a source's grains come from.
+pub(crate) enum SourceFrom {
+    Recall(Box<RecallPlan>),
+    /// Its place among the LETs in scope, and how many grains that asks for.
+    Let(usize, u64),
 }
 
 /// A HISTORY.
 pub(crate) enum HistoryPlan {
     Of(Spanned<HashPrefix>),
-    Triple { query: Query, as_of: Option<EpochMs> },
+    Diff(Spanned<HashPrefix>, Spanned<HashPrefix>),
+    Triple(Query),
 }
 
 /// An ADD: the fields that were set, under payload names.
@@ -99,6 +198,16 @@ pub(crate) struct SupersedePlan {
     pub(crate) reason: String,
 }
 
+impl SourceFrom {
+    /// How many grains it asks for.
+    pub(crate) fn asked(&self) -> u64 {
+        match self {
+            Self::Recall(plan) => plan.asked(),
+            Self::Let(_, asked) => *asked,
+        }
+    }
+}
+
 impl RecallPlan {
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
@@ -109,8 +218,40 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// Whether it answers a number.
-    pub(crate) fn counts(&self) -> bool {
-        self.steps.last() == Some(&Step::Count)
+    /// E021 for AS where nobody would see it.
+    pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
+        if self.format.is_none() {
+            return Ok(());
+        }
+        let message = format!("AS shows grains, those of {outer} go elsewhere");
+        Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest("drop AS"))
+    }
+
+    /// Lets everything through where no LIMIT was written.
+    pub(crate) fn drop_default_limit(&mut self) {
+        if std::mem::take(&mut self.limited_by_default) {
+            self.steps.pop();
+        }
+    }
+
+    /// Holds a RECALL inside `outer` to what is of use there: whole grains and nothing beside them.
+    ///
+    /// # Errors
+    /// E021.
+    pub(crate) fn yields_grains(&self, outer: &str, place: Span) -> Result<()> {
+        let beside = self.show.explanation || self.show.provenance || self.show.score_breakdown;
+        let (what, advice) = match (self.end, &self.select) {
+            (End::Count, _) => ("COUNT answers a number", "drop COUNT"),
+            (End::Values(_), _) => ("an extractor answers values", "drop the extractor"),
+            (End::Groups(_), _) => ("GROUP BY answers groups", "drop GROUP BY"),
+            (End::Grains, Some(_)) => ("SELECT shows parts of them", "drop SELECT"),
+            (End::Grains, None) if beside => (
+                "its explanations are not shown",
+                "drop explanation, provenance and score_breakdown",
+            ),
+            (End::Grains, None) => return Ok(()),
+        };
+        let message = format!("{outer} yields whole grains, {what}");
+        Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest(advice))
     }
 }

@@ -1,10 +1,13 @@
 //! RECALL: shortcuts desugared into one query (spec section 5).
 
+use std::borrow::Cow;
+
 use grainstore_format::GrainType;
 
-use super::plan::RecallPlan;
+use super::desugar::desugar;
+use super::plan::{End, RecallPlan, ThreadOf};
 use super::{Context, condition, options, stages};
-use crate::ast::{Format, Recall, Stage, Within};
+use crate::ast::{ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -27,21 +30,40 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
         query.reach = reach(&within.node, within.span, context)?;
     }
     people(recall, context, &mut query, &mut fields)?;
+    let thread = thread(recall, context, &mut query, &mut fields)?;
     times(recall, context, &mut query, &mut fields)?;
+    let mut feeds = Vec::new();
     if let Some(conditions) = &recall.conditions {
-        condition::conditions(&conditions.node, grain_type, context, &mut query, &mut fields)?;
+        let found = condition::conditions(&conditions.node, grain_type, context, &mut query)?;
+        fields.extend(found.matched);
+        feeds = found.feeds;
     }
-    let show = options::of_recall(recall.options.as_ref(), context)?;
+    let mut show = options::of_recall(recall.options.as_ref(), context)?;
+    if recall.contradictions.is_some() {
+        show.contradictions = true;
+        query.require(Predicate::contradicted(true));
+        fields.push("contradicted".into());
+    }
     query.visibility.superseded |= show.state;
-    let steps = stages::steps(recall, context, &mut query)?;
+    query.visibility.contradicted |= show.contradictions;
+    let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
+    let shown = context.explains || show.explanation;
+    let desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
     let plan = RecallPlan {
         query,
-        steps,
+        feeds,
+        thread,
+        steps: pipeline.steps,
+        limited_by_default: pipeline.limited_by_default,
+        end: pipeline.end,
+        select: pipeline.select,
+        grain_type,
         matched_fields: distinct(fields),
         format: recall.format.map(|format| format.node),
         show,
+        desugared: desugared.map(|recall| recall.to_string()),
     };
-    refuse_format_of_number(&plan, recall.format)?;
+    refuse_contrary(&plan, recall)?;
     Ok(plan)
 }
 
@@ -52,7 +74,8 @@ fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
     };
     let condition = |name: &str| {
         let mut all = recall.conditions.iter().flat_map(|conditions| &conditions.node);
-        all.find(|condition| condition.field.node.name == name).map(|found| found.field.span)
+        let named = |condition: &&crate::ast::Condition<'_>| matches!(condition.field.node, ConditionField::Table(field) if field.name == name);
+        all.find(named).map(|found| found.field.span)
     };
     let recent = recall.recent.as_ref().map(|recent| recent.span);
     let since = recall.since.as_ref().map(|since| since.span);
@@ -99,33 +122,52 @@ pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
     }
 }
 
-/// MY, ABOUT and THREAD.
+/// MY and ABOUT.
 fn people(
     recall: &Recall<'_>,
     context: &Context<'_>,
     query: &mut Query,
-    fields: &mut Vec<&'static str>,
+    fields: &mut Vec<Cow<'static, str>>,
 ) -> Result<()> {
     if let Some(my) = &recall.my {
         let Some(user) = &context.memory.scope().user_id else {
             let error = Error::new(ErrorKind::UnboundParameter, "MY needs a session with a user");
             return Err(error.at(my.span).suggest("open the session for a user, or drop MY"));
         };
-        query.predicates.push(Predicate::text_is("user_id", user.clone()));
-        fields.push("user_id");
+        query.require(Predicate::text_is("user_id", user.clone()));
+        fields.push("user_id".into());
     }
     if let Some(about) = &recall.about {
         let subject = context.text(&about.node, about.span)?;
-        query.predicates.push(Predicate::text_is("subject", subject));
-        fields.push("subject");
-    }
-    if let Some(thread) = &recall.thread {
-        let session = context.text(&thread.node, thread.span)?;
-        query.predicates.push(Predicate::text_is("session_id", session));
-        query.order = Order::Oldest;
-        fields.push("session_id");
+        query.require(Predicate::text_is("subject", subject));
+        fields.push("subject".into());
     }
     Ok(())
+}
+
+/// THREAD: the events of a session, or a message whose thread is looked for later.
+fn thread(
+    recall: &Recall<'_>,
+    context: &Context<'_>,
+    query: &mut Query,
+    fields: &mut Vec<Cow<'static, str>>,
+) -> Result<Option<ThreadOf>> {
+    let Some(thread) = &recall.thread else { return Ok(None) };
+    query.order = Order::Oldest;
+    match &thread.node {
+        Thread::Session(session) => {
+            let session = context.text(session, thread.span)?;
+            query.require(Predicate::text_is("session_id", session));
+            fields.push("session_id".into());
+            Ok(None)
+        }
+        Thread::From(message) => {
+            let message = context.hash(&Spanned::new(message.clone(), thread.span))?;
+            let address = context.address(&message)?;
+            fields.push("parent_message_id".into());
+            Ok(Some(ThreadOf { message, address }))
+        }
+    }
 }
 
 /// SINCE and BETWEEN.
@@ -133,7 +175,7 @@ fn times(
     recall: &Recall<'_>,
     context: &Context<'_>,
     query: &mut Query,
-    fields: &mut Vec<&'static str>,
+    fields: &mut Vec<Cow<'static, str>>,
 ) -> Result<()> {
     if let Some(since) = &recall.since {
         let start = crate::ast::Literal::Text(context.text(&since.node, since.span)?.into());
@@ -143,11 +185,11 @@ fn times(
             return Err(error.at(since.span).suggest("name a time before now"));
         }
         query.time = query.time.and(range);
-        fields.push("time");
+        fields.push("time".into());
     }
     if let Some(between) = &recall.between {
         query.time = query.time.and(context.between(&between.node)?);
-        fields.push("time");
+        fields.push("time".into());
     }
     Ok(())
 }
@@ -173,18 +215,38 @@ pub(super) fn overwrite(namespace: &str, context: &mut Context<'_>) {
     context.warn(codes::NAMESPACE_REPLACED, message);
 }
 
-fn refuse_format_of_number(plan: &RecallPlan, format: Option<Spanned<Format>>) -> Result<()> {
-    match format {
-        Some(format) if plan.counts() => {
-            let error =
-                Error::new(ErrorKind::WrongStage, "COUNT answers a number, AS needs grains");
-            Err(error.at(format.span).suggest("drop AS or COUNT"))
+/// Clauses that contradict the end of the pipeline: E021; extractors of a type without the field:
+/// E022.
+fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
+    let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
+    if let End::Values(extractor) = plan.end {
+        check_extractor(extractor, plan, last)?;
+    }
+    let Some(format) = recall.format else { return Ok(()) };
+    let what = match plan.end {
+        End::Count => "COUNT answers a number",
+        End::Values(_) => "an extractor answers values",
+        End::Groups(_) => "GROUP BY answers groups",
+        End::Grains if plan.select.is_some() => "SELECT shows parts of grains",
+        End::Grains => return Ok(()),
+    };
+    let error = Error::new(ErrorKind::WrongStage, format!("{what}, AS needs whole grains"));
+    Err(error.at(format.span).suggest("drop AS, or the stage"))
+}
+
+/// E022: of the ten types, beliefs alone are sure to have subjects and objects.
+pub(super) fn check_extractor(extractor: Extractor, plan: &RecallPlan, place: Span) -> Result<()> {
+    match plan.grain_type {
+        Some(other) if other != GrainType::Belief && extractor != Extractor::Hashes => {
+            let plural = types::plural_of(other);
+            let message = format!("{} of {plural} are not defined", extractor.text());
+            Err(Error::new(ErrorKind::WrongExtractor, message).at(place))
         }
         _ => Ok(()),
     }
 }
 
-fn distinct(names: Vec<&'static str>) -> Vec<&'static str> {
+fn distinct(names: Vec<Cow<'static, str>>) -> Vec<Cow<'static, str>> {
     let mut seen = Vec::with_capacity(names.len());
     for name in names {
         if !seen.contains(&name) {

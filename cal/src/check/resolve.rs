@@ -19,6 +19,10 @@ impl<'c> Context<'c> {
     /// # Errors
     /// E008 when it is unbound.
     fn parameter(&self, name: &str, span: Span) -> Result<&'c Literal<'static>> {
+        if self.bindings.contains(name) {
+            let message = format!("${name} is a LET, which stands in FROM or alone in IN ( )");
+            return Err(Error::new(ErrorKind::WrongStage, message).at(span));
+        }
         self.params.get(name).ok_or_else(|| {
             Error::new(ErrorKind::UnboundParameter, format!("${name} is not bound")).at(span)
         })

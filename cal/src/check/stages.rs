@@ -1,7 +1,9 @@
 //! The pipeline: RECENT first, stages as written, the default LIMIT last (spec section 5).
 
-use super::Context;
-use super::plan::{SortKey, Step};
+use grainstore_format::GrainType;
+
+use super::plan::{End, SortKey, Step};
+use super::{Context, condition};
 use crate::ast::{CountArg, Direction, Recall, Stage};
 use crate::bounds::Order;
 use crate::codes::ErrorKind;
@@ -12,20 +14,32 @@ use crate::query::Query;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 
-/// The steps of a RECALL. A leading sort by time becomes the order of the query.
-pub(super) fn steps(
+/// A pipeline: what is done to the grains in order, and what becomes of them.
+pub(super) struct Pipeline {
+    pub(super) steps: Vec<Step>,
+    pub(super) limited_by_default: bool,
+    pub(super) end: End,
+    pub(super) select: Option<Vec<FieldRef>>,
+}
+
+/// The pipeline of a RECALL about `grain_type`. A leading sort by time becomes the order of the
+/// query; `dedup` acts on sorted grains before they are cut.
+pub(super) fn pipeline(
     recall: &Recall<'_>,
+    grain_type: Option<GrainType>,
+    dedup: Option<FieldRef>,
     context: &Context<'_>,
     query: &mut Query,
-) -> Result<Vec<Step>> {
+) -> Result<Pipeline> {
     if let Some(extra) = recall.stages.get(limits::STAGES) {
         let message = format!("a pipeline has at most {} stages", limits::STAGES);
         return Err(Error::new(ErrorKind::TooManyStages, message).at(extra.span));
     }
-    let mut steps = Vec::new();
+    let mut pipeline =
+        Pipeline { steps: Vec::new(), limited_by_default: false, end: End::Grains, select: None };
     if let Some(recent) = &recall.recent {
         query.order = Order::Newest;
-        steps.push(Step::Take(limit(&recent.node, recent.span, "RECENT", context)?));
+        pipeline.steps.push(Step::Take(limit(&recent.node, recent.span, "RECENT", context)?));
     }
     let mut ended: Option<&str> = None;
     for stage in &recall.stages {
@@ -33,32 +47,84 @@ pub(super) fn steps(
             let error = Error::new(ErrorKind::WrongStage, format!("{end} ends the pipeline"));
             return Err(error.at(stage.span).suggest(format!("write {end} last")));
         }
-        let (step, ends) = step(stage, context)?;
-        steps.push(step);
-        ended = ends;
+        ended = pipeline.add(stage, grain_type, context)?;
     }
-    if !steps.iter().any(|step| matches!(step, Step::Take(_) | Step::Count)) {
-        let default =
-            if recall.thread.is_some() { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
-        steps.push(Step::Take(default));
+    let cut = pipeline.steps.iter().any(|step| matches!(step, Step::Take(_)));
+    if pipeline.end == End::Grains && !cut {
+        let thread = recall.thread.is_some();
+        let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+        pipeline.steps.push(Step::Take(default));
+        pipeline.limited_by_default = true;
     }
-    settle_order(&mut steps, query);
-    Ok(steps)
+    settle_order(&mut pipeline.steps, query);
+    if let Some(field) = dedup {
+        let sorts = pipeline.steps.iter().take_while(|step| matches!(step, Step::Sort(_))).count();
+        pipeline.steps.insert(sorts, Step::Dedup(field));
+    }
+    Ok(pipeline)
 }
 
-/// The step of a stage, and the stage's name if nothing may follow it.
-fn step(stage: &Spanned<Stage<'_>>, context: &Context<'_>) -> Result<(Step, Option<&'static str>)> {
-    Ok(match &stage.node {
-        Stage::OrderBy { field, direction } => {
-            let field = sortable(field)?;
-            let descending = *direction == Some(Direction::Descending);
-            (Step::Sort(SortKey { field, descending }), None)
+impl Pipeline {
+    /// Adds a stage; the answer is its name if nothing may follow it.
+    fn add(
+        &mut self,
+        stage: &Spanned<Stage<'_>>,
+        grain_type: Option<GrainType>,
+        context: &Context<'_>,
+    ) -> Result<Option<&'static str>> {
+        let step = match &stage.node {
+            Stage::Select(fields) => return self.select(fields, stage.span, grain_type),
+            Stage::OrderBy { field, direction } => {
+                let field = sortable(field)?;
+                Step::Sort(SortKey { field, descending: *direction == Some(Direction::Descending) })
+            }
+            Stage::Limit(count) => Step::Take(limit(count, stage.span, "LIMIT", context)?),
+            Stage::Offset(count) => Step::Skip(context.whole(count, stage.span)?),
+            Stage::First => {
+                self.steps.push(Step::Take(1));
+                return Ok(Some("FIRST"));
+            }
+            Stage::Count => return Ok(self.end_with(End::Count, "COUNT")),
+            Stage::Extract(extractor) => {
+                return Ok(self.end_with(End::Values(*extractor), extractor.text()));
+            }
+            Stage::GroupBy(field) => {
+                return Ok(self.end_with(End::Groups(groupable(field)?), "GROUP BY"));
+            }
+        };
+        self.steps.push(step);
+        Ok(None)
+    }
+
+    fn end_with(&mut self, end: End, name: &'static str) -> Option<&'static str> {
+        self.end = end;
+        Some(name)
+    }
+
+    fn select(
+        &mut self,
+        fields: &[Spanned<FieldRef>],
+        place: Span,
+        grain_type: Option<GrainType>,
+    ) -> Result<Option<&'static str>> {
+        if self.select.is_some() {
+            let error = Error::new(ErrorKind::WrongStage, "SELECT stands twice").at(place);
+            return Err(error.suggest("name all fields in one SELECT"));
         }
-        Stage::Limit(count) => (Step::Take(limit(count, stage.span, "LIMIT", context)?), None),
-        Stage::Offset(count) => (Step::Skip(context.whole(count, stage.span)?), None),
-        Stage::Count => (Step::Count, Some("COUNT")),
-        Stage::First => (Step::Take(1), Some("FIRST")),
-    })
+        let mut selected: Vec<FieldRef> = Vec::with_capacity(fields.len());
+        for field in fields {
+            condition::belongs(field, grain_type)?;
+            if !fields::is_projectable(field.node) {
+                let message = format!("SELECT does not take {}", field.node.name);
+                return Err(Error::new(ErrorKind::WrongStage, message).at(field.span));
+            }
+            if !selected.contains(&field.node) {
+                selected.push(field.node);
+            }
+        }
+        self.select = Some(selected);
+        Ok(None)
+    }
 }
 
 /// A LIMIT or RECENT: E006 for 0, E010 above the maximum.
@@ -83,6 +149,15 @@ fn sortable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
         suggest::did_you_mean(name, fields::sortable_names(), "use one of the listed fields");
     let error = Error::new(ErrorKind::WrongStage, format!("ORDER BY does not take {name}"));
     Err(error.at(field.span).suggest(advice).valid(fields::sortable_names()))
+}
+
+/// E021: GROUP BY takes few fields.
+fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
+    if fields::GROUPABLE.contains(&field.node.name) {
+        return Ok(field.node);
+    }
+    let message = format!("GROUP BY does not take {}", field.node.name);
+    Err(Error::new(ErrorKind::WrongStage, message).at(field.span).valid(fields::GROUPABLE))
 }
 
 /// A sort right after another makes that one vain: ties go by address, not by what was before. A

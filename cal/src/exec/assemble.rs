@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{AssemblyOptions, Disclosure, Level, Source, SourceReport};
 
-use super::sort::{self, SortValue};
+use super::value::{self, SortValue};
 use super::{Run, count};
 use crate::ast::Format;
 use crate::cancel::Stop;
-use crate::check::plan::{AssemblePlan, SourcePlan};
+use crate::check::plan::{AssemblePlan, SourceFrom, SourcePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
@@ -40,7 +40,7 @@ impl Run<'_> {
             .map(|((source, resolved), items)| Source {
                 label: &source.label,
                 items,
-                asked: usize::try_from(source.recall.asked()).unwrap_or(usize::MAX),
+                asked: usize::try_from(source.from.asked()).unwrap_or(usize::MAX),
                 failed: resolved.answer.error.is_some(),
             })
             .collect();
@@ -82,7 +82,10 @@ impl Run<'_> {
             self.cancel.check().map_err(stopped)?;
             resolved.push(found.unwrap_or_else(|error| Resolved {
                 hits: Vec::new(),
-                answer: SourceAnswer { error: Some(error), ..SourceAnswer::default() },
+                answer: SourceAnswer {
+                    error: Some(error.locate(self.source)),
+                    ..SourceAnswer::default()
+                },
             }));
         }
         if resolved.iter().all(|source| source.answer.error.is_some()) {
@@ -95,12 +98,19 @@ impl Run<'_> {
     }
 
     fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
-        let found = self.find(&source.recall)?;
         let mut answer = SourceAnswer::default();
-        if let Some(format) = source.recall.format {
-            answer.formatted = Some(self.show(&found.hits, format, &source.recall)?);
-        }
-        Ok(Resolved { hits: found.hits, answer })
+        let hits = match &source.from {
+            SourceFrom::Let(at, _) => self.grains_of(*at)?,
+            SourceFrom::Recall(plan) => {
+                let hits = self.find(plan)?.hits;
+                if let Some(format) = plan.format {
+                    let text = self.show(&hits, format, &plan.show, plan.asked())?;
+                    answer.formatted = Some(text);
+                }
+                hits
+            }
+        };
+        Ok(Resolved { hits, answer })
     }
 }
 
@@ -128,7 +138,7 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
 
 /// Type and value a grain is told apart by; none without the field.
 fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, SortValue)> {
-    let value = sort::value(field, &hit.grain, &hit.state);
+    let value = value::sorted(field, &hit.grain, &hit.state);
     (value != SortValue::Missing).then(|| (hit.grain.grain_type(), value))
 }
 

@@ -1,8 +1,10 @@
-//! HISTORY: the chain of a grain, or every version of a subject and relation.
+//! HISTORY: the chain of a grain, every version of a subject and relation, or what two versions
+//! differ in.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use grainstore_format::{EpochMs, Grain, GrainState};
+use grainstore_format::ContentAddress;
 
 use super::{Run, count};
 use crate::check;
@@ -12,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::{HashPrefix, Hit, Located};
 use crate::query::Query;
-use crate::response::{Answer, Version};
+use crate::response::{Answer, Change, Version};
 use crate::span::Spanned;
 
 impl Run<'_> {
@@ -20,40 +22,69 @@ impl Run<'_> {
     pub(super) fn history(&mut self, plan: HistoryPlan) -> Result<Answer> {
         let versions = match plan {
             HistoryPlan::Of(target) => self.chain(&target)?,
-            HistoryPlan::Triple { query, as_of } => self.versions(&query, as_of)?,
+            HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
+            HistoryPlan::Triple(query) => self.versions(&query)?,
         };
-        self.used.grains_returned = count(versions.len());
+        self.returned(versions.len());
         Ok(Answer::Versions { versions })
     }
 
     fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<Vec<Version>> {
-        let unknown = || {
-            let message = format!("{} leads to no grain", target.node);
-            Err(Error::new(ErrorKind::TargetNotFound, message).at(target.span))
+        let versions = match self.located(target)? {
+            Some(address) => self.memory.history(&address, limits::VERSIONS)?,
+            None => Vec::new(),
         };
-        let address = match self.memory.locate(&target.node)? {
-            Located::One(address) => address,
-            Located::Nothing | Located::Elsewhere => return unknown(),
-            Located::Several => return Err(check::ambiguous(target)),
-        };
-        let versions = self.memory.history(&address, limits::VERSIONS)?;
         if versions.is_empty() {
-            return unknown();
+            return Err(unknown(target));
         }
-        self.used.grains_scanned = count(versions.len());
+        self.scanned(count(versions.len()));
         Ok(versions.into_iter().take(limits::VERSIONS).map(Version::from).collect())
     }
 
-    fn versions(&mut self, query: &Query, as_of: Option<EpochMs>) -> Result<Vec<Version>> {
+    /// The address of a target, if the session sees one.
+    fn located(&self, target: &Spanned<HashPrefix>) -> Result<Option<ContentAddress>> {
+        match self.memory.locate(&target.node)? {
+            Located::One(address) => Ok(Some(address)),
+            Located::Nothing | Located::Elsewhere => Ok(None),
+            Located::Several => Err(check::ambiguous(target)),
+        }
+    }
+
+    fn version(&mut self, target: &Spanned<HashPrefix>) -> Result<Hit> {
+        let hit = match self.located(target)? {
+            Some(address) => self.memory.get(&address)?,
+            None => None,
+        };
+        self.scanned(1);
+        hit.ok_or_else(|| unknown(target))
+    }
+
+    /// The fields two grains differ in, by payload name, ascending.
+    fn diff(&mut self, from: &Spanned<HashPrefix>, to: &Spanned<HashPrefix>) -> Result<Answer> {
+        let (from, to) = (self.version(from)?, self.version(to)?);
+        let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
+        let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
+        let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
+        let change = |name: &String| Change {
+            field: name.clone(),
+            from: from.get(name).cloned(),
+            to: to.get(name).cloned(),
+        };
+        Ok(Answer::Diff { diff: changed.map(change).collect() })
+    }
+
+    fn versions(&mut self, query: &Query) -> Result<Vec<Version>> {
         let mut versions = Vec::new();
         let mut failed = None;
+        if query.is_impossible() {
+            return Ok(versions);
+        }
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             match candidate.grain.to_grain() {
-                Ok(grain) if as_of.is_none_or(|at| was_current(&grain, candidate.state, at)) => {
+                Ok(grain) => {
                     let (address, state) = (candidate.address, *candidate.state);
                     versions.push(Version::from(Hit { address, grain, state }));
                 }
-                Ok(_) => {}
                 Err(error) => failed = Some(error),
             }
             if failed.is_some() || versions.len() == limits::VERSIONS {
@@ -61,7 +92,7 @@ impl Run<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        self.used.grains_scanned = recalled.scanned;
+        self.scanned(recalled.scanned);
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(versions),
@@ -69,8 +100,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the store held this version to be current at that time (system time).
-fn was_current(grain: &Grain, state: &GrainState, at: EpochMs) -> bool {
-    let from = grain.int("system_valid_from").map_or_else(|| grain.created_at(), EpochMs::new);
-    from <= at && state.system_valid_to.is_none_or(|until| at < until)
+fn unknown(target: &Spanned<HashPrefix>) -> Error {
+    let message = format!("{} leads to no grain", target.node);
+    Error::new(ErrorKind::TargetNotFound, message).at(target.span)
 }

@@ -1,20 +1,29 @@
 //! Plans to answers, over a [`Memory`] and nothing else (spec sections 5 and 7).
 
 mod assemble;
+mod contradict;
+mod describe;
 mod evolve;
+mod explain;
+mod fold;
 mod history;
+mod ready;
 mod recall;
+mod rows;
+mod setop;
+mod several;
 mod show;
-mod sort;
+mod value;
+mod walk;
 
 use std::time::Instant;
 
 use grainstore_format::EpochMs;
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
-use crate::ast::{Format, Statement};
+use crate::ast::{Format, Statement, StatementType};
 use crate::cancel::Cancel;
-use crate::check::plan::Plan;
+use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
@@ -25,6 +34,7 @@ use crate::parse::{parse, parse_bytes};
 use crate::response::{Answer, Meta, Response, Usage};
 use crate::span::Spanned;
 use crate::writes::Writes;
+use ready::Bound;
 
 /// How far statements may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,7 +96,7 @@ pub fn execute(
 ) -> Result<Response> {
     let started = Instant::now();
     let statement = parse(source)?;
-    run(memory, &statement, options, writes, started).map_err(|error| error.locate(source))
+    run(memory, source, &statement, options, writes, started).map_err(|error| error.locate(source))
 }
 
 /// The same for a query given as bytes.
@@ -109,21 +119,34 @@ pub fn execute_bytes(
 
 fn run(
     memory: &dyn Memory,
+    source: &str,
     statement: &Statement<'_>,
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
 ) -> Result<Response> {
-    let mut context =
-        Context { memory, params: &options.params, now: options.now, warnings: Vec::new() };
-    let plan = check::check(statement, &mut context)?;
+    let explains = statement.statement_type() == StatementType::Explain;
+    let mut context = Context::new(memory, &options.params, options.now, explains);
+    let plan = check::check(&statement.0, &mut context)?;
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
-        return Err(error.at(statement.0.span));
+        return Err(error.at(statement.0.body.span));
     }
-    let mut run =
-        Run { memory, options, writes, cancel: options.cancel.clone(), used: Usage::default() };
-    let answer = run.plan(plan)?;
+    let time = match &plan.plan {
+        Plan::Assemble(_) => limits::ASSEMBLE_TIME,
+        _ => limits::QUERY_TIME,
+    };
+    let mut run = Run {
+        memory,
+        source,
+        options,
+        writes,
+        cancel: options.cancel.within(time),
+        used: Usage::default(),
+        held: 0,
+        lets: Vec::new(),
+    };
+    let answer = run.request(plan)?;
     let meta = meta(statement, started, run.used, context.warnings);
     Ok(Response { meta, answer })
 }
@@ -143,22 +166,36 @@ fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<
 /// One statement while it runs.
 struct Run<'r> {
     memory: &'r dyn Memory,
+    /// The text of the query, for the places of errors that stay inside an answer.
+    source: &'r str,
     options: &'r Options<'r>,
     writes: &'r Writes,
     cancel: Cancel,
     used: Usage,
+    /// Bytes of encoded grains the statement holds.
+    held: usize,
+    /// What the LETs in scope stand for.
+    lets: Vec<Bound>,
 }
 
 impl Run<'_> {
-    fn plan(&mut self, plan: Plan) -> Result<Answer> {
-        let time = match &plan {
-            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
-            _ => limits::QUERY_TIME,
-        };
-        self.cancel = self.options.cancel.within(time);
+    fn request(&mut self, request: RequestPlan) -> Result<Answer> {
+        if let Plan::Explain(plan) = &request.plan {
+            return self.explain(plan, &request.lets);
+        }
+        self.bind(&request.lets);
+        self.statement(request.plan)
+    }
+
+    fn statement(&mut self, plan: Plan) -> Result<Answer> {
         match plan {
             Plan::Recall(plan) => self.recall(&plan),
             Plan::Assemble(plan) => self.assemble(plan),
+            Plan::Set(plan) => self.set_operation(&plan),
+            Plan::Explain(plan) => self.explain(&plan, &[]),
+            Plan::Describe(target) => self.describe(&target),
+            Plan::Batch(entries) => self.batch(entries),
+            Plan::Coalesce(branches) => self.coalesce(&branches),
             Plan::Exists(prefix) => self.exists(&prefix),
             Plan::History(plan) => self.history(plan),
             Plan::Add(plan) => self.add(&plan),
@@ -175,6 +212,34 @@ impl Run<'_> {
         Ok(Answer::Exists { exists })
     }
 
+    /// Counts grains looked at.
+    fn scanned(&mut self, grains: u64) {
+        self.used.grains_scanned = self.used.grains_scanned.saturating_add(grains);
+    }
+
+    /// Counts grains answered.
+    fn returned(&mut self, grains: usize) {
+        self.used.grains_returned = self.used.grains_returned.saturating_add(count(grains));
+    }
+
+    /// Counts bytes of grains that stay in memory until the statement ends.
+    ///
+    /// # Errors
+    /// E030 when they are more than a statement may hold.
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        let held = self.held.saturating_add(bytes);
+        if held > limits::ROW_BYTES {
+            return Err(walk::too_many());
+        }
+        self.held = held;
+        Ok(())
+    }
+
+    /// Counts bytes that are not held any longer.
+    fn release(&mut self, bytes: usize) {
+        self.held = self.held.saturating_sub(bytes);
+    }
+
     fn clock(&self, iso_timestamps: bool) -> Clock {
         Clock { now: self.options.now, iso_timestamps }
     }
@@ -188,3 +253,7 @@ fn count(length: usize) -> u64 {
 #[cfg(test)]
 #[path = "exec_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "structure_tests.rs"]
+mod structure_tests;

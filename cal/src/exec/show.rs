@@ -5,19 +5,25 @@ use serde_json::{Map, Value, json};
 
 use super::Run;
 use crate::ast::Format;
-use crate::check::plan::RecallPlan;
+use crate::check::plan::Show;
 use crate::error::Result;
 use crate::limits;
 use crate::memory::Hit;
 
 impl Run<'_> {
-    /// The grains of a RECALL as text.
-    pub(super) fn show(&self, hits: &[Hit], format: Format, plan: &RecallPlan) -> Result<String> {
+    /// Grains as text; `asked` is how many were asked for.
+    pub(super) fn show(
+        &self,
+        hits: &[Hit],
+        format: Format,
+        show: &Show,
+        asked: u64,
+    ) -> Result<String> {
         let items = self.items(hits)?;
-        let clock = self.clock(plan.show.iso_timestamps);
-        let level = match plan.show.disclosure {
+        let clock = self.clock(show.iso_timestamps);
+        let level = match show.disclosure {
             Some(Disclosure::Fixed(level)) => level,
-            Some(Disclosure::Auto) if plan.asked() <= limits::FEW => Level::Full,
+            Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
             _ => Level::Standard,
         };
         Ok(match format {

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::recall::{self, once};
 use super::{option, value};
-use crate::ast::{Assemble, BudgetClause, Preset, Source, Unit};
+use crate::ast::{Assemble, BudgetClause, Preset, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -72,32 +72,30 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
     }
 }
 
-/// `source := (ID ":")? ( "(" recall ")" | "(" "$"ID ")" | "$"ID )`; LET references are refused by
-/// name.
+/// `source := (ID ":")? ( "(" recall ")" | "(" "$"ID ")" | "$"ID )`.
 fn source<'a>(c: &mut Cursor<'a>) -> Result<Source<'a>> {
     let mut label = None;
     if matches!(c.peek().kind, Kind::Word(_)) {
         label = Some(c.name("a label")?);
         c.expect_mark(Mark::Colon, ":")?;
     }
-    let reference = |c: &Cursor<'_>| {
-        refuse::not_yet("a LET source", c.peek().span, "write the RECALL in parentheses")
-    };
     if c.peek().kind == Kind::Param {
-        return Err(reference(c));
+        return Ok(Source { label, body: SourceBody::Let(c.variable()?) });
     }
     c.expect_mark(Mark::LeftParen, "( and a RECALL")?;
     if c.peek().kind == Kind::Param {
-        return Err(reference(c));
+        let body = SourceBody::Let(c.variable()?);
+        c.expect_mark(Mark::RightParen, ")")?;
+        return Ok(Source { label, body });
     }
-    let recall = recall::recall(c)?;
+    let recall = Box::new(recall::recall(c)?);
     if c.peek().kind != Kind::Mark(Mark::RightParen) {
         let mut expected = vec![")"];
         expected.extend(recall::CLAUSES);
         return Err(c.unexpected(&expected));
     }
     c.bump()?;
-    Ok(Source { label, recall })
+    Ok(Source { label, body: SourceBody::Recall(recall) })
 }
 
 fn clause<'a>(c: &mut Cursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {

@@ -1,13 +1,14 @@
 //! `where` and `cond`: which field, which operator, which values.
 
 use super::cursor::Cursor;
-use super::value;
-use crate::ast::{Comparator, Condition, Test};
+use super::statement::is_name_then_colon;
+use super::{recall, value};
+use crate::ast::{Condition, ConditionField, InSet, Test};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, FieldRef};
 use crate::lex::{Kind, Mark};
-use crate::parse::refuse;
+use crate::predicate::Comparator;
 use crate::relations::{CATEGORIES, Category};
 use crate::span::Spanned;
 use crate::suggest;
@@ -15,6 +16,9 @@ use crate::words::{Keyword, Word};
 
 const OPERATORS: [&str; 11] =
     ["=", "!=", ">=", "<=", ">", "<", "IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
+
+const DOMAIN_OPERATORS: [&str; 7] = ["=", "!=", ">=", "<=", ">", "<", "IN"];
+const RECALL: Kind = Kind::Word(Word::Keyword(Keyword::Recall));
 
 /// `where := WHERE cond (AND cond)*`.
 pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
@@ -26,16 +30,33 @@ pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
     Ok(conditions)
 }
 
-/// `cond := field ...`, over all its forms; a domain field is refused by name.
+/// `cond := field ... | domain ":" ID (cmp v | IN "(" v,+ ")")`, over all its forms.
 fn condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
-    let prefix = c.peek();
-    if matches!(prefix.kind, Kind::Word(_)) && c.second()?.kind == Kind::Mark(Mark::Colon) {
-        let name = format!("the domain field {}:", c.text(prefix));
-        return Err(refuse::not_yet(&name, prefix.span, "use tags INCLUDE [\"profile:...\"]"));
+    if is_name_then_colon(c)? {
+        return domain_condition(c);
     }
     let field = field(c)?;
+    let field = Spanned::new(ConditionField::Table(field.node), field.span);
     let start = c.peek().span;
     let test = test(c)?;
+    Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
+}
+
+/// `domain ":" ID (cmp v | IN "(" v,+ ")")`: any word is a name after the prefix.
+fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
+    let prefix = c.name("a domain prefix")?;
+    c.expect_mark(Mark::Colon, ":")?;
+    let Kind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
+    let token = c.bump()?;
+    let name = c.text(token);
+    let field = ConditionField::Domain { prefix: prefix.node, name };
+    let field = Spanned::new(field, prefix.span.to(token.span));
+    let start = c.peek().span;
+    let test = match comparator(c)? {
+        Some(comparator) => Test::Compare(comparator, value::value(c)?),
+        None if c.eat(Keyword::In)? => Test::In(InSet::Values(value::value_list(c)?)),
+        None => return Err(c.unexpected(&DOMAIN_OPERATORS)),
+    };
     Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
 }
 
@@ -69,7 +90,7 @@ fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {
     match keyword {
         Some(Keyword::In) => {
             c.bump()?;
-            Ok(Test::In(value::value_list(c)?))
+            Ok(Test::In(in_set(c)?))
         }
         Some(Keyword::Between) => {
             c.bump()?;
@@ -91,6 +112,20 @@ fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {
     }
 }
 
+/// `"(" (v,+ | recall "|" extractor | "$"ID) ")"`.
+fn in_set<'a>(c: &mut Cursor<'a>) -> Result<InSet<'a>> {
+    if c.peek().kind != Kind::Mark(Mark::LeftParen) || c.second()?.kind != RECALL {
+        return Ok(InSet::Values(value::value_list(c)?));
+    }
+    c.bump()?;
+    let mut recall = c.subquery(recall::recall)?;
+    let Some(extractor) = recall::take_extractor(&mut recall) else {
+        return Err(c.unexpected(&["| SUBJECTS", "| OBJECTS", "| HASHES"]));
+    };
+    c.expect_mark(Mark::RightParen, ")")?;
+    Ok(InSet::Recall(Box::new(recall), extractor))
+}
+
 /// `cmp := = | != | >= | <= | > | <`, if one stands next.
 fn comparator(c: &mut Cursor<'_>) -> Result<Option<Comparator>> {
     let Kind::Mark(mark) = c.peek().kind else { return Ok(None) };
@@ -107,6 +142,7 @@ fn comparator(c: &mut Cursor<'_>) -> Result<Option<Comparator>> {
     Ok(Some(comparator))
 }
 
+/// `category := PREFERENCE | KNOWLEDGE | ...`.
 fn category(c: &mut Cursor<'_>) -> Result<&'static Category> {
     let keyword = c.keyword();
     match CATEGORIES.iter().find(|category| Some(category.keyword) == keyword) {

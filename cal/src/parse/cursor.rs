@@ -19,6 +19,12 @@ pub(super) struct Cursor<'a> {
     end: usize,
     /// The distinct parameters met so far.
     parameters: Vec<&'a str>,
+    /// The LETs met so far.
+    lets: usize,
+    /// The set operations met so far.
+    sets: usize,
+    /// The subqueries open here.
+    subqueries: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -26,7 +32,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a str) -> Result<Self> {
         let mut lexer = Lexer::new(source);
         let token = lexer.next()?;
-        Ok(Self { source, lexer, token, end: 0, parameters: Vec::new() })
+        let parameters = Vec::new();
+        Ok(Self { source, lexer, token, end: 0, parameters, lets: 0, sets: 0, subqueries: 0 })
     }
 
     /// The next token.
@@ -46,6 +53,25 @@ impl<'a> Cursor<'a> {
     pub(super) fn second(&self) -> Result<Token> {
         let mut ahead = self.lexer;
         ahead.next()
+    }
+
+    /// Takes a comma if the list it stands in goes on: not before `word :` and not before a
+    /// statement, which belong to a list around this one.
+    pub(super) fn eat_list_comma(&mut self) -> Result<bool> {
+        if self.token.kind != Kind::Mark(Mark::Comma) {
+            return Ok(false);
+        }
+        let mut ahead = self.lexer;
+        let next = ahead.next()?;
+        let starts_part = match next.kind {
+            Kind::Word(Word::Keyword(Keyword::Recall | Keyword::Assemble)) => true,
+            Kind::Word(_) => ahead.next()?.kind == Kind::Mark(Mark::Colon),
+            _ => false,
+        };
+        if !starts_part {
+            self.bump()?;
+        }
+        Ok(!starts_part)
     }
 
     /// Takes the next token.
@@ -128,6 +154,57 @@ impl<'a> Cursor<'a> {
             self.parameters.push(name);
         }
         Ok(Spanned::new(name, token.span))
+    }
+
+    /// Takes the name of a LET, without its dollar.
+    pub(super) fn variable(&mut self) -> Result<Spanned<&'a str>> {
+        if self.token.kind != Kind::Param {
+            return Err(self.unexpected(&["$name"]));
+        }
+        let token = self.bump()?;
+        let name = self.text(token).strip_prefix('$').unwrap_or("");
+        Ok(Spanned::new(name, token.span))
+    }
+
+    /// Counts a LET of the query.
+    ///
+    /// # Errors
+    /// E013 at the sixth.
+    pub(super) fn count_let(&mut self) -> Result<()> {
+        self.lets += 1;
+        self.at_most(self.lets, limits::LETS, "LETs")
+    }
+
+    /// Counts a set operation, which adds an operand.
+    ///
+    /// # Errors
+    /// E013 where the sixth operand starts; the nesting is bounded with it.
+    pub(super) fn count_set(&mut self) -> Result<()> {
+        self.sets += 1;
+        self.at_most(self.sets + 1, limits::OPERANDS, "operands of set operations")
+    }
+
+    fn at_most(&self, count: usize, most: usize, what: &str) -> Result<()> {
+        if count <= most {
+            return Ok(());
+        }
+        let message = format!("a query has at most {most} {what}");
+        Err(Error::new(ErrorKind::TooMany, message).at(self.token.span))
+    }
+
+    /// Reads a subquery with `read`.
+    ///
+    /// # Errors
+    /// E007 at the fourth within each other.
+    pub(super) fn subquery<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.subqueries == limits::SUBQUERIES {
+            let message = format!("subqueries nest at most {} deep", limits::SUBQUERIES);
+            return Err(Error::new(ErrorKind::TooDeep, message).at(self.token.span));
+        }
+        self.subqueries += 1;
+        let inside = read(self)?;
+        self.subqueries -= 1;
+        Ok(inside)
     }
 
     /// Takes a parameter where one stands, else what `given` reads.

@@ -35,7 +35,7 @@ pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
     Ok(Supersede { target, reason: reason(c, sets.is_empty())?, sets })
 }
 
-/// `singular`: the type ADD names; `consent` is a type here although it is no word of CAL.
+/// `singular := belief | event | ...`: the type ADD names; `consent` is a type here although it is no word of CAL.
 fn singular(c: &mut Cursor<'_>) -> Result<Spanned<&'static TypeName>> {
     let token = c.peek();
     let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a grain type"])) };

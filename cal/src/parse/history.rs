@@ -16,12 +16,13 @@ pub(super) fn exists<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     value::hash_arg(c)
 }
 
-/// `history := HISTORY h (DIFF h)? | HISTORY in? WHERE subject "=" v AND relation "=" v (AS OF STR)?`;
-/// DIFF is refused by name.
+/// `history := HISTORY h (DIFF h)? | HISTORY in? WHERE subject "=" v AND relation "=" v (AS OF STR)?`.
 pub(super) fn history<'a>(c: &mut Cursor<'a>) -> Result<History<'a>> {
     c.expect(Keyword::History)?;
     if matches!(c.peek().kind, Kind::Hash | Kind::Param) {
-        return Ok(History::Of(value::hash_arg(c)?));
+        let target = value::hash_arg(c)?;
+        let diff = if c.eat(Keyword::Diff)? { Some(value::hash_arg(c)?) } else { None };
+        return Ok(History::Of { target, diff });
     }
     let mut scope = None;
     if c.keyword() == Some(Keyword::In) {

@@ -1,16 +1,19 @@
 //! Tokens to syntax tree: one file a part of the grammar, one function a production (spec section 3).
 //!
-//! A recursive descent whose depth is fixed by the grammar, over tokens made on demand. It decides
+//! A recursive descent whose depth is bounded by the limits of the grammar, over tokens made on demand. It decides
 //! what was written; what it means, and whether that is allowed, is the checker's business.
 
 mod assemble;
 mod condition;
 mod cursor;
+mod describe;
 mod evolve;
 mod history;
 mod option;
 mod recall;
 pub(crate) mod refuse;
+mod setop;
+mod several;
 mod stage;
 mod statement;
 mod value;

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{condition, value};
-use crate::ast::{LevelName, Literal, WithOption};
+use crate::ast::{Consistency, LevelName, Literal, WithOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -18,13 +18,13 @@ const OPTIONS: [(&str, bool); 13] = [
     ("dedup", true),
     ("iso_timestamps", true),
     ("locale", true),
-    ("score_breakdown", false),
-    ("explanation", false),
-    ("provenance", false),
-    ("contradiction_detection", false),
+    ("score_breakdown", true),
+    ("explanation", true),
+    ("provenance", true),
+    ("contradiction_detection", true),
     ("summarize", false),
     ("diversity", false),
-    ("consistency", false),
+    ("consistency", true),
     ("cache", false),
 ];
 
@@ -40,12 +40,13 @@ pub(crate) const LEVELS: [(&str, LevelName); 4] = [
 pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'a>>>> {
     c.expect(Keyword::With)?;
     let mut options = vec![option(c)?];
-    while c.eat_mark(Mark::Comma)? {
+    while c.eat_list_comma()? {
         options.push(option(c)?);
     }
     Ok(options)
 }
 
+/// `option := superseded | score_breakdown | ... | x_ID ("(" v,+ ")")?`.
 fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     let token = c.peek();
     let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["an option"])) };
@@ -61,6 +62,10 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     let lower = text.to_ascii_lowercase();
     let option = match lower.as_str() {
         "superseded" => bare(c, WithOption::Superseded)?,
+        "score_breakdown" => bare(c, WithOption::ScoreBreakdown)?,
+        "explanation" => bare(c, WithOption::Explanation)?,
+        "provenance" => bare(c, WithOption::Provenance)?,
+        "contradiction_detection" => bare(c, WithOption::ContradictionDetection)?,
         "iso_timestamps" => bare(c, WithOption::IsoTimestamps)?,
         "progressive_disclosure" => {
             c.bump()?;
@@ -69,6 +74,10 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         "dedup" => {
             c.bump()?;
             parenthesised(c, condition::field).map(WithOption::Dedup)?
+        }
+        "consistency" => {
+            c.bump()?;
+            WithOption::Consistency(parenthesised(c, consistency)?)
         }
         "locale" => {
             c.bump()?;
@@ -98,6 +107,21 @@ fn level(c: &mut Cursor<'_>) -> Result<Option<LevelName>> {
         c.bump()?;
         Ok(Some(*level))
     })
+}
+
+/// `eventual | bounded "(" NUM ")" | linearizable`.
+fn consistency<'a>(c: &mut Cursor<'a>) -> Result<Consistency<'a>> {
+    let demand = match c.text(c.peek()).to_ascii_lowercase().as_str() {
+        "eventual" => Consistency::Eventual,
+        "linearizable" => Consistency::Linearizable,
+        "bounded" => {
+            c.bump()?;
+            return parenthesised(c, value::number).map(Consistency::Bounded);
+        }
+        _ => return Err(c.unexpected(&["eventual", "bounded", "linearizable"])),
+    };
+    c.bump()?;
+    Ok(demand)
 }
 
 fn parenthesised<'a, T>(

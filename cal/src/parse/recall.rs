@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{condition, option, stage, value};
-use crate::ast::{Format, Recall, TextArg, Within};
+use crate::ast::{Between, CountArg, Extractor, Format, Recall, Stage, TextArg, Thread, Within};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -14,9 +14,9 @@ use crate::words::{Keyword, Word};
 
 /// The clauses a RECALL may go on with.
 #[rustfmt::skip]
-pub(super) const CLAUSES: [&str; 15] = [
-    "IN", "ABOUT", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "ORDER BY", "LIMIT", "OFFSET",
-    "COUNT", "FIRST", "RECENT", "AS", "|",
+pub(super) const CLAUSES: [&str; 21] = [
+    "IN", "ABOUT", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "SELECT", "ORDER BY", "LIMIT", "OFFSET",
+    "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES", "GROUP BY", "RECENT", "CONTRADICTIONS", "AS", "|",
 ];
 
 /// `recall := RECALL MY? plural? in? about? like? since? between? thread? where? with? stages
@@ -33,7 +33,14 @@ pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
     Ok(recall)
 }
 
-/// `plural`: the type RECALL names, if a word stands here that is no clause.
+/// The extractor a LET or an IN takes its values with, if the pipeline ends in one.
+pub(super) fn take_extractor(recall: &mut Recall<'_>) -> Option<Extractor> {
+    let Stage::Extract(extractor) = recall.stages.last()?.node else { return None };
+    recall.stages.pop();
+    Some(extractor)
+}
+
+/// `plural := beliefs | events | ...`: the type RECALL names, if a word stands here that is no clause.
 fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     let token = c.peek();
     let Kind::Word(word) = token.kind else { return Ok(None) };
@@ -72,21 +79,17 @@ fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
         Keyword::In => once(c, keyword, &mut recall.within, within)?,
         Keyword::About => once(c, keyword, &mut recall.about, argument)?,
         Keyword::Since => once(c, keyword, &mut recall.since, argument)?,
-        Keyword::Between => once(c, keyword, &mut recall.between, |c| {
-            c.bump()?;
-            value::bounds(c)
-        })?,
+        Keyword::Between => once(c, keyword, &mut recall.between, between)?,
         Keyword::Thread => once(c, keyword, &mut recall.thread, thread)?,
         Keyword::Where => once(c, keyword, &mut recall.conditions, condition::conditions)?,
         Keyword::With => once(c, keyword, &mut recall.options, option::options)?,
-        Keyword::Recent => once(c, keyword, &mut recall.recent, |c| {
-            c.bump()?;
-            Ok(value::count_arg(c)?.node)
-        })?,
+        Keyword::Recent => once(c, keyword, &mut recall.recent, recent)?,
         Keyword::As => once(c, keyword, &mut recall.format, format_as)?,
-        Keyword::Order | Keyword::Limit | Keyword::Offset | Keyword::Count | Keyword::First => {
-            recall.stages.push(stage::stage(c)?);
-        }
+        Keyword::Contradictions => once(c, keyword, &mut recall.contradictions, |c| {
+            c.bump()?;
+            Ok(())
+        })?,
+        _ if stage::starts(keyword) => recall.stages.push(stage::stage(c)?),
         _ => return Ok(false),
     }
     Ok(true)
@@ -123,14 +126,25 @@ fn argument<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
     Ok(value::text_arg(c)?.node)
 }
 
-/// `thread := THREAD (STR | FROM HASH)`; the second is refused by name.
-fn thread<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
+/// `between := BETWEEN v AND v`.
+fn between<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
     c.bump()?;
-    if c.keyword() == Some(Keyword::From) {
-        let instead = "use THREAD \"session\" with the session_id of the message";
-        return Err(refuse::not_yet("THREAD FROM", c.peek().span, instead));
+    value::bounds(c)
+}
+
+/// `recent := RECENT INT`.
+fn recent<'a>(c: &mut Cursor<'a>) -> Result<CountArg<'a>> {
+    c.bump()?;
+    Ok(value::count_arg(c)?.node)
+}
+
+/// `thread := THREAD (STR | FROM HASH)`.
+fn thread<'a>(c: &mut Cursor<'a>) -> Result<Thread<'a>> {
+    c.bump()?;
+    if c.eat(Keyword::From)? {
+        return Ok(Thread::From(value::hash_arg(c)?.node));
     }
-    Ok(value::text_arg(c)?.node)
+    Ok(Thread::Session(value::text_arg(c)?.node))
 }
 
 /// `as := AS format_type`; formats other than sml and json are refused by name.

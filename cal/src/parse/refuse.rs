@@ -29,32 +29,22 @@ const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'st
     Later { place, keyword, name, instead }
 }
 
-const QUERIES: &str = "send the statements one by one";
-const GRAINS: &str = "leave it out and read the fields of the returned grains";
-const FIELDS: &str = "use exact conditions such as subject = \"alice\"";
-
 #[rustfmt::skip]
-const LATER: [Later; 20] = [
-    later(Place::Statement, Keyword::Let, "LET", "write the inner RECALL's values into IN (...)"),
-    later(Place::Statement, Keyword::Explain, "EXPLAIN", "run the statement itself"),
-    later(Place::Statement, Keyword::Describe, "DESCRIBE", "errors list valid types, fields and operators"),
-    later(Place::Statement, Keyword::Batch, "BATCH", QUERIES),
-    later(Place::Statement, Keyword::Coalesce, "COALESCE", QUERIES),
+const LATER: [Later; 5] = [
     later(Place::Statement, Keyword::Revert, "REVERT", "SUPERSEDE the current version with the old values"),
     later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
-    later(Place::Clause, Keyword::Union, "UNION", QUERIES),
-    later(Place::Clause, Keyword::Intersect, "INTERSECT", QUERIES),
-    later(Place::Clause, Keyword::Except, "EXCEPT", QUERIES),
-    later(Place::Clause, Keyword::Like, "LIKE", FIELDS),
-    later(Place::Clause, Keyword::Contradictions, "CONTRADICTIONS", "use WHERE contradicted = true"),
-    later(Place::Clause, Keyword::Select, "SELECT", GRAINS),
-    later(Place::Clause, Keyword::Group, "GROUP BY", "use COUNT with one condition a group"),
-    later(Place::Clause, Keyword::Project, "PROJECT", GRAINS),
-    later(Place::Clause, Keyword::Subjects, "SUBJECTS", GRAINS),
-    later(Place::Clause, Keyword::Objects, "OBJECTS", GRAINS),
-    later(Place::Clause, Keyword::Hashes, "HASHES", "read content_address of the results"),
+    later(Place::Clause, Keyword::Like, "LIKE", "use exact conditions such as subject = \"alice\""),
+    later(Place::Clause, Keyword::Project, "PROJECT", "use SELECT, or leave it out"),
     later(Place::Clause, Keyword::Stream, "STREAM", "leave STREAM out; the whole text is returned at once"),
-    later(Place::Clause, Keyword::Diff, "DIFF", "compare the versions HISTORY returns"),
+];
+
+/// Keywords of the grammar that stand elsewhere, and where.
+const ELSEWHERE: [(Keyword, &str); 5] = [
+    (Keyword::Union, "put both queries in parentheses: (RECALL ...) UNION (RECALL ...)"),
+    (Keyword::Intersect, "put both queries in parentheses: (RECALL ...) INTERSECT (RECALL ...)"),
+    (Keyword::Except, "put both queries in parentheses: (RECALL ...) EXCEPT (RECALL ...)"),
+    (Keyword::Let, "a LET stands before the statement and ends with ;"),
+    (Keyword::Explain, "EXPLAIN stands before the statement"),
 ];
 
 /// Keywords without a production, and what to write instead (ruling 8).
@@ -94,6 +84,10 @@ fn keyword_alone(keyword: Keyword, span: Span, place: Place) -> Option<Error> {
     if let Some((_, instead)) = NO_PRODUCTION.iter().find(|(known, _)| *known == keyword) {
         let message = format!("{} has no meaning in CAL/1", keyword.text());
         return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*instead));
+    }
+    if let Some((_, where_to)) = ELSEWHERE.iter().find(|(known, _)| *known == keyword) {
+        let message = format!("unexpected \"{}\"", keyword.text());
+        return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*where_to));
     }
     let row = LATER.iter().find(|row| row.keyword == keyword && row.place == place)?;
     Some(not_yet(row.name, span, row.instead))

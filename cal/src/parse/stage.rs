@@ -2,24 +2,45 @@
 
 use super::cursor::Cursor;
 use super::{condition, value};
-use crate::ast::{Direction, Stage};
+use crate::ast::{Direction, Extractor, Stage};
 use crate::error::Result;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STAGES: [&str; 5] = ["ORDER BY", "LIMIT", "OFFSET", "COUNT", "FIRST"];
+const STAGES: [&str; 10] = [
+    "SELECT", "ORDER BY", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES",
+    "GROUP BY",
+];
 
-/// `"|" stage`.
+/// Whether a stage starts with this keyword; `extractor := SUBJECTS | OBJECTS | HASHES` is one.
+pub(super) fn starts(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::Select
+            | Keyword::Order
+            | Keyword::Limit
+            | Keyword::Offset
+            | Keyword::Count
+            | Keyword::First
+            | Keyword::Subjects
+            | Keyword::Objects
+            | Keyword::Hashes
+            | Keyword::Group
+    )
+}
+
+/// `stages := ("|"? stage)*`: one of them, behind its pipe.
 pub(super) fn piped<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
     c.bump()?;
     stage(c)
 }
 
-/// `stage := ORDER BY field (ASC|DESC)? | LIMIT INT | OFFSET (INT|PARAM) | COUNT | FIRST`, and those
-/// refused by name.
+/// `stage := SELECT field,+ | ORDER BY field (ASC|DESC)? | LIMIT INT | OFFSET (INT|PARAM) | COUNT |
+/// FIRST | extractor | GROUP BY field`, and PROJECT, refused by name.
 pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
     let start = c.peek().span;
     let stage = match c.keyword() {
+        Some(Keyword::Select) => select(c)?,
         Some(Keyword::Order) => order_by(c)?,
         Some(Keyword::Limit) => {
             c.bump()?;
@@ -29,17 +50,33 @@ pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
             c.bump()?;
             Stage::Offset(value::count_arg(c)?.node)
         }
-        Some(Keyword::Count) => {
+        Some(Keyword::Count) => word(c, Stage::Count)?,
+        Some(Keyword::First) => word(c, Stage::First)?,
+        Some(Keyword::Subjects) => word(c, Stage::Extract(Extractor::Subjects))?,
+        Some(Keyword::Objects) => word(c, Stage::Extract(Extractor::Objects))?,
+        Some(Keyword::Hashes) => word(c, Stage::Extract(Extractor::Hashes))?,
+        Some(Keyword::Group) => {
             c.bump()?;
-            Stage::Count
-        }
-        Some(Keyword::First) => {
-            c.bump()?;
-            Stage::First
+            c.expect(Keyword::By)?;
+            Stage::GroupBy(condition::field(c)?)
         }
         _ => return Err(c.unexpected(&STAGES)),
     };
     Ok(Spanned::new(stage, c.since(start)))
+}
+
+fn word<'a>(c: &mut Cursor<'a>, stage: Stage<'a>) -> Result<Stage<'a>> {
+    c.bump()?;
+    Ok(stage)
+}
+
+fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
+    c.bump()?;
+    let mut fields = vec![condition::field(c)?];
+    while c.eat_list_comma()? {
+        fields.push(condition::field(c)?);
+    }
+    Ok(Stage::Select(fields))
 }
 
 fn order_by<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {

@@ -1,30 +1,54 @@
-//! `query` and `statement`: the version prefix and the choice of statement.
+//! `query`, `let` and `statement`: the version prefix, the LETs, and the choice of statement.
 
 use super::cursor::Cursor;
-use super::{assemble, evolve, history, recall, value};
-use crate::ast::{Body, Statement};
+use super::{assemble, describe, evolve, history, recall, setop, several, value};
+use crate::ast::{Body, Let, Request, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
-use crate::parse::refuse::{self, Place};
+use crate::parse::refuse::Place;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STATEMENTS: [&str; 6] = ["RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "ADD", "SUPERSEDE"];
+const STATEMENTS: [&str; 12] = [
+    "RECALL",
+    "ASSEMBLE",
+    "EXISTS",
+    "HISTORY",
+    "ADD",
+    "SUPERSEDE",
+    "LET",
+    "BATCH",
+    "COALESCE",
+    "EXPLAIN",
+    "DESCRIBE",
+    "(",
+];
 
-/// `query := ("CAL" "/" INT)? let* (statement | define_template)`; the last two are refused by name.
+/// One whole query and nothing after it.
 pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     let mut c = Cursor::new(source)?;
-    version(&mut c)?;
+    let request = request(&mut c)?;
+    if c.peek().kind == Kind::End {
+        return Ok(Statement(request));
+    }
+    Err(c.unexpected(clauses_after(&request.body.node)))
+}
+
+/// `query := ("CAL" "/" INT)? let* (statement | define_template)`; the last is refused by name.
+pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
+    version(c)?;
     if c.peek().kind == Kind::End {
         return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(c.peek().span));
     }
-    let keyword = c.peek().span;
-    let body = statement(&mut c)?;
-    if c.peek().kind == Kind::End {
-        return Ok(Statement(Spanned::new(body, keyword)));
+    let mut lets = Vec::new();
+    while c.keyword() == Some(Keyword::Let) {
+        c.count_let()?;
+        lets.push(binding(c)?);
     }
-    Err(c.unexpected(clauses_after(&body)))
+    let keyword = c.peek().span;
+    let body = statement(c)?;
+    Ok(Request { lets, body: Spanned::new(body, keyword) })
 }
 
 fn version(c: &mut Cursor<'_>) -> Result<()> {
@@ -40,21 +64,64 @@ fn version(c: &mut Cursor<'_>) -> Result<()> {
     Err(Error::new(ErrorKind::UnsupportedVersion, message).at(version.span))
 }
 
-/// `statement := recall | assemble | exists | history | add | supersede`, and those refused by name.
+/// `let := "LET" "$"ID "=" recall ("|" extractor)? ";"`.
+fn binding<'a>(c: &mut Cursor<'a>) -> Result<Let<'a>> {
+    c.expect(Keyword::Let)?;
+    let name = c.variable()?;
+    c.expect_mark(Mark::Equal, "=")?;
+    let mut recall = recall::recall(c)?;
+    if c.peek().kind != Kind::Mark(Mark::Semicolon) {
+        let mut expected = vec![";"];
+        expected.extend(recall::CLAUSES);
+        return Err(c.unexpected(&expected));
+    }
+    c.bump()?;
+    let extract = recall::take_extractor(&mut recall);
+    Ok(Let { name, recall, extract })
+}
+
+/// `statement := explain|recall|assemble|setop|exists|history|describe|batch|coalesce|add|supersede|revert`;
+/// the last is refused by name.
 fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+    if c.keyword() == Some(Keyword::Explain) {
+        return explain(c);
+    }
+    plain_statement(c)
+}
+
+/// `explain := EXPLAIN statement`, of all but EXPLAIN.
+fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+    c.expect(Keyword::Explain)?;
+    let start = c.peek().span;
+    if c.keyword() == Some(Keyword::Explain) {
+        let error = Error::new(ErrorKind::UnexpectedToken, "EXPLAIN is not explained").at(start);
+        return Err(error.suggest("write EXPLAIN once"));
+    }
+    let body = plain_statement(c)?;
+    Ok(Body::Explain(Box::new(Spanned::new(body, start))))
+}
+
+fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     match c.keyword() {
-        Some(Keyword::Recall) => Ok(Body::Recall(recall::recall(c)?)),
-        Some(Keyword::Assemble) => Ok(Body::Assemble(assemble::assemble(c)?)),
-        Some(Keyword::Exists) => Ok(Body::Exists(history::exists(c)?)),
-        Some(Keyword::History) => Ok(Body::History(history::history(c)?)),
-        Some(Keyword::Add) => Ok(Body::Add(evolve::add(c)?)),
-        Some(Keyword::Supersede) => Ok(Body::Supersede(evolve::supersede(c)?)),
+        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
+        Some(Keyword::Assemble) => assemble::assemble(c).map(Body::Assemble),
+        Some(Keyword::Exists) => history::exists(c).map(Body::Exists),
+        Some(Keyword::History) => history::history(c).map(Body::History),
+        Some(Keyword::Describe) => describe::describe(c).map(Body::Describe),
+        Some(Keyword::Batch) => several::batch(c).map(Body::Batch),
+        Some(Keyword::Coalesce) => several::coalesce(c).map(Body::Coalesce),
+        Some(Keyword::Add) => evolve::add(c).map(Body::Add),
+        Some(Keyword::Supersede) => evolve::supersede(c).map(Body::Supersede),
         _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
-            let instead = "send the two RECALL statements one by one";
-            Err(refuse::not_yet("a set operation", c.peek().span, instead))
+            Ok(Body::Set(Box::new(setop::setop(c)?)))
         }
         _ => Err(c.unexpected_at(Place::Statement, &STATEMENTS)),
     }
+}
+
+/// Whether `word :` stands next, which starts the next part of a list around this one.
+pub(super) fn is_name_then_colon(c: &Cursor<'_>) -> Result<bool> {
+    Ok(matches!(c.peek().kind, Kind::Word(_)) && c.second()?.kind == Kind::Mark(Mark::Colon))
 }
 
 /// What could still follow a complete statement.
@@ -63,6 +130,7 @@ fn clauses_after(body: &Body<'_>) -> &'static [&'static str] {
         Body::Recall(_) => &recall::CLAUSES,
         Body::Assemble(_) => &assemble::CLAUSES,
         Body::History(_) => &["DIFF", "AS OF"],
-        Body::Exists(_) | Body::Add(_) | Body::Supersede(_) => &[],
+        Body::Explain(inner) => clauses_after(&inner.node),
+        _ => &[],
     }
 }

@@ -7,12 +7,11 @@ use crate::ast::{Between, CountArg, HashArg, Literal, Number, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark, Token};
-use crate::parse::refuse;
 use crate::span::Spanned;
 use crate::text;
 use crate::words::{Keyword, Word};
 
-/// `v := STR | NUM | BOOL | PARAM | array | HASH`.
+/// `v := STR | NUM | BOOL | PARAM | array | HASH` and `array := "[" (v,+)? "]"`.
 pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     if c.peek().kind != Kind::Mark(Mark::LeftBracket) {
         return scalar(c);
@@ -118,13 +117,9 @@ pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
     Ok(Between { from, to })
 }
 
-/// `"(" (v,+ | "$"ID) ")"` of IN; a subquery is refused by name.
+/// `"(" v,+ ")"`.
 pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     c.expect_mark(Mark::LeftParen, "(")?;
-    if c.keyword() == Some(Keyword::Recall) {
-        let instead = "run the inner RECALL first and list its values";
-        return Err(refuse::not_yet("a subquery in IN", c.peek().span, instead));
-    }
     let mut values = vec![scalar(c)?];
     while c.eat_mark(Mark::Comma)? {
         values.push(scalar(c)?);
@@ -149,8 +144,12 @@ fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     Ok(Spanned::new(text, token.span))
 }
 
-fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
+/// A finite number written out.
+pub(super) fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
     let token = c.peek();
+    if token.kind != Kind::Number {
+        return Err(c.unexpected(&["a number"]));
+    }
     let text = c.text(token);
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
     let Some(value) = value else {

@@ -5,6 +5,7 @@
 
 mod literal;
 mod recall;
+mod several;
 mod statement;
 
 use std::fmt::{Display, Formatter, Result};
@@ -12,8 +13,9 @@ use std::fmt::{Display, Formatter, Result};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::ast::{Body, Statement};
-use literal::HashText;
+use crate::ast::{Body, Extractor, Request, Statement};
+use literal::{HashText, clause};
+use several::{batch, coalesce};
 
 impl Statement<'_> {
     /// `sha256:` and the SHA-256 of the normalised text, as `_cal.query_hash`.
@@ -26,9 +28,31 @@ impl Statement<'_> {
 
 impl Display for Statement<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match &self.0.node {
+        self.0.fmt(f)
+    }
+}
+
+impl Display for Request<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        for binding in &self.lets {
+            write!(f, "LET ${} = {}", binding.name.node, binding.recall)?;
+            clause(f, " | ", binding.extract.map(Extractor::text))?;
+            f.write_str("; ")?;
+        }
+        self.body.node.fmt(f)
+    }
+}
+
+impl Display for Body<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
             Body::Recall(recall) => recall.fmt(f),
             Body::Assemble(assemble) => assemble.fmt(f),
+            Body::Set(set) => set.fmt(f),
+            Body::Explain(statement) => write!(f, "EXPLAIN {}", statement.node),
+            Body::Describe(describe) => describe.fmt(f),
+            Body::Batch(entries) => batch(f, entries),
+            Body::Coalesce(branches) => coalesce(f, branches),
             Body::Exists(target) => write!(f, "EXISTS {}", HashText(&target.node)),
             Body::History(history) => history.fmt(f),
             Body::Add(add) => add.fmt(f),

@@ -2,11 +2,12 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::literal::{Count, Text, clause, list, options};
+use super::literal::{Count, HashText, Text, clause, list, options};
 use crate::ast::{
-    Between, Comparator, Condition, Direction, Format, LevelName, Recall, Stage, Test, WithOption,
-    Within,
+    Between, Condition, ConditionField, Consistency, Direction, Extractor, Format, InSet,
+    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
 };
+use crate::predicate::Comparator;
 
 impl Display for Recall<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -19,7 +20,7 @@ impl Display for Recall<'_> {
         clause(f, " ABOUT ", self.about.as_ref().map(|about| Text(&about.node)))?;
         clause(f, " SINCE ", self.since.as_ref().map(|since| Text(&since.node)))?;
         clause(f, " BETWEEN ", self.between.as_ref().map(|between| &between.node))?;
-        clause(f, " THREAD ", self.thread.as_ref().map(|thread| Text(&thread.node)))?;
+        clause(f, " THREAD ", self.thread.as_ref().map(|thread| &thread.node))?;
         for (at, condition) in self.conditions.iter().flat_map(|list| &list.node).enumerate() {
             f.write_str(if at == 0 { " WHERE " } else { " AND " })?;
             condition.fmt(f)?;
@@ -29,6 +30,9 @@ impl Display for Recall<'_> {
             write!(f, " | {}", stage.node)?;
         }
         clause(f, " RECENT ", self.recent.as_ref().map(|recent| Count(&recent.node)))?;
+        if self.contradictions.is_some() {
+            f.write_str(" CONTRADICTIONS")?;
+        }
         clause(f, " AS ", self.format.map(|format| format.node.name()))
     }
 }
@@ -40,6 +44,15 @@ impl Display for Within<'_> {
     }
 }
 
+impl Display for Thread<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Session(session) => Text(session).fmt(f),
+            Self::From(message) => write!(f, "FROM {}", HashText(message)),
+        }
+    }
+}
+
 impl Display for Between<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "{} AND {}", self.from.node, self.to.node)
@@ -48,18 +61,41 @@ impl Display for Between<'_> {
 
 impl Display for Condition<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "{} ", self.field.node.name)?;
+        write!(f, "{} ", self.field.node)?;
         match &self.test.node {
             Test::Compare(comparator, value) => write!(f, "{} {}", comparator.text(), value.node),
-            Test::In(values) => {
+            Test::In(InSet::Values(values)) => {
                 f.write_str("IN (")?;
                 list(f, values)?;
                 f.write_char(')')
+            }
+            Test::In(InSet::Recall(recall, extractor)) => {
+                write!(f, "IN ({recall} | {})", extractor.text())
             }
             Test::Between(between) => write!(f, "BETWEEN {between}"),
             Test::Include(value) => write!(f, "INCLUDE {}", value.node),
             Test::Exclude(value) => write!(f, "EXCLUDE {}", value.node),
             Test::Is(category) => write!(f, "IS {}", category.keyword.text()),
+        }
+    }
+}
+
+impl Display for ConditionField<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Table(field) => f.write_str(field.name),
+            Self::Domain { prefix, name } => write!(f, "{prefix}:{name}"),
+        }
+    }
+}
+
+impl Extractor {
+    /// The keyword.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Subjects => "SUBJECTS",
+            Self::Objects => "OBJECTS",
+            Self::Hashes => "HASHES",
         }
     }
 }
@@ -81,6 +117,13 @@ impl Comparator {
 impl Display for Stage<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
+            Self::Select(fields) => {
+                for (at, field) in fields.iter().enumerate() {
+                    f.write_str(if at == 0 { "SELECT " } else { ", " })?;
+                    f.write_str(field.node.name)?;
+                }
+                Ok(())
+            }
             Self::OrderBy { field, direction } => {
                 write!(f, "ORDER BY {}", field.node.name)?;
                 f.write_str(match direction {
@@ -93,6 +136,8 @@ impl Display for Stage<'_> {
             Self::Offset(count) => write!(f, "OFFSET {}", Count(count)),
             Self::Count => f.write_str("COUNT"),
             Self::First => f.write_str("FIRST"),
+            Self::Extract(extractor) => f.write_str(extractor.text()),
+            Self::GroupBy(field) => write!(f, "GROUP BY {}", field.node.name),
         }
     }
 }
@@ -101,12 +146,23 @@ impl Display for WithOption<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Superseded => f.write_str("superseded"),
+            Self::ScoreBreakdown => f.write_str("score_breakdown"),
+            Self::Explanation => f.write_str("explanation"),
+            Self::Provenance => f.write_str("provenance"),
+            Self::ContradictionDetection => f.write_str("contradiction_detection"),
             Self::IsoTimestamps => f.write_str("iso_timestamps"),
             Self::ProgressiveDisclosure(None) => f.write_str("progressive_disclosure"),
             Self::ProgressiveDisclosure(Some(level)) => {
                 write!(f, "progressive_disclosure({})", level.name())
             }
             Self::Dedup(field) => write!(f, "dedup({})", field.node.name),
+            Self::Consistency(Consistency::Eventual) => f.write_str("consistency(eventual)"),
+            Self::Consistency(Consistency::Linearizable) => {
+                f.write_str("consistency(linearizable)")
+            }
+            Self::Consistency(Consistency::Bounded(seconds)) => {
+                write!(f, "consistency(bounded({}))", seconds.text)
+            }
             Self::Locale(locale) => write!(f, "locale({})", Text(locale)),
             Self::Extension(name, arguments) if arguments.is_empty() => f.write_str(name),
             Self::Extension(name, arguments) => {

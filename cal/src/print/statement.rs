@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::literal::{Count, HashText, Text, clause, options, sets};
-use crate::ast::{Add, Assemble, History, Preset, Source, Supersede, Unit};
+use crate::ast::{Add, Assemble, History, Preset, Source, SourceBody, Supersede, Unit};
 use crate::span::Spanned;
 
 impl Display for Assemble<'_> {
@@ -40,7 +40,10 @@ impl Display for Source<'_> {
         if let Some(label) = &self.label {
             write!(f, "{}: ", label.node)?;
         }
-        write!(f, "({})", self.recall)
+        match &self.body {
+            SourceBody::Recall(recall) => write!(f, "({recall})"),
+            SourceBody::Let(name) => write!(f, "${}", name.node),
+        }
     }
 }
 
@@ -48,7 +51,10 @@ impl Display for History<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str("HISTORY")?;
         match self {
-            Self::Of(target) => write!(f, " {}", HashText(&target.node)),
+            Self::Of { target, diff } => {
+                write!(f, " {}", HashText(&target.node))?;
+                clause(f, " DIFF ", diff.as_ref().map(|diff| HashText(&diff.node)))
+            }
             Self::Triple { within, subject, relation, as_of } => {
                 clause(f, " ", within.as_ref().map(|within| &within.node))?;
                 write!(f, " WHERE subject = {} AND relation = {}", subject.node, relation.node)?;

@@ -11,7 +11,7 @@ use crate::shape::StoredAnswer;
 /// Print a grain, superseded ones included
 ///
 /// With --json the answer is an object with address, grain, blob (base64) and state, whatever
-/// --format says. Access is not counted in this version: access_count is 0, last_accessed_at null.
+/// --format says. Its access_count does not count this time.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     /// 64 hex digits, or the first 8 or more where they name one grain

@@ -1,17 +1,22 @@
 //! The commands, one a file (design: cli.md). This table is what the parser, the help and `run` know.
 
 mod audit;
+mod backup;
 mod cal;
+mod compact;
 mod decode;
 mod demo;
+mod doctor;
 mod encode;
 mod get;
 mod history;
 mod init;
 mod put;
 mod recall;
+mod reindex;
 mod stats;
 mod supersede;
+mod verify;
 
 use clap::Subcommand;
 
@@ -49,8 +54,13 @@ commands! {
     Cal(cal::Cal),
     Encode(encode::Encode),
     Decode(decode::Decode),
-    Stats(stats::Stats),
+    Verify(verify::Verify),
     Audit(audit::Audit),
+    Doctor(doctor::Doctor),
+    Stats(stats::Stats),
+    Compact(compact::Compact),
+    Reindex(reindex::Reindex),
+    Backup(backup::Backup),
     Demo(demo::Demo),
     Rpc(rpc::Rpc),
 }

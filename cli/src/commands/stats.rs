@@ -8,20 +8,37 @@ use crate::error::Result;
 
 /// Print figures of the store
 #[derive(Debug, Args)]
-pub(crate) struct Stats {}
+pub(crate) struct Stats {
+    /// What the bytes of the files are used for, too; reads all of them
+    #[arg(long)]
+    pages: bool,
+}
 
 impl Stats {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let stats = context.session()?.store().stats()?;
+        let store = context.open(false)?;
+        let mut figures = serde_json::to_value(store.stats()?)?;
+        if self.pages
+            && let Some(figures) = figures.as_object_mut()
+        {
+            figures.insert("pages".to_owned(), serde_json::to_value(store.pages()?)?);
+        }
         if context.output.is_json() {
-            return context.output.json_line(&stats);
+            return context.output.json_line(&figures);
         }
-        let Value::Object(figures) = serde_json::to_value(&stats)? else {
-            return Ok(());
-        };
-        for (name, figure) in figures {
-            context.output.line(&format!("{:<14} {figure}", name.replace('_', " ")))?;
-        }
-        Ok(())
+        print("", &figures, context)
     }
+}
+
+/// One line a figure, those of a group under its name.
+fn print(name: &str, figure: &Value, context: &mut Context<'_>) -> Result<()> {
+    let Value::Object(figures) = figure else {
+        return context.output.line(&format!("{name:<28} {figure}"));
+    };
+    for (below, figure) in figures {
+        let below = below.replace('_', " ");
+        let name = if name.is_empty() { below } else { format!("{name}: {below}") };
+        print(&name, figure, context)?;
+    }
+    Ok(())
 }

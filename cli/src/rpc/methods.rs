@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{codec, read, store, write};
+use super::{agents, codec, graph, maintain, query, read, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -22,7 +22,7 @@ const fn method(name: &'static str, run: Run) -> Method {
     Method { name, run, test: false }
 }
 
-const METHODS: [Method; 17] = [
+const METHODS: [Method; 34] = [
     method("hello", store::hello),
     method("encode", codec::encode),
     method("decode", codec::decode),
@@ -35,9 +35,26 @@ const METHODS: [Method; 17] = [
     method("exists", read::exists),
     method("supersede", write::supersede),
     method("history", read::history),
+    method("query", query::query),
+    method("neighbours", graph::neighbours),
+    method("paths", graph::paths),
+    method("ancestry", graph::ancestry),
+    method("children", graph::children),
+    method("related", graph::related),
+    method("versions", graph::versions),
+    method("latest", agents::latest),
+    method("thread", agents::thread),
+    method("owner", agents::owner),
+    method("capabilities", agents::capabilities),
+    method("handoffs", agents::handoffs),
     method("cal", read::cal),
     method("audit", read::audit),
-    method("stats", store::stats),
+    method("verify", maintain::verify),
+    method("stats", maintain::stats),
+    method("doctor", maintain::doctor),
+    method("reindex", maintain::reindex),
+    method("compact", maintain::compact),
+    method("backup", maintain::backup),
     method("close", store::close),
     Method { name: "clock", run: store::clock, test: true },
 ];

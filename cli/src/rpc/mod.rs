@@ -5,13 +5,17 @@
 //!   `write`, `read`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
+mod agents;
 mod answer;
 mod codec;
 mod fault;
+mod graph;
 mod host;
 mod json;
+mod maintain;
 mod methods;
 mod params;
+mod query;
 mod read;
 mod request;
 mod store;

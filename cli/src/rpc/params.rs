@@ -25,6 +25,27 @@ pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Resu
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
+/// `verify`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Verify {
+    pub(crate) full: Option<bool>,
+}
+
+/// `stats`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stats {
+    pub(crate) pages: Option<bool>,
+}
+
+/// `backup`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Backup {
+    pub(crate) path: String,
+}
+
 /// `encode`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! Methods about the conversation and its store: `hello`, `clock`, `open`, `session`, `stats`, `close`.
+//! Methods about the conversation and its store: `hello`, `clock`, `open`, `session`, `close`.
 
 use std::time::Duration;
 
@@ -65,11 +65,6 @@ pub(crate) fn session(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     let scope: params::Session = params::read(params)?;
     host.rescope(scope.into())?;
     Ok(Answer::empty())
-}
-
-pub(crate) fn stats(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    Answer::of(&host.session()?.store().stats()?)
 }
 
 pub(crate) fn close(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -47,6 +47,10 @@ fn without_a_store_every_command_that_needs_one_says_where_it_looked() {
         &["cal", "RECALL"],
         &["stats"],
         &["audit"],
+        &["verify"],
+        &["reindex"],
+        &["compact"],
+        &["backup", "copy"],
     ] {
         let run = Place::empty().feed(arguments, belief("a", "b"));
         assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_NOT_FOUND"), "{arguments:?}");
@@ -139,9 +143,10 @@ fn get_shows_a_grain_in_each_form() {
         json!({
             "superseded_by": null, "system_valid_to": null, "verification_status": "unverified",
             "contradicted": false, "needs_review": false, "held": false,
-            "access_count": 0, "last_accessed_at": null,
+            "access_count": 5, "last_accessed_at": whole["state"]["last_accessed_at"],
         })
     );
+    assert!(whole["state"]["last_accessed_at"].is_i64());
 }
 
 #[test]

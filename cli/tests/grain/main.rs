@@ -7,11 +7,14 @@ mod commands;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod graph;
+#[cfg(test)]
 mod kit;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod locomo;
+mod maintain;
 #[cfg(test)]
 mod protocol;
 #[cfg(test)]

@@ -35,9 +35,26 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "exists",
             "supersede",
             "history",
+            "query",
+            "neighbours",
+            "paths",
+            "ancestry",
+            "children",
+            "related",
+            "versions",
+            "latest",
+            "thread",
+            "owner",
+            "capabilities",
+            "handoffs",
             "cal",
             "audit",
+            "verify",
             "stats",
+            "doctor",
+            "reindex",
+            "compact",
+            "backup",
             "close",
             "clock",
         ]
@@ -46,7 +63,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
         let response = rpc.call(method, &json!({ "no such parameter": 1 }));
         assert_eq!(response["error"]["code"], -32602, "{method}");
     }
-    let absent = ["contradict", "set_verification", "query", "import", "sign", "erase", "verify"];
+    let absent = ["contradict", "set_verification", "import", "sign", "erase", "sweep"];
     for method in absent {
         assert_eq!(rpc.refusal(method, &json!({})), "-32601", "{method}");
     }
@@ -68,9 +85,25 @@ fn nothing_that_needs_a_store_works_before_open_or_after_close() {
         ("exists", json!({ "address": address })),
         ("supersede", json!({ "old": address, "grain": grain("a", "1") })),
         ("history", json!({ "address": address })),
+        ("neighbours", json!({ "node": "a" })),
+        ("paths", json!({ "from": "a", "to": "b" })),
+        ("ancestry", json!({ "address": address })),
+        ("children", json!({ "address": address })),
+        ("related", json!({ "address": address })),
+        ("versions", json!({ "address": address, "towards": "older" })),
+        ("latest", json!({ "subject": "a", "relation": "b" })),
+        ("thread", json!({ "session_id": "s" })),
+        ("owner", json!({ "agent": "a" })),
+        ("capabilities", json!({ "agent": "a" })),
+        ("handoffs", json!({ "session_id": "s" })),
         ("cal", json!({ "query": "RECALL" })),
         ("audit", json!({})),
+        ("verify", json!({ "full": true })),
         ("stats", json!({})),
+        ("doctor", json!({})),
+        ("reindex", json!({})),
+        ("compact", json!({})),
+        ("backup", json!({ "path": "copy" })),
     ];
     for (method, params) in &calls {
         let response = rpc.call(method, params);

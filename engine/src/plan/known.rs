@@ -60,8 +60,7 @@ impl Plan<'_> {
             let blob = &staged.prepared.blob;
             return Ok((blob.address(), blob.bytes().to_vec()));
         }
-        self.view
-            .with_blob(sequence, |blob| Ok((self.view.address_of(sequence, blob)?, blob.to_vec())))
+        self.view.with_blob(sequence, |blob| Ok((ContentAddress::of(blob), blob.to_vec())))
     }
 
     /// A current grain of the same type, namespace, subject, relation and object.
@@ -79,7 +78,7 @@ impl Plan<'_> {
             }
         }
         let scope = Scope::Exact(grain.partition().into());
-        let shape = Shape::SubjectRelation(subject.into(), relation.into());
+        let shape = Shape::subject_relation(subject.into(), relation.into());
         let index = self.view.index();
         for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
             let sequence = posting?.sequence;
@@ -88,7 +87,7 @@ impl Plan<'_> {
             }
             let found = self.view.with_blob(sequence, |blob| {
                 let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
-                same.then(|| self.view.address_of(sequence, blob)).transpose()
+                Ok(same.then(|| ContentAddress::of(blob)))
             })?;
             if found.is_some() {
                 return Ok(found);

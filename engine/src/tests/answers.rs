@@ -7,7 +7,7 @@ use std::thread;
 
 use grainstore_format::{BeliefBuilder, Blob, ContentAddress, EpochMs, Grain};
 
-use super::disk::{Cut, Disk, Event, Fault, Shut};
+use super::disk::{Cut, Disk, Event, Fault, File, Image, Shut};
 use super::kit::calls::session;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open, power_cut};
 use crate::{Pending, Put, Result, SameFact, Session, Store};
@@ -24,7 +24,7 @@ fn built(subject: &str, object: &str) -> Grain {
     belief(subject, object).build().unwrap()
 }
 
-fn reopened(image: Vec<u8>) -> Store {
+fn reopened(image: Image) -> Store {
     open(&Disk::new(image), &clock_at(START_MS)).unwrap()
 }
 
@@ -192,8 +192,8 @@ fn threads_are_answered_after_the_sync_of_their_writes() {
     let (mut answered, mut checked) = (0, 0);
     power_cut::replay(&image, &disk.story(), |event, moment| match event {
         Some(Event::Answered(number)) => answered = number + 1,
-        Some(Event::Synced) | None if answered > checked => {
-            let survivor = session(&reopened(moment.synced.to_vec()), None);
+        Some(Event::Synced(File::Truth)) | None if answered > checked => {
+            let survivor = session(&reopened(moment.synced.clone()), None);
             for promise in &promises[..answered] {
                 is_kept(&survivor, promise);
             }

@@ -1,8 +1,8 @@
 //! A disk in memory that can lose power, fail, and stand still: the backend of the durability tests.
 //!
-//! Writes reach the platter when they are synced; until then a power cut may take any part of them.
-//! The disk keeps both, and on request the story of everything that happened. It knows nothing of
-//! what is stored on it.
+//! It holds the two files of a store. Writes reach the platter when their file is synced; until then
+//! a power cut may take any part of them. The disk keeps both, and on request the story of
+//! everything that happened. It knows nothing of what is stored on it.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,36 @@ const SECTOR: usize = 512;
 /// How long a test waits for something that must happen before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The files of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum File {
+    Truth,
+    Index,
+}
+
+/// The bytes of both files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Image {
+    pub(crate) truth: Vec<u8>,
+    pub(crate) index: Vec<u8>,
+}
+
+impl Image {
+    fn of(&self, file: File) -> &[u8] {
+        match file {
+            File::Truth => &self.truth,
+            File::Index => &self.index,
+        }
+    }
+
+    fn of_mut(&mut self, file: File) -> &mut Vec<u8> {
+        match file {
+            File::Truth => &mut self.truth,
+            File::Index => &mut self.index,
+        }
+    }
+}
+
 /// A disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disk(Arc<Shared>);
@@ -30,9 +60,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// What a reader sees.
-    live: Vec<u8>,
+    live: Image,
     /// What a power cut cannot take.
-    synced: Vec<u8>,
+    synced: Image,
     /// What came since the last sync.
     unsynced: Vec<Change>,
     story: Option<Vec<Event>>,
@@ -44,9 +74,15 @@ struct State {
     gate: Gate,
 }
 
-/// A change to the bytes of a disk.
+/// A change to the bytes of a file.
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub(crate) struct Change {
+    file: File,
+    what: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
     Write { offset: usize, bytes: Arc<[u8]> },
     Length(usize),
 }
@@ -55,8 +91,8 @@ pub(crate) enum Change {
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Changed(Change),
-    /// A sync was completed.
-    Synced,
+    /// A sync of this file was completed.
+    Synced(File),
     /// A call of this number was about to be made.
     Called(usize),
     /// The call of this number had its answer.
@@ -74,7 +110,7 @@ pub(crate) enum Fault {
     Syncs,
 }
 
-/// A disk whose syncs are held. Dropping it lets them all through.
+/// A disk whose syncs of the truth are held. Dropping it lets them all through.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Shut(Disk);
@@ -106,29 +142,35 @@ pub(crate) enum Cut {
 }
 
 impl Change {
-    pub(crate) fn apply(&self, bytes: &mut Vec<u8>) {
-        match self {
-            Self::Write { offset, bytes: new } => {
+    pub(crate) fn is_of(&self, file: File) -> bool {
+        self.file == file
+    }
+
+    pub(crate) fn apply(&self, image: &mut Image) {
+        let bytes = image.of_mut(self.file);
+        match &self.what {
+            What::Write { offset, bytes: new } => {
                 let end = offset + new.len();
                 if bytes.len() < end {
                     bytes.resize(end, 0);
                 }
                 bytes[*offset..end].copy_from_slice(new);
             }
-            Self::Length(length) => bytes.resize(*length, 0),
+            What::Length(length) => bytes.resize(*length, 0),
         }
     }
 
     /// The sectors of a write that reach the disk when it is interrupted.
     fn torn(&self, random: &mut Random) -> Vec<Self> {
-        let Self::Write { offset, bytes } = self else { return Vec::new() };
+        let What::Write { offset, bytes } = &self.what else { return Vec::new() };
         let (mut start, end) = (*offset, offset + bytes.len());
         let mut parts = Vec::new();
         while start < end {
             let stop = end.min((start / SECTOR + 1) * SECTOR);
             if random.percent(50) {
-                let part = bytes[start - offset..stop - offset].into();
-                parts.push(Self::Write { offset: start, bytes: part });
+                let bytes = bytes[start - offset..stop - offset].into();
+                let what = What::Write { offset: start, bytes };
+                parts.push(Self { file: self.file, what });
             }
             start = stop;
         }
@@ -138,8 +180,8 @@ impl Change {
 
 impl Cut {
     /// What is on the disk when power comes back.
-    pub(crate) fn image(self, synced: &[u8], unsynced: &[Change]) -> Vec<u8> {
-        let mut image = synced.to_vec();
+    pub(crate) fn image(self, synced: &Image, unsynced: &[Change]) -> Image {
+        let mut image = synced.clone();
         match self {
             Self::Dropped => {}
             Self::Applied => unsynced.iter().for_each(|change| change.apply(&mut image)),
@@ -162,7 +204,7 @@ impl Cut {
 
 impl Disk {
     /// A disk with these bytes on it, all synced.
-    pub(crate) fn new(image: Vec<u8>) -> Self {
+    pub(crate) fn new(image: Image) -> Self {
         let disk = Self::default();
         let mut state = disk.state();
         state.synced = image.clone();
@@ -172,14 +214,14 @@ impl Disk {
     }
 
     /// The same, with a record of everything that happens.
-    pub(crate) fn recording(image: Vec<u8>) -> Self {
+    pub(crate) fn recording(image: Image) -> Self {
         let disk = Self::new(image);
         disk.state().story = Some(Vec::new());
         disk
     }
 
     /// The same, with operations that fail.
-    pub(crate) fn failing(image: Vec<u8>, fault: Fault) -> Self {
+    pub(crate) fn failing(image: Image, fault: Fault) -> Self {
         let disk = Self::new(image);
         disk.fail(fault);
         disk
@@ -191,14 +233,24 @@ impl Disk {
     }
 
     /// What is on it after a power cut.
-    pub(crate) fn after(&self, cut: Cut) -> Vec<u8> {
+    pub(crate) fn after(&self, cut: Cut) -> Image {
         let state = self.state();
         cut.image(&state.synced, &state.unsynced)
     }
 
     /// What a reader sees.
-    pub(crate) fn live(&self) -> Vec<u8> {
+    pub(crate) fn live(&self) -> Image {
         self.state().live.clone()
+    }
+
+    /// The file with the truth.
+    pub(crate) fn truth(&self) -> OnDisk {
+        OnDisk { disk: self.clone(), file: File::Truth }
+    }
+
+    /// The file with the index.
+    pub(crate) fn index(&self) -> OnDisk {
+        OnDisk { disk: self.clone(), file: File::Index }
     }
 
     /// What has happened since it began to record.
@@ -222,7 +274,7 @@ impl Disk {
         self.state().syncs
     }
 
-    /// Holds every sync until it is let through, or the gate opens.
+    /// Holds every sync of the truth until it is let through, or the gate opens.
     pub(crate) fn shut(&self) -> Shut {
         self.state().gate.shut = true;
         Shut(self.clone())
@@ -256,6 +308,20 @@ impl Disk {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the gate lets a sync through.
+    fn pass_gate<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        state.gate.waiting = true;
+        self.0.changed.notify_all();
+        let mut state = self
+            .0
+            .changed
+            .wait_while(state, |state| state.gate.shut && state.gate.passes == 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.gate.passes = state.gate.passes.saturating_sub(1);
+        state.gate.waiting = false;
+        state
     }
 
     /// Counts an operation, and fails it if it is to fail.
@@ -297,18 +363,41 @@ impl State {
         }
         self.unsynced.push(change);
     }
+
+    fn sync(&mut self, file: File) {
+        let Self { synced, unsynced, .. } = self;
+        unsynced.iter().filter(|change| change.is_of(file)).for_each(|change| change.apply(synced));
+        unsynced.retain(|change| !change.is_of(file));
+        self.syncs += 1;
+        if let Some(story) = &mut self.story {
+            story.push(Event::Synced(file));
+        }
+    }
 }
 
-impl StorageBackend for Disk {
+/// A file of a disk, as a database uses it.
+#[derive(Debug)]
+pub(crate) struct OnDisk {
+    disk: Disk,
+    file: File,
+}
+
+impl OnDisk {
+    fn change(&self, what: What) -> io::Result<()> {
+        self.disk.change(Change { file: self.file, what })
+    }
+}
+
+impl StorageBackend for OnDisk {
     fn len(&self) -> io::Result<u64> {
-        let state = self.operate(false)?;
-        u64::try_from(state.live.len()).map_err(io::Error::other)
+        let state = self.disk.operate(false)?;
+        u64::try_from(state.live.of(self.file).len()).map_err(io::Error::other)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.operate(false)?;
+        let state = self.disk.operate(false)?;
         let start = usize::try_from(offset).map_err(io::Error::other)?;
-        match state.live.get(start..start.saturating_add(out.len())) {
+        match state.live.of(self.file).get(start..start.saturating_add(out.len())) {
             Some(bytes) => out.copy_from_slice(bytes),
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -316,33 +405,20 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.change(Change::Length(usize::try_from(len).map_err(io::Error::other)?))
+        self.change(What::Length(usize::try_from(len).map_err(io::Error::other)?))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
-        self.change(Change::Write { offset, bytes: data.into() })
+        self.change(What::Write { offset, bytes: data.into() })
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let mut state = self.operate(true)?;
-        if state.gate.shut {
-            state.gate.waiting = true;
-            self.0.changed.notify_all();
-            state = self
-                .0
-                .changed
-                .wait_while(state, |state| state.gate.shut && state.gate.passes == 0)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.gate.passes = state.gate.passes.saturating_sub(1);
-            state.gate.waiting = false;
+        let mut state = self.disk.operate(true)?;
+        if state.gate.shut && self.file == File::Truth {
+            state = self.disk.pass_gate(state);
         }
-        let State { synced, unsynced, .. } = &mut *state;
-        unsynced.drain(..).for_each(|change| change.apply(synced));
-        state.syncs += 1;
-        if let Some(story) = &mut state.story {
-            story.push(Event::Synced);
-        }
+        state.sync(self.file);
         Ok(())
     }
 }

@@ -5,20 +5,21 @@
 
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, EpochMs, Value, decode_value};
 use grainstore_index::{Order, Scope, Shape, TimeRange};
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
+use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
-use super::disk::Disk;
+use super::disk::{Disk, Image};
 use super::kit::agree::{agree, same};
 use super::kit::calls::session;
 use super::kit::model::Model;
+use super::questions::answers_agree;
 use super::{START_MS, clock_at, open};
 use crate::Store;
 use crate::keys::{self, AuditHead, Envelope};
 
 /// Whether the disk holds one of these states whole, found by index and log, and takes new writes.
 /// Says which state it was.
-pub(crate) fn examine(image: Vec<u8>, states: &[Model]) -> Result<usize, String> {
+pub(crate) fn examine(image: Image, states: &[Model]) -> Result<usize, String> {
     let disk = Disk::new(image);
     let store = open(&disk, &clock_at(2 * START_MS)).map_err(|error| format!("open: {error}"))?;
     let stats = store.stats().map_err(|error| format!("stats: {error}"))?;
@@ -30,6 +31,7 @@ pub(crate) fn examine(image: Vec<u8>, states: &[Model]) -> Result<usize, String>
     };
     let state = &states[place];
     agree(&store, state)?;
+    answers_agree(&store, state)?;
     every_grain_is_indexed_once(&store)?;
     takes_new_writes(&store)?;
     store.close();
@@ -65,29 +67,27 @@ fn takes_new_writes(store: &Store) -> Result<(), String> {
     same("history of a new write", &found, &expected)
 }
 
-/// The tables as they lie on the disk: log and addresses are one to one, and the audit chain links
-/// from genesis to its head.
-fn tables_are_whole(image: Vec<u8>, entries: u64) -> Result<(), String> {
+/// The tables as they lie on the disk: the log has no gap, states belong to grains, and the audit
+/// chain links from genesis to its head.
+fn tables_are_whole(image: Image, entries: u64) -> Result<(), String> {
     let read = || -> crate::Result<Result<(), String>> {
-        let db = Database::builder().create_with_backend(Disk::new(image))?;
+        let db = Database::builder().create_with_backend(Disk::new(image).truth())?;
         let txn = db.begin_read()?;
-        let (log, address) = (txn.open_table(keys::LOG)?, txn.open_table(keys::ADDRESS)?);
+        let log = txn.open_table(keys::LOG)?;
         let mut next = 1;
         for row in log.iter()? {
             let (sequence, envelope) = row?;
-            let name = ContentAddress::of(Envelope::open(envelope.value())?);
-            let place = address.get(name.as_bytes())?.map(|place| place.value());
-            let place = same("a place in the log", &(sequence.value(), place), &(next, Some(next)));
+            Envelope::open(sequence.value(), envelope.value())?;
+            let place = same("a place in the log", &sequence.value(), &next);
             if place.is_err() {
                 return Ok(place);
             }
             next += 1;
         }
-        let one_to_one = same("addresses", &(address.len()? + 1), &next);
         let states = txn.open_table(keys::STATE)?;
         let last_state = states.last()?.map_or(0, |(sequence, _)| sequence.value());
         let known = if last_state < next { Ok(()) } else { Err("a state of no grain".to_owned()) };
-        Ok(one_to_one.and(known).and(chain_is_whole(&txn, entries)?))
+        Ok(known.and(chain_is_whole(&txn, entries)?))
     };
     read().map_err(|error| format!("tables: {error}"))?
 }

@@ -3,7 +3,8 @@
 //! - `disk`: a disk that can lose power, fail and stand still.
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
-//! - `answers`, `power_cut`, `io_failure`: the tests.
+//! - `questions`: a fixed set of queries, held against looking at every grain.
+//! - `answers`, `power_cut`, `io_failure`, `stale_index`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
@@ -11,11 +12,19 @@
 mod answers;
 mod disk;
 mod examine;
+#[cfg(shuttle)]
+mod hand_over;
 mod io_failure;
 #[path = "../../tests/kit/mod.rs"]
 mod kit;
+#[path = "../../tests/kit/naive.rs"]
+mod naive;
 mod power_cut;
+#[path = "../../tests/kit/question.rs"]
+mod question;
+mod questions;
 mod script;
+mod stale_index;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
@@ -24,14 +33,14 @@ use grainstore_format::EpochMs;
 
 use crate as engine;
 use crate::{ManualClock, OpenOptions, Result, Store};
-use disk::Disk;
+use disk::{Disk, Image};
 
 /// When the clock of the stores starts: after every `created_at`.
 const START_MS: i64 = 1_800_000_000_000;
 /// A page cache so small that pages are written before their commit, and read again.
 const CACHE_BYTES: usize = 256 << 10;
 
-/// Panics of writer threads: callers see no more of one than `ERR_IO`.
+/// Panics of the store's own threads: callers see no more of one than `ERR_IO`.
 static WRITER_PANICS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether to run for minutes rather than seconds.
@@ -54,19 +63,26 @@ fn open_with(disk: &Disk, clock: &Arc<ManualClock>, cache_bytes: usize) -> Resul
     WATCH.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if std::thread::current().name() == Some("grainstore-writer") {
+            let own = matches!(
+                std::thread::current().name(),
+                Some("grainstore-writer" | "grainstore-folder")
+            );
+            // redb panics on damaged pages, which some tests make.
+            let damage = panic.location().is_some_and(|place| place.file().contains("redb"));
+            if own && !damage {
                 WRITER_PANICS.fetch_add(1, Ordering::SeqCst);
             }
             usual(panic);
         }));
     });
     let clock = Arc::<ManualClock>::clone(clock);
-    Store::on_backend(disk.clone(), &OpenOptions::new().cache_bytes(cache_bytes).clock(clock))
+    let options = OpenOptions::new().cache_bytes(cache_bytes).clock(clock);
+    Store::on_backends(|| disk.truth(), || disk.index(), &options)
 }
 
 /// An empty store, closed.
-fn empty_image() -> Vec<u8> {
-    let disk = Disk::new(Vec::new());
+fn empty_image() -> Image {
+    let disk = Disk::default();
     open(&disk, &clock_at(START_MS)).unwrap().close();
     disk.live()
 }

@@ -1,8 +1,6 @@
 //! The power is cut at every sync point of a workload, and again while the store recovers.
 
-use redb::Database;
-
-use super::disk::{Change, Cut, Disk, Event};
+use super::disk::{Change, Cut, Disk, Event, Image};
 use super::examine::examine;
 use super::kit::model::Model;
 use super::kit::offers::Call;
@@ -27,7 +25,7 @@ struct Sweep<'s> {
 
 /// The disk at one point of a story.
 pub(crate) struct Moment<'m> {
-    pub(crate) synced: &'m [u8],
+    pub(crate) synced: &'m Image,
     unsynced: &'m [Change],
 }
 
@@ -48,7 +46,7 @@ impl<'s> Sweep<'s> {
                 answered.settle(settled[*number]).unwrap();
             }
             Some(Event::Changed(_)) => {}
-            Some(Event::Synced) | None => {
+            Some(Event::Synced(_)) | None => {
                 if calls > self.from {
                     self.points += 1;
                     let mut states = vec![answered.clone()];
@@ -79,11 +77,11 @@ impl<'s> Sweep<'s> {
     }
 
     /// Cuts the power while a store opens on what an earlier cut left, and closes again.
-    fn cut_recovery(&mut self, image: &[u8], state: &[Model]) {
-        let disk = Disk::recording(image.to_vec());
+    fn cut_recovery(&mut self, image: &Image, state: &[Model]) {
+        let disk = Disk::recording(image.clone());
         open(&disk, &clock_at(2 * START_MS)).unwrap().close();
         replay(image, &disk.story(), |event, moment| {
-            if matches!(event, Some(Event::Synced) | None) {
+            if matches!(event, Some(Event::Synced(_)) | None) {
                 for cut in [Cut::Dropped, Cut::Torn(self.nested as u64), Cut::Applied] {
                     let found = examine(cut.image(moment.synced, moment.unsynced), state);
                     let point = self.points;
@@ -106,17 +104,21 @@ impl<'s> Sweep<'s> {
 
 /// Shows each event with the disk as it is before the event, and the end.
 pub(crate) fn replay(
-    image: &[u8],
+    image: &Image,
     story: &[Event],
     mut show: impl FnMut(Option<&Event>, &Moment<'_>),
 ) {
-    let mut synced = image.to_vec();
-    let mut unsynced = Vec::new();
+    let mut synced = image.clone();
+    let mut unsynced: Vec<Change> = Vec::new();
     for event in story {
         show(Some(event), &Moment { synced: &synced, unsynced: &unsynced });
         match event {
             Event::Changed(change) => unsynced.push(change.clone()),
-            Event::Synced => unsynced.drain(..).for_each(|change| change.apply(&mut synced)),
+            Event::Synced(file) => {
+                let done = |change: &&Change| change.is_of(*file);
+                unsynced.iter().filter(done).for_each(|change| change.apply(&mut synced));
+                unsynced.retain(|change| !change.is_of(*file));
+            }
             Event::Called(_) | Event::Answered(_) => {}
         }
     }
@@ -137,7 +139,7 @@ fn what_was_acknowledged_is_there_whenever_the_power_goes() {
 
 #[test]
 fn a_tail_that_grows_full_is_folded_or_not_at_all() {
-    let wide = Script::of((0..14).map(wide).collect());
+    let wide = Script::of((0..40).map(wide).collect());
     let mut sweep = Sweep::new(&wide, usize::MAX);
     assert!(!wide.folds.is_empty(), "some tail grew full");
     if !is_full() {
@@ -147,7 +149,7 @@ fn a_tail_that_grows_full_is_folded_or_not_at_all() {
     sweep.report("wide grains");
     if is_full() {
         let large = Script::of(vec![many(100), many(9000), many(10)]);
-        assert_eq!(large.folds, [1]);
+        assert!(large.folds.contains(&1));
         let mut sweep = Sweep::new(&large, usize::MAX);
         sweep.run();
         sweep.report("large batch");
@@ -156,24 +158,19 @@ fn a_tail_that_grows_full_is_folded_or_not_at_all() {
 
 #[test]
 fn an_index_that_is_rebuilt_can_be_cut_short() {
-    let script = Script::of((0..if is_full() { 14 } else { 4 }).map(wide).collect());
+    let script = Script::of((0..if is_full() { 40 } else { 4 }).map(wide).collect());
     let mut state = Model::default();
     script.settled().into_iter().for_each(|settled| state.settle(settled).unwrap());
-    let disk = Disk::new(script.end());
-    let db = Database::builder().create_with_backend(disk.clone()).unwrap();
-    let txn = db.begin_write().unwrap();
-    grainstore_index::drop_all(&txn).unwrap();
-    txn.commit().unwrap();
-    drop(db);
+    let image = Image { index: Vec::new(), ..script.end() };
     let mut sweep = Sweep::new(&script, usize::MAX);
-    sweep.cut_recovery(&disk.live(), &[state]);
+    sweep.cut_recovery(&image, &[state]);
     sweep.report("rebuild");
     assert!(sweep.nested > 0);
 }
 
-/// Puts a grain with so many tags that a dozen like it fill a tail.
+/// Puts a grain with so many tags that some thirty like it fill a tail.
 fn wide(number: i64) -> Call {
-    let tags = (0..3000).map(|tag| format!("tag {number}.{tag}"));
+    let tags = (0..8000).map(|tag| format!("tag {number}.{tag}"));
     let mut fields = belief(number);
     fields.insert("structural_tags".to_owned(), tags.collect::<Vec<_>>().into());
     Call::Put(offered(Grain::from_fields(fields).unwrap()), SameFact::Add)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grainstore_format::{BeliefBuilder, Encoding, EpochMs, Grain};
 
-use super::disk::{Disk, Event};
+use super::disk::{Disk, Event, Image};
 use super::kit::agree::agree;
 use super::kit::calls::{Caller, Made, session};
 use super::kit::model::Model;
@@ -27,10 +27,10 @@ pub(crate) enum Step {
 /// What was done to a disk, and what came of it.
 pub(crate) struct Script {
     /// What was on the disk before.
-    pub(crate) image: Vec<u8>,
+    pub(crate) image: Image,
     pub(crate) story: Vec<Event>,
     pub(crate) steps: Vec<Step>,
-    /// The calls whose grains made the tail full, so that it was folded with them.
+    /// The calls whose grains made the tail full, or that came while it was being folded.
     pub(crate) folds: Vec<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Script {
     }
 
     /// What is on the disk after all of it.
-    pub(crate) fn end(&self) -> Vec<u8> {
+    pub(crate) fn end(&self) -> Image {
         let mut image = self.image.clone();
         for event in &self.story {
             if let Event::Changed(change) = event {
@@ -132,7 +132,7 @@ impl Worker {
         self.disk.note(Event::Called(self.calls));
         let made = Made::submit(&session(&self.store, namespace), &call);
         self.answered(made, Settled::awaited(namespace, now, call));
-        if self.folded_to() > before {
+        if self.folded_to() > before || self.is_folding() {
             self.folds.push(self.calls - 1);
         }
     }
@@ -167,6 +167,10 @@ impl Worker {
         }
         drop(shut);
         made.into_iter().for_each(|(pending, settled)| self.answered(pending, settled));
+    }
+
+    fn is_folding(&self) -> bool {
+        self.store.inner().view().unwrap().tail().frozen().is_some()
     }
 
     fn folded_to(&self) -> u64 {

@@ -1,0 +1,278 @@
+//! The syntax tree: what was written, with its places, before any meaning is checked. RECALL, the
+//! largest statement, has a file of its own.
+//!
+//! Texts are borrowed from the source where they need no decoding. A statement is one of a closed
+//! list; none of them removes anything, touches keys or changes policies.
+
+mod recall;
+
+use std::borrow::Cow;
+
+use crate::span::Spanned;
+use crate::types::TypeName;
+
+pub use recall::Format;
+pub(crate) use recall::{
+    Between, Condition, ConditionField, Consistency, Direction, Extractor, InSet, LevelName,
+    Recall, Stage, Test, Thread, WithOption, Within,
+};
+
+/// A parsed query. Print it with `Display`; parse that again and get an equal query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statement<'a>(pub(crate) Request<'a>);
+
+/// LETs and the statement they serve, placed at its first keyword.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Request<'a> {
+    pub(crate) lets: Vec<Let<'a>>,
+    pub(crate) body: Spanned<Body<'a>>,
+}
+
+/// `LET $name = recall (| extractor)?;`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Let<'a> {
+    /// Without its dollar.
+    pub(crate) name: Spanned<&'a str>,
+    pub(crate) recall: Recall<'a>,
+    pub(crate) extract: Option<Extractor>,
+}
+
+/// The statements of this version.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Body<'a> {
+    Recall(Box<Recall<'a>>),
+    Assemble(Assemble<'a>),
+    Set(Box<SetOp<'a>>),
+    Exists(Spanned<HashArg<'a>>),
+    History(History<'a>),
+    Explain(Box<Spanned<Body<'a>>>),
+    Describe(Describe),
+    Batch(Vec<Entry<'a>>),
+    Coalesce(Vec<Spanned<Recall<'a>>>),
+    Add(Add<'a>),
+    Supersede(Supersede<'a>),
+}
+
+/// `(left) operator (right)`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SetOp<'a> {
+    pub(crate) left: Request<'a>,
+    pub(crate) operator: SetOperator,
+    pub(crate) right: Request<'a>,
+}
+
+/// How two sets of grains are joined, by their addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetOperator {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// One entry of a BATCH: an ID and a statement that reads.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry<'a> {
+    pub(crate) label: Spanned<&'a str>,
+    pub(crate) body: Spanned<Body<'a>>,
+}
+
+/// What DESCRIBE tells about.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Describe {
+    GrainTypes,
+    /// The common fields, or those of one type too.
+    Fields(Option<Spanned<&'static TypeName>>),
+    Capabilities,
+    Server,
+    Templates,
+    Grammar,
+}
+
+/// Something written out, or a parameter standing for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Arg<'a, T> {
+    Given(T),
+    Param(&'a str),
+}
+
+/// A place for text.
+pub(crate) type TextArg<'a> = Arg<'a, Cow<'a, str>>;
+/// A place for a whole number, zero included.
+pub(crate) type CountArg<'a> = Arg<'a, u64>;
+/// A place for a hash: its 8 to 64 digits, without `sha256:`.
+pub(crate) type HashArg<'a> = Arg<'a, &'a str>;
+
+/// Any value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Literal<'a> {
+    Text(Cow<'a, str>),
+    Number(Number<'a>),
+    Flag(bool),
+    /// The digits of a hash, without `sha256:`.
+    Hash(Cow<'a, str>),
+    Param(&'a str),
+    /// Never an array again.
+    Array(Vec<Spanned<Literal<'a>>>),
+}
+
+/// A finite number, with the spelling it was written in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Number<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) value: f64,
+}
+
+/// ASSEMBLE and its clauses.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Assemble<'a> {
+    pub(crate) name: Option<Spanned<&'a str>>,
+    pub(crate) intent: Option<Spanned<TextArg<'a>>>,
+    pub(crate) sources: Vec<Spanned<Source<'a>>>,
+    pub(crate) budget: Option<Spanned<BudgetClause<'a>>>,
+    pub(crate) priority: Option<Spanned<Vec<Spanned<&'a str>>>>,
+    pub(crate) format: Option<Spanned<Preset>>,
+    pub(crate) options: Option<Spanned<Vec<Spanned<WithOption<'a>>>>>,
+}
+
+/// One source of FROM.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Source<'a> {
+    pub(crate) label: Option<Spanned<&'a str>>,
+    pub(crate) body: SourceBody<'a>,
+}
+
+/// Where a source's grains come from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SourceBody<'a> {
+    Recall(Box<Recall<'a>>),
+    /// The name of a LET, without its dollar.
+    Let(Spanned<&'a str>),
+}
+
+/// `BUDGET n unit`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BudgetClause<'a> {
+    pub(crate) amount: Spanned<CountArg<'a>>,
+    pub(crate) unit: Unit,
+}
+
+/// What a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Tokens,
+    Grains,
+}
+
+/// The format of an assembly, under the name it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Preset {
+    Sml,
+    Structured,
+}
+
+/// HISTORY of one grain, or of a subject and relation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum History<'a> {
+    Of {
+        target: Spanned<HashArg<'a>>,
+        /// DIFF: the version to compare with.
+        diff: Option<Spanned<HashArg<'a>>>,
+    },
+    Triple {
+        within: Option<Spanned<Within<'a>>>,
+        subject: Spanned<Literal<'a>>,
+        relation: Spanned<Literal<'a>>,
+        as_of: Option<Spanned<TextArg<'a>>>,
+    },
+}
+
+/// ADD.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Add<'a> {
+    pub(crate) grain_type: Spanned<&'static TypeName>,
+    pub(crate) sets: Vec<SetClause<'a>>,
+    pub(crate) reason: Spanned<TextArg<'a>>,
+}
+
+/// SUPERSEDE.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Supersede<'a> {
+    pub(crate) target: Spanned<HashArg<'a>>,
+    pub(crate) sets: Vec<SetClause<'a>>,
+    pub(crate) reason: Spanned<TextArg<'a>>,
+}
+
+/// `SET name = value`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SetClause<'a> {
+    pub(crate) name: Spanned<&'a str>,
+    pub(crate) value: Spanned<Literal<'a>>,
+}
+
+/// The statement a query makes, as `_cal.statement_type` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StatementType {
+    /// RECALL.
+    Recall,
+    /// ASSEMBLE.
+    Assemble,
+    /// UNION, INTERSECT or EXCEPT.
+    SetOp,
+    /// EXISTS.
+    Exists,
+    /// HISTORY.
+    History,
+    /// EXPLAIN.
+    Explain,
+    /// DESCRIBE.
+    Describe,
+    /// BATCH.
+    Batch,
+    /// COALESCE.
+    Coalesce,
+    /// ADD.
+    Add,
+    /// SUPERSEDE.
+    Supersede,
+}
+
+impl Statement<'_> {
+    /// Which statement it is.
+    #[must_use]
+    pub fn statement_type(&self) -> StatementType {
+        self.0.body.node.statement_type()
+    }
+
+    /// The tier it needs: 0 reads, 1 evolves.
+    #[must_use]
+    pub fn tier(&self) -> u8 {
+        self.0.body.node.tier()
+    }
+}
+
+impl Body<'_> {
+    pub(crate) fn statement_type(&self) -> StatementType {
+        match self {
+            Self::Recall(_) => StatementType::Recall,
+            Self::Assemble(_) => StatementType::Assemble,
+            Self::Set(_) => StatementType::SetOp,
+            Self::Exists(_) => StatementType::Exists,
+            Self::History(_) => StatementType::History,
+            Self::Explain(_) => StatementType::Explain,
+            Self::Describe(_) => StatementType::Describe,
+            Self::Batch(_) => StatementType::Batch,
+            Self::Coalesce(_) => StatementType::Coalesce,
+            Self::Add(_) => StatementType::Add,
+            Self::Supersede(_) => StatementType::Supersede,
+        }
+    }
+
+    pub(crate) fn tier(&self) -> u8 {
+        match self {
+            Self::Add(_) | Self::Supersede(_) => 1,
+            _ => 0,
+        }
+    }
+}

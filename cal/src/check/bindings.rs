@@ -1,0 +1,146 @@
+//! LET: names for what a RECALL finds, visible to what stands after them (spec section 5).
+
+use super::plan::{LetPlan, RecallPlan};
+use super::{Context, recall};
+use crate::ast::{Body, Extractor, Let};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::span::{Span, Spanned};
+
+/// A LET in scope.
+pub(crate) struct Known {
+    name: String,
+    /// Whether it gives values, else grains.
+    gives_values: bool,
+    /// How many grains it asks for.
+    asked: u64,
+    /// How many LETs build on each other up to this one, itself included.
+    depth: usize,
+}
+
+/// Which LETs can be seen, and how deep those used lie.
+#[derive(Default)]
+pub(crate) struct Bindings {
+    known: Vec<Known>,
+    /// Whether they may be used here: the LETs of an ASSEMBLE see earlier ones, others do not.
+    closed: bool,
+    deepest_used: usize,
+}
+
+/// Checks the LETs of a query in order and brings them into scope.
+pub(super) fn lets(
+    lets: &[Let<'_>],
+    body: &Body<'_>,
+    context: &mut Context<'_>,
+) -> Result<Vec<LetPlan>> {
+    let builds = match body {
+        Body::Explain(inner) => matches!(inner.node, Body::Assemble(_)),
+        body => matches!(body, Body::Assemble(_)),
+    };
+    let mut plans = Vec::with_capacity(lets.len());
+    for binding in lets {
+        let name = binding.name.node;
+        if context.bindings.position(name).is_some() {
+            let message = format!("${name} is bound by a LET already");
+            return Err(Error::new(ErrorKind::BoundTwice, message).at(binding.name.span));
+        }
+        context.bindings.closed = !builds;
+        context.bindings.deepest_used = 0;
+        let plan = one(binding, context);
+        context.bindings.closed = false;
+        let plan = plan?;
+        let depth = context.bindings.deepest_used + 1;
+        if depth > limits::LET_DEPTH {
+            let message = format!("LETs build on each other at most {} deep", limits::LET_DEPTH);
+            return Err(Error::new(ErrorKind::TooDeep, message).at(binding.name.span));
+        }
+        let gives_values = binding.extract.is_some();
+        let asked = plan.recall.asked();
+        context.bindings.known.push(Known { name: name.to_owned(), gives_values, asked, depth });
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+fn one(binding: &Let<'_>, context: &mut Context<'_>) -> Result<LetPlan> {
+    let place = binding.name.span;
+    let recall = feeding(recall::recall(&binding.recall, context)?, binding.extract, place)?;
+    Ok(LetPlan { name: binding.name.node.to_owned(), recall, extract: binding.extract })
+}
+
+/// A RECALL that another part of the query takes grains or values from.
+pub(super) fn feeding(
+    mut plan: RecallPlan,
+    extract: Option<Extractor>,
+    place: Span,
+) -> Result<RecallPlan> {
+    plan.yields_grains("a LET or subquery", place)?;
+    plan.is_not_shown("a LET or subquery", place)?;
+    if let Some(extractor) = extract {
+        recall::check_extractor(extractor, &plan, place)?;
+        plan.drop_default_limit();
+    }
+    Ok(plan)
+}
+
+impl Bindings {
+    /// How many are in scope, to leave a scope with.
+    pub(super) fn mark(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Forgets those brought in since the mark.
+    pub(super) fn leave(&mut self, mark: usize) {
+        self.known.truncate(mark);
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.known.iter().position(|known| known.name == name)
+    }
+
+    /// Whether a LET of this name is in scope.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.position(name).is_some()
+    }
+
+    /// How many grains the LET at this place asks for.
+    pub(super) fn asked(&self, at: usize) -> u64 {
+        self.known.get(at).map_or(0, |known| known.asked)
+    }
+
+    /// Where the LET of this name stands in the scope, for one that gives values or grains as
+    /// `wants_values` says; none where no LET has the name.
+    ///
+    /// # Errors
+    /// E021 for one of the other kind, or where LETs cannot be used.
+    pub(super) fn find(
+        &mut self,
+        name: &Spanned<&str>,
+        wants_values: bool,
+    ) -> Result<Option<usize>> {
+        let Some(at) = self.position(name.node) else { return Ok(None) };
+        let refused = |message: String, advice: &str| {
+            let error = Error::new(ErrorKind::WrongStage, message).at(name.span);
+            Err(error.suggest(advice.to_owned()))
+        };
+        let Some(known) = self.known.get(at) else { return Ok(None) };
+        if self.closed {
+            let message = format!("${} cannot be used in another LET here", name.node);
+            return refused(message, "only the LETs of an ASSEMBLE build on each other");
+        }
+        match (wants_values, known.gives_values) {
+            (true, false) => {
+                let message = format!("${} holds grains, IN needs values", name.node);
+                return refused(message, "end the LET with | SUBJECTS, | OBJECTS or | HASHES");
+            }
+            (false, true) => {
+                let message = format!("${} holds values, a source needs grains", name.node);
+                return refused(message, "leave the extractor of the LET out");
+            }
+            _ => {}
+        }
+        self.deepest_used = self.deepest_used.max(known.depth);
+        Ok(Some(at))
+    }
+}

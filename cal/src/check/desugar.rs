@@ -1,0 +1,128 @@
+//! A RECALL without its shortcuts, as EXPLAIN shows it (spec section 5): the same answer in longer
+//! words.
+
+use std::borrow::Cow;
+
+use crate::ast::{
+    Arg, Between, Condition, ConditionField, Direction, InSet, Literal, Recall, Stage, Test,
+    TextArg, Thread, WithOption,
+};
+use crate::fields;
+use crate::limits;
+use crate::predicate::Comparator;
+use crate::span::{Span, Spanned};
+use crate::types;
+
+/// The RECALL without shortcuts; `user` is the one MY stands for.
+pub(super) fn desugar<'a>(recall: &Recall<'a>, user: Option<&str>) -> Recall<'a> {
+    let mut plain = recall.clone();
+    let mut conditions = Vec::new();
+    if plain.my.take().is_some() {
+        let user = Literal::Text(Cow::Owned(user.unwrap_or("").to_owned()));
+        conditions.extend(condition("user_id", equal(user)));
+    }
+    if let Some(about) = plain.about.take() {
+        conditions.extend(condition("subject", equal(literal(about.node))));
+    }
+    thread(&mut plain, &mut conditions);
+    if let Some(since) = plain.since.take() {
+        let now = Literal::Text(Cow::Borrowed("now"));
+        let between = Between { from: at(literal(since.node)), to: at(now) };
+        conditions.extend(condition("time", Test::Between(between)));
+    }
+    if let Some(between) = plain.between.take() {
+        conditions.extend(condition("time", Test::Between(between.node)));
+    }
+    if plain.contradictions.take().is_some() {
+        conditions.extend(condition("contradicted", equal(Literal::Flag(true))));
+        let options = plain.options.get_or_insert_with(|| at(Vec::new()));
+        let detection = WithOption::ContradictionDetection;
+        if !options.node.iter().any(|option| option.node == detection) {
+            options.node.push(at(detection));
+        }
+    }
+    conditions.extend(plain.conditions.take().into_iter().flat_map(|list| list.node));
+    conditions.iter_mut().for_each(|condition| inner(condition, user));
+    plain.conditions = (!conditions.is_empty()).then(|| at(conditions));
+    stages(&mut plain);
+    plain
+}
+
+/// THREAD "s" is a condition on events; THREAD FROM stays, nothing shorter says it.
+fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
+    let Some(thread) = plain.thread.take() else { return };
+    plain.grain_type = types::by_plural("events").map(at);
+    match thread.node {
+        Thread::Session(session) => {
+            conditions.extend(condition("session_id", equal(literal(session))));
+            if !sorts(plain) && plain.recent.is_none() {
+                plain.stages.insert(0, at(order_by_time(Direction::Ascending)));
+            }
+            if !cuts(plain) && plain.recent.is_none() {
+                plain.stages.push(at(Stage::Limit(Arg::Given(limits::THREAD_LIMIT))));
+            }
+        }
+        from @ Thread::From(_) => plain.thread = Some(at(from)),
+    }
+}
+
+/// RECENT before the stages, the default LIMIT after them.
+fn stages(plain: &mut Recall<'_>) {
+    if let Some(recent) = plain.recent.take() {
+        plain.stages.insert(0, at(Stage::Limit(recent.node)));
+        plain.stages.insert(0, at(order_by_time(Direction::Descending)));
+    }
+    if !cuts(plain) {
+        let limit =
+            if plain.thread.is_some() { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+        plain.stages.push(at(Stage::Limit(Arg::Given(limit))));
+    }
+}
+
+/// A subquery loses its shortcuts too.
+fn inner(condition: &mut Condition<'_>, user: Option<&str>) {
+    if let Test::In(InSet::Recall(recall, _)) = &mut condition.test.node {
+        **recall = desugar(recall, user);
+    }
+}
+
+fn sorts(recall: &Recall<'_>) -> bool {
+    matches!(recall.stages.first(), Some(stage) if matches!(stage.node, Stage::OrderBy { .. }))
+}
+
+/// Whether a stage says how much is wanted, so that no default LIMIT follows.
+fn cuts(recall: &Recall<'_>) -> bool {
+    let cuts = |stage: &Stage<'_>| {
+        !matches!(stage, Stage::Select(_) | Stage::OrderBy { .. } | Stage::Offset(_))
+    };
+    recall.stages.iter().any(|stage| cuts(&stage.node))
+}
+
+fn order_by_time<'a>(direction: Direction) -> Stage<'a> {
+    let field = fields::by_name("time").map(at);
+    match field {
+        Some(field) => Stage::OrderBy { field, direction: Some(direction) },
+        None => Stage::Offset(Arg::Given(0)),
+    }
+}
+
+fn condition<'a>(name: &str, test: Test<'a>) -> Option<Condition<'a>> {
+    let field = ConditionField::Table(fields::by_name(name)?);
+    Some(Condition { field: at(field), test: at(test) })
+}
+
+fn equal(value: Literal<'_>) -> Test<'_> {
+    Test::Compare(Comparator::Equal, at(value))
+}
+
+fn literal(arg: TextArg<'_>) -> Literal<'_> {
+    match arg {
+        Arg::Given(text) => Literal::Text(text),
+        Arg::Param(name) => Literal::Param(name),
+    }
+}
+
+/// Syntax nobody wrote has no place.
+fn at<T>(node: T) -> Spanned<T> {
+    Spanned::new(node, Span::default())
+}

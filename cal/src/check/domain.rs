@@ -1,0 +1,90 @@
+//! Domain fields in WHERE: prefixes, their profiles, and the values they take (spec section 4).
+
+use grainstore_format::Value;
+
+use super::Context;
+use super::resolve::mismatch;
+use crate::ast::{Condition, ConditionField, InSet, Literal, Test};
+use crate::codes::{self, ErrorKind};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::predicate::Predicate;
+use crate::span::{Span, Spanned};
+
+/// The prefixes of OMS appendix A and the profiles they belong to.
+pub(crate) const DOMAINS: [(&str, &str); 7] = [
+    ("hc", "healthcare"),
+    ("legal", "legal"),
+    ("fin", "finance"),
+    ("rob", "robotics"),
+    ("sci", "science"),
+    ("con", "consumer"),
+    ("int", "integration"),
+];
+
+/// The condition on a domain field. `all` are the conditions of the statement.
+pub(super) fn predicate(
+    (prefix, name): (&str, &str),
+    test: &Spanned<Test<'_>>,
+    all: &[Condition<'_>],
+    context: &mut Context<'_>,
+) -> Result<Predicate> {
+    let full = format!("{prefix}:{name}");
+    warn(prefix, &full, all, context)?;
+    match &test.node {
+        Test::Compare(comparator, literal) => {
+            let value = value(context.value(literal)?, literal.span)?;
+            Predicate::domain(full, *comparator, &value).ok_or_else(|| {
+                let message = "text and booleans take =, != and IN";
+                Error::new(ErrorKind::WrongType, message).at(test.span)
+            })
+        }
+        Test::In(InSet::Values(literals)) => {
+            let values = context.spread(literals)?;
+            if let Some(extra) = values.get(limits::IN_VALUES) {
+                return Err(super::comparison::too_many_values(extra.span));
+            }
+            let values: Result<Vec<Value>> =
+                values.iter().map(|literal| value(literal.node, literal.span)).collect();
+            Ok(Predicate::domain_in(full, values?))
+        }
+        _ => Err(Error::new(ErrorKind::WrongType, "domain fields take comparators and IN (...)")
+            .at(test.span)),
+    }
+}
+
+/// W003 for an unknown prefix, W002 where the tag of its profile is not asked for.
+fn warn(prefix: &str, full: &str, all: &[Condition<'_>], context: &mut Context<'_>) -> Result<()> {
+    let Some((_, profile)) = DOMAINS.iter().find(|(known, _)| *known == prefix) else {
+        let known: Vec<_> = DOMAINS.iter().map(|(prefix, _)| *prefix).collect();
+        let message = format!("{prefix}: is no domain known here ({})", known.join(", "));
+        context.warn(codes::UNKNOWN_DOMAIN, message);
+        return Ok(());
+    };
+    let tag = format!("profile:{profile}");
+    for condition in all {
+        let ConditionField::Table(field) = condition.field.node else { continue };
+        if let (true, Test::Include(tags)) = (field.name == "tags", &condition.test.node) {
+            let tags = context.array(tags)?;
+            if tags.iter().any(|found| matches!(found.node, Literal::Text(text) if *text == tag)) {
+                return Ok(());
+            }
+        }
+    }
+    let message = format!("{full} without tags INCLUDE [\"{tag}\"] also finds other profiles");
+    context.warn(codes::PROFILE_NOT_ASKED, message);
+    Ok(())
+}
+
+/// A single value as grains hold it.
+fn value(literal: &Literal<'_>, span: Span) -> Result<Value> {
+    Ok(match literal {
+        Literal::Text(text) => Value::from(&**text),
+        Literal::Hash(digits) => Value::from(format!("sha256:{digits}")),
+        Literal::Number(number) => Value::from(number.value),
+        Literal::Flag(flag) => Value::from(*flag),
+        Literal::Array(_) | Literal::Param(_) => {
+            return Err(mismatch("a single value", literal, span));
+        }
+    })
+}

@@ -1,0 +1,87 @@
+//! WITH contradiction_detection: what speaks against a grain.
+
+use std::ops::ControlFlow;
+
+use grainstore_format::{ContentAddress, Value};
+
+use super::Run;
+use crate::bounds::Visibility;
+use crate::error::Result;
+use crate::limits;
+use crate::memory::Hit;
+use crate::predicate::Predicate;
+use crate::query::Query;
+
+/// The kinds of cross-link that speak against what they lead to (OMS 14.3).
+const AGAINST: [&str; 2] = ["contradicts", "refutes"];
+
+impl Run<'_> {
+    /// Grains linked to this one by contradicts or refutes, either way, and current ones that say
+    /// another object of the same subject and relation; at most twenty.
+    pub(super) fn contradictions(&self, hit: &Hit) -> Result<Vec<ContentAddress>> {
+        let mut found = Vec::new();
+        for address in linked(hit) {
+            if self.memory.exists(&address)? {
+                add(&mut found, address);
+            }
+        }
+        let disputed = Visibility { contradicted: true, ..Visibility::default() };
+        let links =
+            Query::default().seeing(disputed).when(Predicate::related(&AGAINST, &[hit.address]));
+        self.against(&links, hit, None, &mut found)?;
+        if let (Some(subject), Some(relation)) =
+            (hit.grain.text("subject"), hit.grain.text("relation"))
+        {
+            let rivals = Query::default()
+                .when(Predicate::text_is("subject", subject))
+                .when(Predicate::text_is("relation", relation));
+            self.against(&rivals, hit, hit.grain.get("object"), &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Adds what a query finds, but for the grain itself and those with its object.
+    fn against(
+        &self,
+        query: &Query,
+        hit: &Hit,
+        object: Option<&Value>,
+        found: &mut Vec<ContentAddress>,
+    ) -> Result<()> {
+        if found.len() >= limits::CONTRADICTIONS {
+            return Ok(());
+        }
+        self.memory.recall(query, &self.cancel, &mut |candidate| {
+            let same = object.is_some_and(|object| {
+                candidate.grain.get("object").is_none_or(|other| match other.as_str() {
+                    Some(text) => object.as_str() == Some(text),
+                    None => other.to_value() == *object,
+                })
+            });
+            if candidate.address != hit.address && !same {
+                add(found, candidate.address);
+            }
+            match found.len() < limits::CONTRADICTIONS {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        Ok(())
+    }
+}
+
+fn add(found: &mut Vec<ContentAddress>, address: ContentAddress) {
+    if found.len() < limits::CONTRADICTIONS && !found.contains(&address) {
+        found.push(address);
+    }
+}
+
+/// What the grain itself speaks against.
+fn linked(hit: &Hit) -> impl Iterator<Item = ContentAddress> {
+    let links = hit.grain.get("related_to").and_then(Value::as_array).unwrap_or(&[]);
+    links.iter().filter_map(Value::as_map).filter_map(|link| {
+        let kind = link.get("relation_type").and_then(Value::as_str)?;
+        let hash = link.get("hash").and_then(Value::as_str)?;
+        AGAINST.contains(&kind).then(|| hash.parse().ok())?
+    })
+}

@@ -1,0 +1,143 @@
+//! DESCRIBE: the tables of the language and the facts of the host, as JSON.
+
+use grainstore_format::GrainType;
+use serde_json::{Value, json};
+
+use super::{Run, Tier};
+use crate::ast::Describe;
+use crate::check::domain::DOMAINS;
+use crate::error::Result;
+use crate::fields::{self, FieldRef, Shape};
+use crate::grammar::GRAMMAR;
+use crate::limits;
+use crate::response::Answer;
+use crate::types::TYPE_NAMES;
+
+impl Run<'_> {
+    /// Runs a DESCRIBE statement.
+    pub(super) fn describe(&self, target: &Describe) -> Result<Answer> {
+        let description = match target {
+            Describe::GrainTypes => json!({ "grain_types": grain_types() }),
+            Describe::Fields(None) => {
+                json!({ "fields": rows(None), "domains": domains() })
+            }
+            Describe::Fields(Some(name)) => {
+                let grain_type = name.node.grain_type;
+                json!({ "grain_type": grain_type.name(), "fields": rows(Some(grain_type)) })
+            }
+            Describe::Capabilities => self.capabilities()?,
+            Describe::Server => self.server()?,
+            // Templates are CAL/1 but not in this version; the preset is FORMAT structured.
+            Describe::Templates => json!({ "templates": [], "presets": ["structured"] }),
+            Describe::Grammar => json!({ "grammar": GRAMMAR }),
+        };
+        Ok(Answer::Description { description })
+    }
+
+    fn capabilities(&self) -> Result<Value> {
+        let host = self.memory.describe()?;
+        let tiers: &[u8] = match self.options.tier {
+            Tier::Read => &[0],
+            Tier::Evolve => &[0, 1],
+        };
+        Ok(json!({
+            "cal_version": "1.0",
+            "cal_conformance": host.cal_conformance,
+            "exceptions": host.exceptions,
+            "tiers": tiers,
+            "token_counter": self.options.counter.name(),
+            "formats": ["sml", "json"],
+            "full_text": host.full_text,
+            "embedding_model": host.embedding_model,
+            "supported_languages": host.supported_languages,
+            "cross_lingual_search": host.cross_lingual_search,
+            "auto_toon_enabled": false,
+            "limits": {
+                "query_bytes": limits::QUERY_BYTES,
+                "parameters": limits::PARAMETERS,
+                "default_limit": limits::DEFAULT_LIMIT,
+                "max_limit": limits::MAX_LIMIT,
+                "stages": limits::STAGES,
+                "in_values": limits::IN_VALUES,
+                "subqueries": limits::SUBQUERIES,
+                "lets": limits::LETS,
+                "set_operands": limits::OPERANDS,
+                "batch_entries": limits::ENTRIES,
+                "coalesce_branches": limits::BRANCHES,
+                "sources": limits::SOURCES,
+            },
+        }))
+    }
+
+    fn server(&self) -> Result<Value> {
+        let host = self.memory.describe()?;
+        let scope = self.memory.scope();
+        Ok(json!({
+            "name": host.name,
+            "version": host.version,
+            "namespaces": host.namespaces,
+            "session": {
+                "namespace": scope.namespace,
+                "user_id": scope.user_id,
+                "actor": scope.actor,
+                "agent_id": scope.agent_id,
+            },
+        }))
+    }
+}
+
+/// The ten types, each with its names.
+fn grain_types() -> Vec<Value> {
+    let row = |name: &&crate::types::TypeName| {
+        let old = TYPE_NAMES.iter().filter(|old| old.old && old.grain_type == name.grain_type);
+        json!({
+            "name": name.singular,
+            "plural": name.plural,
+            "byte": name.grain_type.byte(),
+            "old_names": old.map(|old| old.singular).collect::<Vec<_>>(),
+        })
+    };
+    TYPE_NAMES.iter().filter(|name| !name.old).map(|name| row(&name)).collect()
+}
+
+/// The fields of a type, common ones included; the common ones alone without a type.
+fn rows(grain_type: Option<GrainType>) -> Vec<Value> {
+    fields::names_for(grain_type).filter_map(fields::by_name).map(row).collect()
+}
+
+fn row(field: FieldRef) -> Value {
+    let mut row = json!({
+        "name": field.name,
+        "payload": field.payload,
+        "type": field.owner.map(GrainType::name),
+        "holds": holds(field.shape),
+        "operators": field.operator_names().collect::<Vec<_>>(),
+        "sortable": field.sortable,
+        "groupable": fields::GROUPABLE.contains(&field.name),
+        "selectable": fields::is_projectable(field),
+    });
+    if let (Shape::Word(vocabulary), Some(row)) = (field.shape, row.as_object_mut()) {
+        row.insert("values".to_owned(), json!(vocabulary.values));
+    }
+    row
+}
+
+fn holds(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Text => "text",
+        Shape::Word(_) => "one of its values",
+        Shape::Address | Shape::Hash => "a content address",
+        Shape::Number { unit: true } => "a number from 0 to 1",
+        Shape::Number { unit: false } => "a number",
+        Shape::Flag => "true or false",
+        Shape::List => "a list of texts",
+        Shape::Time => "a time",
+        Shape::Type => "a grain type",
+        Shape::Search => "what text search answers; not in this version",
+    }
+}
+
+fn domains() -> Vec<Value> {
+    let row = |(prefix, profile)| json!({ "prefix": prefix, "tag": format!("profile:{profile}") });
+    DOMAINS.into_iter().map(row).collect()
+}

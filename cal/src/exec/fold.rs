@@ -1,0 +1,169 @@
+//! The ends of a pipeline that answer no grains: COUNT, the extractors and GROUP BY.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use grainstore_format::Value;
+
+use super::ready::Texts;
+use super::value::Looked;
+use super::walk::{Window, too_many};
+use super::{Run, count};
+use crate::ast::Extractor;
+use crate::check::plan::{RecallPlan, Step};
+use crate::error::Result;
+use crate::fields::FieldRef;
+use crate::limits;
+use crate::memory::Counted;
+use crate::response::{Answer, Group};
+
+/// Takes the grains of a pipeline one by one; `Break` ends it.
+type Each<'e> = dyn FnMut(Looked<'_>) -> Result<ControlFlow<()>> + 'e;
+
+impl Run<'_> {
+    /// COUNT: the matches, cut by the limits and offsets before it. Sorting changes no number.
+    pub(super) fn count(&mut self, plan: &RecallPlan) -> Result<Answer> {
+        if plan.show.dedup.is_some() {
+            let found = self.find(plan)?;
+            self.release(found.bytes);
+            return Ok(Answer::Count { count: count(found.hits.len()) });
+        }
+        let query = self.ready(plan)?;
+        let counted = if query.is_impossible() {
+            Counted::default()
+        } else {
+            self.memory.count(&query, &self.cancel)?
+        };
+        self.scanned(counted.scanned);
+        let cut = |left: u64, step: &Step| match step {
+            Step::Skip(skipped) => left.saturating_sub(*skipped),
+            Step::Take(taken) => left.min(*taken),
+            Step::Sort(_) | Step::Dedup(_) => left,
+        };
+        Ok(Answer::Count { count: plan.steps.iter().fold(counted.matches, cut) })
+    }
+
+    /// An extractor: distinct values in the order of the result.
+    pub(super) fn values(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Answer> {
+        let (values, complete) = self.extract(plan, extractor, limits::VALUES)?;
+        let total = complete.then_some(count(values.len()));
+        Ok(Answer::Values { values, total })
+    }
+
+    /// The texts an extractor takes out, for an IN. Objects that are maps equal no text.
+    pub(super) fn texts(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Texts> {
+        let (values, complete) = self.extract(plan, extractor, limits::IN_VALUES)?;
+        let texts = values.iter().filter_map(|value| value.as_str().map(str::to_owned));
+        Ok(Texts { values: texts.collect(), complete })
+    }
+
+    /// The first `most` distinct values, and whether these are all.
+    fn extract(
+        &mut self,
+        plan: &RecallPlan,
+        extractor: Extractor,
+        most: usize,
+    ) -> Result<(Vec<Value>, bool)> {
+        let (mut values, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0_usize);
+        let mut complete = true;
+        let most_bytes = limits::ROW_BYTES.saturating_sub(self.held);
+        self.each(plan, true, &mut |looked| {
+            let Some(value) = looked.extract(extractor) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let key = key(&value);
+            let size = key.1.len();
+            if !seen.insert(key) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if values.len() == most {
+                complete = false;
+                return Ok(ControlFlow::Break(()));
+            }
+            bytes = bytes.saturating_add(size);
+            if bytes > most_bytes {
+                return Err(too_many());
+            }
+            values.push(value);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.hold(bytes)?;
+        Ok((values, complete))
+    }
+
+    /// GROUP BY: how many grains have each value, largest group first, ties by value.
+    pub(super) fn groups(&mut self, plan: &RecallPlan, field: FieldRef) -> Result<Answer> {
+        let mut groups: BTreeMap<(bool, String), Group> = BTreeMap::new();
+        let mut bytes = 0_usize;
+        let most_bytes = limits::ROW_BYTES.saturating_sub(self.held);
+        self.each(plan, false, &mut |looked| {
+            let Some(value) = looked.field(field) else { return Ok(ControlFlow::Continue(())) };
+            let key = key(&value);
+            if let Some(group) = groups.get_mut(&key) {
+                group.count += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            bytes = bytes.saturating_add(key.1.len());
+            if groups.len() == limits::SORTED_ROWS || bytes > most_bytes {
+                return Err(too_many());
+            }
+            groups.insert(key, Group { key: value, count: 1 });
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.hold(bytes)?;
+        let total = count(groups.len());
+        let mut groups: Vec<Group> = groups.into_values().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        groups.truncate(limits::VALUES);
+        Ok(Answer::Groups { groups, total })
+    }
+
+    /// Hands the grains of a pipeline to `each`, without keeping them where no step needs them all;
+    /// in the order of the result if that matters.
+    fn each(&mut self, plan: &RecallPlan, ordered: bool, each: &mut Each<'_>) -> Result<()> {
+        let (window, rest) = Window::cut(&plan.steps);
+        let sorts_only = plan.steps.iter().all(|step| matches!(step, Step::Sort(_))) && !ordered;
+        let streams = rest.is_empty() && window.key.is_none() && window.dedup.is_none();
+        if !streams && !sorts_only {
+            let found = self.find(plan)?;
+            self.release(found.bytes);
+            for hit in &found.hits {
+                let looked = Looked { address: hit.address, grain: &hit.grain, state: &hit.state };
+                if each(looked)?.is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let mut query = self.ready(plan)?;
+        if query.is_impossible() || window.take == Some(0) {
+            return Ok(());
+        }
+        query.limit = window.end();
+        let (mut met, mut failed) = (0_usize, None);
+        let recalled = self.memory.recall(&query, &self.cancel, &mut |candidate| {
+            met += 1;
+            if met <= window.skip {
+                return ControlFlow::Continue(());
+            }
+            let (address, state) = (candidate.address, candidate.state);
+            let flow = each(Looked { address, grain: candidate.grain, state });
+            let flow = flow.unwrap_or_else(|error| {
+                failed = Some(error);
+                ControlFlow::Break(())
+            });
+            let full = window.end().is_some_and(|end| met >= end);
+            if full { ControlFlow::Break(()) } else { flow }
+        })?;
+        self.scanned(recalled.scanned);
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// What tells two values apart and sorts them: texts first, then other values by their JSON.
+fn key(value: &Value) -> (bool, String) {
+    match value {
+        Value::Str(text) => (false, text.clone()),
+        other => (true, serde_json::to_string(other).unwrap_or_default()),
+    }
+}

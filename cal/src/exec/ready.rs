@@ -1,0 +1,111 @@
+//! What a RECALL waits for: LETs, the values of subqueries, the members of a thread.
+
+use super::Run;
+use crate::bounds::TypeSet;
+use crate::check::plan::{FeedFrom, LetPlan, RecallPlan, ThreadOf};
+use crate::check::too_many_values;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::Hit;
+use crate::predicate::Predicate;
+use crate::query::Query;
+
+/// What a LET stands for once it ran; a failed one fails where it is used.
+pub(super) type Bound = Result<LetValue>;
+
+/// The grains or the values of a LET.
+pub(super) enum LetValue {
+    /// With the bytes they take encoded.
+    Grains(Vec<Hit>, usize),
+    Values(Texts),
+}
+
+/// The values of an IN, and whether they are all there are.
+#[derive(Clone)]
+pub(super) struct Texts {
+    pub(super) values: Vec<String>,
+    pub(super) complete: bool,
+}
+
+impl Run<'_> {
+    /// Runs the LETs of a query in order and brings them into scope.
+    pub(super) fn bind(&mut self, lets: &[LetPlan]) {
+        for binding in lets {
+            let bound = match binding.extract {
+                Some(extractor) => self.texts(&binding.recall, extractor).map(LetValue::Values),
+                None => self
+                    .find(&binding.recall)
+                    .map(|found| LetValue::Grains(found.hits, found.bytes)),
+            };
+            self.lets.push(bound);
+        }
+    }
+
+    /// The query of a RECALL with everything it waits for.
+    ///
+    /// # Errors
+    /// E011 for too many values, E046 for an unknown message, E030 for a thread too long; and
+    /// whatever the inner RECALLs meet.
+    pub(super) fn ready(&mut self, plan: &RecallPlan) -> Result<Query> {
+        let mut query = plan.query.clone();
+        if let Some(thread) = &plan.thread {
+            query = self.thread(thread, query)?;
+        }
+        for feed in &plan.feeds {
+            let Texts { values, complete } = match &feed.from {
+                FeedFrom::Recall(inner, extractor) => self.texts(inner, *extractor)?,
+                FeedFrom::Let(at) => self.values_of(*at)?,
+            };
+            if !complete {
+                return Err(too_many_values(feed.place));
+            }
+            if values.is_empty() {
+                query.types = TypeSet::NONE;
+            }
+            query.require(Predicate::among(feed.field, values));
+        }
+        Ok(query)
+    }
+
+    fn values_of(&self, at: usize) -> Result<Texts> {
+        match self.lets.get(at) {
+            Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
+            Some(Err(error)) => Err(error.clone()),
+            // The checker lets no other LET through.
+            Some(Ok(LetValue::Grains(..))) | None => {
+                Ok(Texts { values: Vec::new(), complete: true })
+            }
+        }
+    }
+
+    /// The grains of a LET.
+    pub(super) fn grains_of(&mut self, at: usize) -> Result<Vec<Hit>> {
+        let (hits, bytes) = match self.lets.get(at) {
+            Some(Ok(LetValue::Grains(hits, bytes))) => (hits.clone(), *bytes),
+            Some(Err(error)) => return Err(error.clone()),
+            Some(Ok(LetValue::Values(_))) | None => (Vec::new(), 0),
+        };
+        self.hold(bytes)?;
+        Ok(hits)
+    }
+
+    fn thread(&self, thread: &ThreadOf, query: Query) -> Result<Query> {
+        let unknown = || {
+            let message = format!("{} leads to no grain", thread.message.node);
+            Error::new(ErrorKind::TargetNotFound, message).at(thread.message.span)
+        };
+        let address = thread.address.ok_or_else(unknown)?;
+        let most = limits::SORTED_ROWS;
+        let members = self.memory.thread(&address, most + 1, &self.cancel)?;
+        if members.is_empty() {
+            return Err(unknown());
+        }
+        if members.len() > most {
+            let message = format!("the thread has more than {most} messages");
+            let error = Error::new(ErrorKind::BudgetExceeded, message).at(thread.message.span);
+            return Err(error.suggest("use THREAD \"session\" with conditions and a LIMIT"));
+        }
+        Ok(query.among(members))
+    }
+}

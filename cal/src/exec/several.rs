@@ -1,0 +1,46 @@
+//! BATCH and COALESCE: several statements in one.
+
+use super::Run;
+use crate::cancel::Stop;
+use crate::check::plan::{Plan, RecallPlan};
+use crate::error::Result;
+use crate::response::{Answer, Slot, Slots};
+
+impl Run<'_> {
+    /// Runs the entries of a BATCH; what goes wrong in one stays in its slot.
+    ///
+    /// # Errors
+    /// E082 when the host cancelled.
+    pub(super) fn batch(&mut self, entries: Vec<(String, Result<Plan>)>) -> Result<Answer> {
+        let mut slots = Vec::with_capacity(entries.len());
+        for (label, plan) in entries {
+            let answer = plan.and_then(|plan| self.statement(plan));
+            if let Some(stop @ Stop::Cancelled) = self.cancel.stopped() {
+                return Err(stop.into());
+            }
+            slots.push((
+                label,
+                match answer {
+                    Ok(answer) => Slot::Answer(Box::new(answer)),
+                    Err(error) => Slot::Failed { error: error.locate(self.source) },
+                },
+            ));
+        }
+        Ok(Answer::Batch { batch: Slots(slots) })
+    }
+
+    /// Runs the branches of a COALESCE until one finds something; else the last one answers.
+    pub(super) fn coalesce(&mut self, branches: &[RecallPlan]) -> Result<Answer> {
+        let mut last = None;
+        for (at, branch) in branches.iter().enumerate() {
+            let answer = self.recall(branch)?;
+            let found = !answer.is_empty();
+            let branch = found.then(|| super::count(at));
+            last = Some(Answer::Coalesced { branch, answer: Box::new(answer) });
+            if found {
+                break;
+            }
+        }
+        Ok(last.unwrap_or(Answer::Count { count: 0 }))
+    }
+}

@@ -1,0 +1,174 @@
+//! The values of fields, read alike from encoded and decoded grains: what ORDER BY and dedup compare
+//! and what SELECT, GROUP BY and the extractors show.
+
+use std::cmp::Ordering;
+
+use grainstore_format::{
+    ContentAddress, EpochMs, Grain, GrainRef, GrainState, GrainType, Value, ValueRef,
+};
+
+use crate::ast::Extractor;
+use crate::check::plan::SortKey;
+use crate::fields::Field;
+
+/// A value to sort or compare by. Grains without one come last.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+pub(super) enum SortValue {
+    Whole(i64),
+    Number(f64),
+    Text(String),
+    Missing,
+}
+
+/// A value to tell grains apart by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ValueKey {
+    Whole(i64),
+    Number(u64),
+    Text(String),
+}
+
+/// What a grain can be asked for, encoded or not.
+pub(super) trait Readable {
+    fn grain_type(&self) -> GrainType;
+    fn text(&self, name: &str) -> Option<&str>;
+    fn number(&self, name: &str) -> Option<f64>;
+    fn time(&self) -> EpochMs;
+    /// A copy of any field.
+    fn copy(&self, name: &str) -> Option<Value>;
+}
+
+impl Readable for GrainRef<'_> {
+    fn grain_type(&self) -> GrainType {
+        GrainRef::grain_type(self)
+    }
+    fn text(&self, name: &str) -> Option<&str> {
+        GrainRef::text(self, name)
+    }
+    fn number(&self, name: &str) -> Option<f64> {
+        GrainRef::number(self, name)
+    }
+    fn time(&self) -> EpochMs {
+        GrainRef::time(self)
+    }
+    fn copy(&self, name: &str) -> Option<Value> {
+        self.get(name).as_ref().map(ValueRef::to_value)
+    }
+}
+
+impl Readable for Grain {
+    fn grain_type(&self) -> GrainType {
+        Grain::grain_type(self)
+    }
+    fn text(&self, name: &str) -> Option<&str> {
+        Grain::text(self, name)
+    }
+    fn number(&self, name: &str) -> Option<f64> {
+        Grain::number(self, name)
+    }
+    fn time(&self) -> EpochMs {
+        Grain::time(self)
+    }
+    fn copy(&self, name: &str) -> Option<Value> {
+        self.get(name).cloned()
+    }
+}
+
+/// One grain of a walk or of an answer.
+#[derive(Clone, Copy)]
+pub(super) struct Looked<'g> {
+    pub(super) address: ContentAddress,
+    pub(super) grain: &'g dyn Readable,
+    pub(super) state: &'g GrainState,
+}
+
+impl Looked<'_> {
+    /// The value of a field as CAL calls it and shows it; none where the grain has none.
+    pub(super) fn field(&self, field: &Field) -> Option<Value> {
+        let grain = self.grain;
+        match field.name {
+            "type" => Some(grain.grain_type().name().into()),
+            "time" => Some(grain.time().get().into()),
+            "hash" => Some(self.address.to_string().into()),
+            // Every structural match scores the same.
+            "score" => Some(1.0.into()),
+            "contradicted" => Some(self.state.contradicted.into()),
+            "verification_status" => Some(self.state.verification_status.name().into()),
+            "action_phase" => Some(grain.text("action_phase").unwrap_or("complete").into()),
+            "consent_action" => {
+                let withdrawal = grain.copy(field.payload)?.as_bool()?;
+                Some(if withdrawal { "withdraw" } else { "grant" }.into())
+            }
+            "purpose" => grain.copy("purpose").or_else(|| joined(&grain.copy("scope")?)),
+            "context" => {
+                let context = grain.copy("context")?;
+                let context = context.as_map()?;
+                context.get("id").or_else(|| context.get("name")).cloned()
+            }
+            _ => grain.copy(field.payload),
+        }
+    }
+
+    /// What an extractor takes out of the grain.
+    pub(super) fn extract(&self, extractor: Extractor) -> Option<Value> {
+        match extractor {
+            Extractor::Subjects => self.grain.copy("subject"),
+            Extractor::Objects => self.grain.copy("object"),
+            Extractor::Hashes => Some(self.address.to_string().into()),
+        }
+    }
+}
+
+/// The texts of a list, joined by ", ".
+fn joined(list: &Value) -> Option<Value> {
+    let texts: Option<Vec<&str>> = list.as_array()?.iter().map(Value::as_str).collect();
+    Some(texts?.join(", ").into())
+}
+
+/// The value ORDER BY and dedup compare.
+pub(super) fn sorted(field: &Field, grain: &dyn Readable, state: &GrainState) -> SortValue {
+    match field.name {
+        "time" => SortValue::Whole(grain.time().get()),
+        // Every structural match scores the same, so only the tie-break orders.
+        "score" => SortValue::Missing,
+        "verification_status" => SortValue::Text(state.verification_status.name().to_owned()),
+        _ => match (grain.text(field.payload), grain.number(field.payload)) {
+            (Some(text), _) => SortValue::Text(text.to_owned()),
+            (None, Some(number)) => SortValue::Number(number),
+            (None, None) => SortValue::Missing,
+        },
+    }
+}
+
+/// The order of two values under a key; missing ones last either way.
+pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
+    match (a, b) {
+        (SortValue::Missing, SortValue::Missing) => Ordering::Equal,
+        (SortValue::Missing, _) => Ordering::Greater,
+        (_, SortValue::Missing) => Ordering::Less,
+        _ => {
+            let ascending = a.partial_cmp(b).unwrap_or(Ordering::Equal);
+            if key.descending { ascending.reverse() } else { ascending }
+        }
+    }
+}
+
+impl ValueKey {
+    /// The key of a value; none for a missing one.
+    pub(super) fn of(value: &SortValue) -> Option<Self> {
+        match value {
+            SortValue::Whole(whole) => Some(Self::Whole(*whole)),
+            SortValue::Number(number) => Some(Self::Number(number.to_bits())),
+            SortValue::Text(text) => Some(Self::Text(text.clone())),
+            SortValue::Missing => None,
+        }
+    }
+
+    /// Bytes it takes, about.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Whole(_) | Self::Number(_) => size_of::<Self>(),
+            Self::Text(text) => size_of::<Self>().saturating_add(text.len()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! One walk over a memory: the grains a pipeline keeps, sorted and cut while walking, in bounded
+//! memory.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use grainstore_format::ContentAddress;
+
+use super::count;
+use super::value::{self, SortValue, ValueKey};
+use crate::check::plan::{SortKey, Step};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields::FieldRef;
+use crate::limits;
+use crate::memory::{Candidate, Hit};
+
+/// The first part of a pipeline: sorting, removing duplicates, then one cut. It is done while
+/// walking.
+pub(super) struct Window {
+    /// None leaves the order of the memory.
+    pub(super) key: Option<SortKey>,
+    pub(super) dedup: Option<FieldRef>,
+    pub(super) skip: usize,
+    pub(super) take: Option<usize>,
+}
+
+impl Window {
+    /// Splits the steps into a window and the rest.
+    pub(super) fn cut(steps: &[Step]) -> (Self, &[Step]) {
+        let mut window = Self { key: None, dedup: None, skip: 0, take: None };
+        let mut rest = steps;
+        while let [step, after @ ..] = rest {
+            match step {
+                Step::Sort(key) if window.key.is_none() && rest.len() == steps.len() => {
+                    window.key = Some(*key);
+                }
+                Step::Sort(_) => break,
+                Step::Dedup(field) => window.dedup = Some(*field),
+                Step::Skip(skipped) => {
+                    let skipped = usize::try_from(*skipped).unwrap_or(usize::MAX);
+                    window.skip = window.skip.saturating_add(skipped);
+                    window.take = window.take.map(|take| take.saturating_sub(skipped));
+                }
+                Step::Take(taken) => {
+                    let taken = usize::try_from(*taken).unwrap_or(usize::MAX);
+                    window.take = Some(window.take.map_or(taken, |take| take.min(taken)));
+                }
+            }
+            rest = after;
+        }
+        (window, rest)
+    }
+
+    /// How many matches are needed from the start.
+    pub(super) fn end(&self) -> Option<usize> {
+        self.take.map(|take| take.saturating_add(self.skip))
+    }
+
+    /// How many matches the walk takes at most, where that is known beforehand.
+    pub(super) fn limit(&self) -> Option<usize> {
+        if self.key.is_none() && self.dedup.is_none() { self.end() } else { None }
+    }
+
+    /// The order of two matches: by the key, then by ascending address.
+    fn order(&self, a: &Rank, b: &Rank) -> Ordering {
+        let by_key = self.key.map_or(Ordering::Equal, |key| value::order(&key, &a.value, &b.value));
+        by_key.then_with(|| a.address.cmp(&b.address))
+    }
+}
+
+/// Where a match stands in a sorted answer.
+#[derive(Clone)]
+struct Rank {
+    value: SortValue,
+    address: ContentAddress,
+}
+
+/// A match worth keeping.
+struct Row {
+    rank: Rank,
+    /// Bytes of the encoded grain.
+    size: usize,
+    hit: Hit,
+}
+
+/// The values met so far, for dedup.
+#[derive(Default)]
+struct Met {
+    values: BTreeSet<ValueKey>,
+    bytes: usize,
+}
+
+impl Met {
+    /// Whether the value is new; grains without one are never duplicates.
+    fn is_new(&mut self, value: &SortValue) -> Result<bool> {
+        let Some(key) = ValueKey::of(value) else { return Ok(true) };
+        let size = key.size();
+        if !self.values.insert(key) {
+            return Ok(false);
+        }
+        self.bytes = self.bytes.saturating_add(size);
+        if self.values.len() > limits::SORTED_ROWS || self.bytes > limits::ROW_BYTES {
+            return Err(too_many());
+        }
+        Ok(true)
+    }
+}
+
+/// What a walk has collected so far: at most twice what the window needs.
+pub(super) struct Collected<'w> {
+    window: &'w Window,
+    rows: Vec<Row>,
+    met: Met,
+    /// The last rank that still had a place; what ranks behind it is not even decoded.
+    bar: Option<Rank>,
+    matches: u64,
+    /// Bytes of the encoded grains in `rows`, and how many there may be.
+    bytes: usize,
+    most_bytes: usize,
+    stopped: bool,
+}
+
+/// What a walk came to.
+pub(super) struct Kept {
+    pub(super) hits: Vec<Hit>,
+    /// Bytes of the encoded grains.
+    pub(super) bytes: usize,
+    /// All matches, where the walk ran to its end.
+    pub(super) total: Option<u64>,
+}
+
+impl<'w> Collected<'w> {
+    /// Nothing yet; `most_bytes` of encoded grains may be held at once.
+    pub(super) fn new(window: &'w Window, most_bytes: usize) -> Self {
+        let (rows, met) = (Vec::new(), Met::default());
+        Self { window, rows, met, bar: None, matches: 0, bytes: 0, most_bytes, stopped: false }
+    }
+
+    pub(super) fn take(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
+        if self.window.take == Some(0) {
+            self.stopped = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        match self.window.key {
+            None => self.in_order(candidate),
+            Some(key) => self.ranked(&key, candidate),
+        }
+    }
+
+    /// The memory's order is the answer's: skip, then take.
+    fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
+        if let Some(field) = self.window.dedup {
+            let value = value::sorted(field, candidate.grain, candidate.state);
+            if !self.met.is_new(&value)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
+        self.matches = self.matches.saturating_add(1);
+        if self.matches <= count(self.window.skip) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let rank = Rank { value: SortValue::Missing, address: candidate.address };
+        self.keep(rank, candidate)?;
+        if self.window.take.is_some_and(|take| self.rows.len() >= take) {
+            self.stopped = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn keep(&mut self, rank: Rank, candidate: &Candidate<'_>) -> Result<()> {
+        let size = candidate.grain.payload_len();
+        self.bytes = self.bytes.saturating_add(size);
+        if self.rows.len() >= self.most_rows() || self.bytes > self.most_bytes {
+            return Err(too_many());
+        }
+        self.rows.push(Row { rank, size, hit: hit(candidate)? });
+        Ok(())
+    }
+
+    /// Where the best of a known number are kept, twice as many wait for the next shrinking.
+    fn most_rows(&self) -> usize {
+        let shrinks = self.window.dedup.is_none() && self.window.end().is_some();
+        if shrinks { 2 * limits::SORTED_ROWS } else { limits::SORTED_ROWS }
+    }
+
+    /// Every match must be seen; the best are kept. Among duplicates the best is known at the end.
+    fn ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
+        self.matches = self.matches.saturating_add(1);
+        let value = value::sorted(key.field, candidate.grain, candidate.state);
+        let rank = Rank { value, address: candidate.address };
+        if self.bar.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.keep(rank, candidate)?;
+        let most = match self.window.dedup {
+            None => self.window.end().unwrap_or(usize::MAX),
+            Some(_) => usize::MAX,
+        };
+        if self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::SORTED_ROWS) {
+            self.shrink(most)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Keeps the best `most` rows, all the window can still want.
+    fn shrink(&mut self, most: usize) -> Result<()> {
+        if most > limits::SORTED_ROWS {
+            return Err(too_many());
+        }
+        self.sort();
+        self.rows.truncate(most);
+        self.bytes = self.rows.iter().map(|row| row.size).sum();
+        self.bar = self.rows.last().map(|row| row.rank.clone());
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let window = self.window;
+        self.rows.sort_unstable_by(|a, b| window.order(&a.rank, &b.rank));
+    }
+
+    pub(super) fn finish(mut self) -> Result<Kept> {
+        let mut skip = 0;
+        if self.window.key.is_some() {
+            self.sort();
+            skip = self.window.skip;
+            if let Some(field) = self.window.dedup {
+                self.drop_duplicates(field)?;
+            }
+        }
+        let total = (!self.stopped).then_some(self.matches);
+        let take = self.window.take.unwrap_or(usize::MAX);
+        let mut bytes = 0_usize;
+        let kept = self.rows.into_iter().skip(skip).take(take);
+        let hits = kept.inspect(|row| bytes = bytes.saturating_add(row.size)).map(|row| row.hit);
+        Ok(Kept { hits: hits.collect(), bytes, total })
+    }
+
+    fn drop_duplicates(&mut self, field: FieldRef) -> Result<()> {
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for row in self.rows.drain(..) {
+            let value = value::sorted(field, &row.hit.grain, &row.hit.state);
+            if self.met.is_new(&value)? {
+                rows.push(row);
+            }
+        }
+        self.rows = rows;
+        self.matches = count(self.rows.len());
+        Ok(())
+    }
+}
+
+fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
+    let grain = candidate.grain.to_grain()?;
+    Ok(Hit { address: candidate.address, grain, state: *candidate.state })
+}
+
+/// E030: more than a statement may hold in memory.
+pub(super) fn too_many() -> Error {
+    let message = format!(
+        "more than {} grains or {} bytes would have to be held at once",
+        limits::SORTED_ROWS,
+        limits::ROW_BYTES
+    );
+    Error::new(ErrorKind::BudgetExceeded, message).suggest("narrow the query, or LIMIT it first")
+}
+
+/// A step after the window, on the few grains that are left.
+pub(super) fn apply(step: Step, hits: &mut Vec<Hit>) {
+    match step {
+        Step::Sort(key) => {
+            let value = |hit: &Hit| value::sorted(key.field, &hit.grain, &hit.state);
+            hits.sort_by(|a, b| {
+                value::order(&key, &value(a), &value(b)).then_with(|| a.address.cmp(&b.address))
+            });
+        }
+        Step::Skip(skipped) => {
+            let skipped = usize::try_from(skipped).unwrap_or(usize::MAX).min(hits.len());
+            hits.drain(..skipped);
+        }
+        Step::Take(taken) => hits.truncate(usize::try_from(taken).unwrap_or(usize::MAX)),
+        // Duplicates go while walking; a pipeline removes them once, before its first cut.
+        Step::Dedup(_) => {}
+    }
+}

@@ -1,0 +1,45 @@
+//! `describe`: what the language, its tables and the host are.
+
+use super::cursor::Cursor;
+use crate::ast::Describe;
+use crate::error::Result;
+use crate::lex::Kind;
+use crate::span::Spanned;
+use crate::types;
+use crate::words::Keyword;
+
+const TARGETS: [&str; 6] =
+    ["grain_types", "fields", "capabilities", "server", "templates", "grammar"];
+
+/// `describe := DESCRIBE (grain_types | fields singular? | capabilities | server | templates |
+/// grammar)`; `DESCRIBE singular` is `DESCRIBE fields singular` (OMS 28.8).
+pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
+    c.expect(Keyword::Describe)?;
+    let token = c.peek();
+    if !matches!(token.kind, Kind::Word(_)) {
+        return Err(c.unexpected(&TARGETS));
+    }
+    if let Some(name) = types::by_singular(c.text(token)) {
+        c.bump()?;
+        return Ok(Describe::Fields(Some(Spanned::new(name, token.span))));
+    }
+    let described = match c.text(token).to_ascii_lowercase().as_str() {
+        "grain_types" => Describe::GrainTypes,
+        "fields" => {
+            c.bump()?;
+            let token = c.peek();
+            let name = types::by_singular(c.text(token));
+            if name.is_some() {
+                c.bump()?;
+            }
+            return Ok(Describe::Fields(name.map(|name| Spanned::new(name, token.span))));
+        }
+        "capabilities" => Describe::Capabilities,
+        "server" => Describe::Server,
+        "templates" => Describe::Templates,
+        "grammar" => Describe::Grammar,
+        _ => return Err(c.unexpected(&TARGETS)),
+    };
+    c.bump()?;
+    Ok(described)
+}

@@ -1,0 +1,56 @@
+//! `setop`: two queries in parentheses, joined. Operands may be set operations again.
+
+use super::cursor::Cursor;
+use super::statement::request;
+use crate::ast::{Request, SetOp, SetOperator};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::words::Keyword;
+
+/// `setop := "(" query ")" (UNION|INTERSECT|EXCEPT) "(" query ")"`.
+pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
+    c.count_set()?;
+    let left = operand(c)?;
+    let operator = match c.keyword() {
+        Some(Keyword::Union) => SetOperator::Union,
+        Some(Keyword::Intersect) => SetOperator::Intersect,
+        Some(Keyword::Except) => SetOperator::Except,
+        _ => return Err(c.unexpected(&["UNION", "INTERSECT", "EXCEPT"])),
+    };
+    c.bump()?;
+    let right = operand(c)?;
+    Ok(SetOp { left, operator, right })
+}
+
+/// An operand; E021 for a statement that yields no grains, and E013 for the sixth.
+fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
+    c.expect_mark(Mark::LeftParen, "(")?;
+    let yields = match c.peek().kind {
+        Kind::Mark(Mark::LeftParen) => true,
+        _ => match c.keyword() {
+            Some(Keyword::Recall | Keyword::Coalesce | Keyword::Let | Keyword::Cal) => true,
+            Some(
+                Keyword::Assemble
+                | Keyword::Exists
+                | Keyword::History
+                | Keyword::Explain
+                | Keyword::Describe
+                | Keyword::Batch
+                | Keyword::Add
+                | Keyword::Supersede,
+            ) => false,
+            _ => return Err(c.unexpected(&["RECALL", "COALESCE", "("])),
+        },
+    };
+    if !yields {
+        let error = Error::new(ErrorKind::WrongStage, "an operand yields grains");
+        return Err(error.at(c.peek().span).suggest("use RECALL, COALESCE or a set operation"));
+    }
+    let operand = request(c)?;
+    if c.peek().kind != Kind::Mark(Mark::RightParen) {
+        return Err(c.unexpected(&[")"]));
+    }
+    c.bump()?;
+    Ok(operand)
+}

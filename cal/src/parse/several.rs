@@ -1,0 +1,80 @@
+//! `batch` and `coalesce`: several statements in one.
+
+use super::cursor::Cursor;
+use super::statement::is_name_then_colon;
+use super::{history, recall};
+use crate::ast::{Body, Entry, Recall};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::Mark;
+use crate::limits;
+use crate::span::Spanned;
+use crate::words::Keyword;
+
+const READS: [&str; 5] = ["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
+
+/// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`.
+pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
+    c.expect(Keyword::Batch)?;
+    c.expect_mark(Mark::LeftBrace, "{")?;
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    loop {
+        let place = c.peek().span;
+        if entries.len() == limits::ENTRIES {
+            let message = format!("a BATCH has at most {} entries", limits::ENTRIES);
+            return Err(Error::new(ErrorKind::TooMany, message).at(place));
+        }
+        let label = c.name("a label")?;
+        if entries.iter().any(|entry| entry.label == label) {
+            let message = format!("two entries are called {}", label.node);
+            return Err(Error::new(ErrorKind::BoundTwice, message).at(label.span));
+        }
+        c.expect_mark(Mark::Colon, ":")?;
+        let start = c.peek().span;
+        let body = read(c)?;
+        entries.push(Entry { label, body: Spanned::new(body, start) });
+        if !c.eat_mark(Mark::Comma)? {
+            break;
+        }
+        if !is_name_then_colon(c)? {
+            return Err(c.unexpected(&["a label and :"]));
+        }
+    }
+    c.expect_mark(Mark::RightBrace, "}")?;
+    Ok(entries)
+}
+
+/// A statement a BATCH takes.
+fn read<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+    match c.keyword() {
+        Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
+        Some(Keyword::Exists) => history::exists(c).map(Body::Exists),
+        Some(Keyword::History) => history::history(c).map(Body::History),
+        Some(Keyword::Describe) => super::describe::describe(c).map(Body::Describe),
+        Some(Keyword::Coalesce) => coalesce(c).map(Body::Coalesce),
+        _ => Err(c.unexpected(&READS)),
+    }
+}
+
+/// `coalesce := COALESCE "(" recall "," recall,+ ")"`.
+pub(super) fn coalesce<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Recall<'a>>>> {
+    c.expect(Keyword::Coalesce)?;
+    c.expect_mark(Mark::LeftParen, "(")?;
+    let mut branches = vec![branch(c)?];
+    c.expect_mark(Mark::Comma, ",")?;
+    branches.push(branch(c)?);
+    while c.eat_mark(Mark::Comma)? {
+        if branches.len() == limits::BRANCHES {
+            let message = format!("a COALESCE has at most {} branches", limits::BRANCHES);
+            return Err(Error::new(ErrorKind::TooMany, message).at(c.peek().span));
+        }
+        branches.push(branch(c)?);
+    }
+    c.expect_mark(Mark::RightParen, ")")?;
+    Ok(branches)
+}
+
+fn branch<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Recall<'a>>> {
+    let start = c.peek().span;
+    Ok(Spanned::new(recall::recall(c)?, c.since(start)))
+}

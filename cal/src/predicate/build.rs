@@ -1,0 +1,237 @@
+//! Making conditions: by payload name, or by a field of the table of spec section 4, whose special
+//! cases (closed words, index state, fields OMS names otherwise) are settled here.
+
+use std::borrow::Cow;
+
+use grainstore_format::{ContentAddress, GrainType, Value, VerificationStatus};
+
+use super::{Check, Comparator, DomainTest, Predicate, TAGS, Want};
+use crate::bounds::TimeRange;
+use crate::fields::{self, Field, FieldRef, Shape, ops};
+
+/// Conditions of hosts.
+impl Predicate {
+    /// The payload text field `payload` is exactly `value`.
+    #[must_use]
+    pub fn text_is(payload: &'static str, value: impl Into<String>) -> Self {
+        Self::of_payload(payload, Check::Text { payload, want: Want::Is(value.into()) })
+    }
+
+    /// The payload text field `payload` is one of `values`.
+    #[must_use]
+    pub fn text_in(payload: &'static str, values: Vec<String>) -> Self {
+        Self::of_payload(payload, Check::Text { payload, want: Want::OneOf(values) })
+    }
+
+    /// The object is this text or this map, as it lies in a grain: maps are equal when their
+    /// canonical content is. Other values are no objects and give nothing.
+    #[must_use]
+    pub fn object_is(object: Value) -> Option<Self> {
+        match object {
+            Value::Str(text) => Some(Self::text_is("object", text)),
+            Value::Map(_) => Some(Self::of_payload("object", Check::ObjectMap(object))),
+            _ => None,
+        }
+    }
+
+    /// A field of spec section 4, by its name in CAL, compared with text, a number, a boolean or
+    /// epoch milliseconds. None where the field, its operator or the value does not fit, as where
+    /// WHERE would refuse it. `time`, `type` and `hash` are bounds of the query instead.
+    #[must_use]
+    pub fn field(name: &str, comparator: Comparator, value: &Value) -> Option<Self> {
+        let field = fields::by_name(name).filter(|field| field.operators & comparator.op() != 0)?;
+        Some(match (field.shape, value) {
+            (Shape::Text, Value::Str(text)) => Self::text(field, comparator, text.clone()),
+            (Shape::Word(vocabulary), Value::Str(word)) => {
+                vocabulary.values.contains(&word.as_str()).then_some(())?;
+                Self::text(field, comparator, word.clone())
+            }
+            (Shape::Address, Value::Str(text)) => Self::address(field, vec![bare(text)]),
+            (Shape::Number { .. }, number) => Self::number(field, comparator, number.as_f64()?),
+            (Shape::Flag, Value::Bool(flag)) => Self::flag(field, *flag),
+            (Shape::Time, Value::Int(_)) if field.name != "time" => {
+                let at = grainstore_format::EpochMs::new(value.as_i64()?);
+                Self::period(field, TimeRange { from: at, to: at })
+            }
+            _ => return None,
+        })
+    }
+
+    /// A field of spec section 4, by its name in CAL, that is one of these texts. None where the
+    /// field does not take `IN`.
+    #[must_use]
+    pub fn field_in(name: &str, values: Vec<String>) -> Option<Self> {
+        let field = fields::by_name(name).filter(|field| field.operators & ops::IN != 0)?;
+        Some(Self::among(field, values))
+    }
+
+    /// A domain field such as `hc:patient_id`, at top level or in the context. None where the value
+    /// is no text, number or boolean, or does not take the comparator: numbers take all six, the
+    /// others `=` and `!=`. Values of another kind never match.
+    #[must_use]
+    pub fn domain(name: impl Into<String>, comparator: Comparator, value: &Value) -> Option<Self> {
+        let equal = comparator == Comparator::Equal;
+        let test = match value {
+            Value::Int(_) | Value::Float(_) => DomainTest::Number(comparator, value.as_f64()?),
+            _ if !equal && comparator != Comparator::NotEqual => return None,
+            Value::Bool(flag) => DomainTest::Flag(*flag == equal),
+            Value::Str(text) => DomainTest::Text(want(comparator, text.clone())),
+            _ => return None,
+        };
+        Some(Self::of_domain(name.into(), test))
+    }
+
+    /// A domain field that is one of these texts, numbers and booleans.
+    #[must_use]
+    pub fn domain_in(name: impl Into<String>, values: Vec<Value>) -> Self {
+        let texts: Option<Vec<String>> =
+            values.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+        let test = match texts {
+            Some(texts) => DomainTest::Text(Want::OneOf(texts)),
+            None => DomainTest::OneOf(values),
+        };
+        Self::of_domain(name.into(), test)
+    }
+
+    /// The payload field `payload`, a text or a list, names one of these addresses:
+    /// `parent_message_id`, `derived_from`, `depends_on`, `premises`, `processing_basis` ...
+    #[must_use]
+    pub fn names(payload: &'static str, addresses: &[ContentAddress]) -> Self {
+        let digits = addresses.iter().map(ToString::to_string).collect();
+        Self::of_payload(payload, Check::Address { payload, digits })
+    }
+
+    /// A cross-link of one of these kinds (OMS 14.3) leads to one of these addresses.
+    #[must_use]
+    pub fn related(kinds: &'static [&'static str], addresses: &[ContentAddress]) -> Self {
+        let digits = addresses.iter().map(ToString::to_string).collect();
+        Self::of_payload("related_to", Check::Related { kinds, digits })
+    }
+
+    /// The grain carries all of these tags.
+    #[must_use]
+    pub fn tags_include(tags: Vec<String>) -> Self {
+        Self::of_payload(TAGS, Check::HoldsAll { payload: TAGS, values: tags })
+    }
+
+    /// The grain carries none of these tags.
+    #[must_use]
+    pub fn tags_exclude(tags: Vec<String>) -> Self {
+        Self::of_payload(TAGS, Check::HoldsNone { payload: TAGS, values: tags })
+    }
+
+    /// Another grain contradicts it, or none does.
+    #[must_use]
+    pub fn contradicted(value: bool) -> Self {
+        Self { name: Cow::Borrowed("contradicted"), check: Check::Contradicted(value) }
+    }
+
+    /// Review left the grain in this status.
+    #[must_use]
+    pub fn verification_status(status: VerificationStatus) -> Self {
+        Self { name: Cow::Borrowed("verification_status"), check: Check::Status(status) }
+    }
+}
+
+/// Conditions of the checker, which has settled what fits what.
+impl Predicate {
+    /// Text, or a word of the closed list of the field.
+    pub(crate) fn text(field: FieldRef, comparator: Comparator, text: String) -> Self {
+        let payload = field.payload;
+        Self::new(
+            field,
+            match (field.owner, field.name) {
+                (Some(GrainType::State), "context") => Check::StateContext(want(comparator, text)),
+                (_, "purpose") => Check::Purpose(want(comparator, text)),
+                (_, "scope") => Check::HoldsAll { payload, values: vec![text] },
+                (_, "namespace") => Check::Namespace(text),
+                (_, "action_phase") => Check::ActionPhase(text),
+                (_, "recall_priority") => Check::RecallPriority(text),
+                (_, "consent_action") => Check::Flag { payload, value: text == "withdraw" },
+                (_, "verification_status") => {
+                    Check::Status(VerificationStatus::from_name(&text).unwrap_or_default())
+                }
+                (_, "goal_state") => {
+                    let state = fields::payload_goal_state(&text).to_owned();
+                    Check::Text { payload, want: want(comparator, state) }
+                }
+                _ => Check::Text { payload, want: want(comparator, text) },
+            },
+        )
+    }
+
+    /// One of several texts or addresses; addresses without `sha256:`.
+    pub(crate) fn among(field: FieldRef, values: Vec<String>) -> Self {
+        if field.shape == Shape::Address {
+            return Self::address(field, values.iter().map(|value| bare(value)).collect());
+        }
+        let want = Want::OneOf(values);
+        Self::new(field, Check::Text { payload: field.payload, want })
+    }
+
+    pub(crate) fn address(field: FieldRef, digits: Vec<String>) -> Self {
+        Self::new(field, Check::Address { payload: field.payload, digits })
+    }
+
+    pub(crate) fn number(field: FieldRef, comparator: Comparator, value: f64) -> Self {
+        Self::new(field, Check::Number { payload: field.payload, comparator, value })
+    }
+
+    pub(crate) fn flag(field: FieldRef, value: bool) -> Self {
+        Self::new(
+            field,
+            match field.name {
+                "contradicted" => Check::Contradicted(value),
+                _ => Check::Flag { payload: field.payload, value },
+            },
+        )
+    }
+
+    pub(crate) fn period(field: FieldRef, range: TimeRange) -> Self {
+        let (from, to) = (range.from.get(), range.to.get());
+        Self::new(field, Check::Period { payload: field.payload, from, to })
+    }
+
+    pub(crate) fn include(field: FieldRef, values: Vec<String>) -> Self {
+        Self::new(field, Check::HoldsAll { payload: field.payload, values })
+    }
+
+    pub(crate) fn exclude(field: FieldRef, values: Vec<String>) -> Self {
+        Self::new(field, Check::HoldsNone { payload: field.payload, values })
+    }
+
+    fn new(field: FieldRef, check: Check) -> Self {
+        Self { name: Cow::Borrowed(field.name), check }
+    }
+
+    fn of_payload(payload: &'static str, check: Check) -> Self {
+        Self {
+            name: Cow::Borrowed(fields::by_payload(payload).map_or(payload, Field::name)),
+            check,
+        }
+    }
+
+    fn of_domain(name: String, test: DomainTest) -> Self {
+        Self { name: Cow::Owned(name.clone()), check: Check::Domain { name, test } }
+    }
+}
+
+impl Comparator {
+    /// The operator set of the field table it belongs to.
+    pub(crate) fn op(self) -> u8 {
+        match self {
+            Self::Equal => ops::EQ,
+            Self::NotEqual => ops::NE,
+            _ => ops::ORDER,
+        }
+    }
+}
+
+fn want(comparator: Comparator, text: String) -> Want {
+    if comparator == Comparator::NotEqual { Want::IsNot(text) } else { Want::Is(text) }
+}
+
+/// An address without its `sha256:`.
+fn bare(address: &str) -> String {
+    address.strip_prefix("sha256:").unwrap_or(address).to_owned()
+}

@@ -1,0 +1,254 @@
+//! One condition on a grain, and whether it holds: the meaning of WHERE (spec section 4).
+//!
+//! Matching reads fields from the encoded grain and allocates nothing, but for a map object. A grain
+//! without the field never matches, `!=` included; an absent tag list is the empty one.
+
+mod build;
+mod domain;
+mod lookup;
+
+use std::borrow::Cow;
+
+use grainstore_format::{ArrayRef, GrainRef, GrainState, Value, ValueRef, VerificationStatus};
+
+pub use lookup::Lookup;
+
+/// The payload field of the tags.
+const TAGS: &str = "structural_tags";
+
+/// A condition on a grain and its state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predicate {
+    /// The field in CAL, for `matched_fields`.
+    name: Cow<'static, str>,
+    check: Check,
+}
+
+/// The six comparators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparator {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `>=`
+    GreaterEqual,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `<`
+    Less,
+}
+
+/// What is looked at, and what must be found there.
+#[derive(Debug, Clone, PartialEq)]
+enum Check {
+    /// Text of a payload field.
+    Text { payload: &'static str, want: Want },
+    /// A map as the object.
+    ObjectMap(Value),
+    /// An address, or one of a list of addresses, in a payload field.
+    Address { payload: &'static str, digits: Vec<String> },
+    /// A cross-link to one of these addresses, of one of these kinds (OMS 14.2).
+    Related { kinds: &'static [&'static str], digits: Vec<String> },
+    /// A number of a payload field.
+    Number { payload: &'static str, comparator: Comparator, value: f64 },
+    /// A boolean payload field.
+    Flag { payload: &'static str, value: bool },
+    /// A payload field of epoch milliseconds, both ends included.
+    Period { payload: &'static str, from: i64, to: i64 },
+    /// A payload list that holds all of these.
+    HoldsAll { payload: &'static str, values: Vec<String> },
+    /// A payload list that holds none of these.
+    HoldsNone { payload: &'static str, values: Vec<String> },
+    /// The partition: the namespace, or `shared` where a grain names none.
+    Namespace(String),
+    /// The phase of an action; none written is `complete`.
+    ActionPhase(String),
+    /// The recall priority; none written, or an unknown one, is warm.
+    RecallPriority(String),
+    /// The id of a state's context, else its name.
+    StateContext(Want),
+    /// The purpose of a consent, else its scope joined by ", ".
+    Purpose(Want),
+    /// A field of a domain profile, at top level or in the context.
+    Domain { name: String, test: DomainTest },
+    /// Index state: contradicted or not.
+    Contradicted(bool),
+    /// Index state: what review made of it.
+    Status(VerificationStatus),
+}
+
+/// What a text is compared with.
+#[derive(Debug, Clone, PartialEq)]
+enum Want {
+    Is(String),
+    IsNot(String),
+    OneOf(Vec<String>),
+}
+
+/// What a domain field is compared with; its values have no declared type.
+#[derive(Debug, Clone, PartialEq)]
+enum DomainTest {
+    Text(Want),
+    Number(Comparator, f64),
+    Flag(bool),
+    /// One of these numbers or texts, where an IN list mixes them.
+    OneOf(Vec<Value>),
+}
+
+impl Predicate {
+    /// The field it is about, as CAL calls it: `subject`, `tags`, `hc:patient_id`.
+    #[must_use]
+    pub fn field_name(&self) -> &Cow<'static, str> {
+        &self.name
+    }
+
+    /// Whether the condition holds for a grain in this state.
+    #[must_use]
+    pub fn matches(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+        match &self.check {
+            Check::Text { payload, want } => grain.get(payload).is_some_and(|v| want.holds(&v)),
+            Check::ObjectMap(wanted) => grain
+                .get("object")
+                .is_some_and(|found| found.as_map().is_some() && found.to_value() == *wanted),
+            Check::Address { payload, digits } => {
+                grain.get(payload).is_some_and(|value| names_one_of(&value, digits))
+            }
+            Check::Related { kinds, digits } => related(grain, kinds, digits),
+            Check::Number { payload, comparator, value } => {
+                grain.number(payload).is_some_and(|found| comparator.holds(found, *value))
+            }
+            Check::Flag { payload, value } => {
+                grain.get(payload).and_then(|found| found.as_bool()) == Some(*value)
+            }
+            Check::Period { payload, from, to } => {
+                grain.int(payload).is_some_and(|at| (*from..=*to).contains(&at))
+            }
+            Check::HoldsAll { payload, values } => {
+                list(grain, payload).is_some_and(|items| values.iter().all(|v| holds(&items, v)))
+            }
+            Check::HoldsNone { payload, values } => {
+                list(grain, payload).is_none_or(|items| !values.iter().any(|v| holds(&items, v)))
+            }
+            Check::Namespace(namespace) => grain.partition() == namespace,
+            Check::ActionPhase(phase) => grain.text("action_phase").unwrap_or("complete") == phase,
+            Check::RecallPriority(wanted) => {
+                let known = |found: &&str| matches!(*found, "hot" | "cold");
+                grain.text("recall_priority").filter(known).unwrap_or("warm") == wanted
+            }
+            Check::StateContext(want) => {
+                let context = grain.get("context").and_then(|context| context.as_map());
+                let named = context.and_then(|map| map.get("id").or_else(|| map.get("name")));
+                named.is_some_and(|value| want.holds(&value))
+            }
+            Check::Purpose(want) => purpose(grain, want),
+            Check::Domain { name, test } => domain::matches(grain, name, test),
+            Check::Contradicted(value) => state.contradicted == *value,
+            Check::Status(status) => state.verification_status == *status,
+        }
+    }
+
+    /// Whether grains that are not current are just what it asks for, and which: contradicted and
+    /// retracted ones (spec section 5).
+    pub(crate) fn brings_in(&self) -> (bool, bool) {
+        match &self.check {
+            Check::Contradicted(true) => (true, false),
+            Check::Status(VerificationStatus::Retracted) => (false, true),
+            _ => (false, false),
+        }
+    }
+}
+
+impl Want {
+    /// Whether a value is what is wanted. A map equals no text, so it differs from every one.
+    fn holds(&self, value: &ValueRef<'_>) -> bool {
+        match value.as_str() {
+            Some(text) => self.holds_text(text),
+            None => matches!((self, value), (Self::IsNot(_), ValueRef::Map(_))),
+        }
+    }
+
+    fn holds_text(&self, text: &str) -> bool {
+        match self {
+            Self::Is(wanted) => text == wanted,
+            Self::IsNot(unwanted) => text != unwanted,
+            Self::OneOf(wanted) => wanted.iter().any(|value| value == text),
+        }
+    }
+}
+
+impl Comparator {
+    /// Whether `found` stands in this relation to `value`.
+    fn holds(self, found: f64, value: f64) -> bool {
+        match self {
+            Self::Equal => found == value,
+            Self::NotEqual => found != value,
+            Self::GreaterEqual => found >= value,
+            Self::LessEqual => found <= value,
+            Self::Greater => found > value,
+            Self::Less => found < value,
+        }
+    }
+}
+
+fn list<'g>(grain: &GrainRef<'g>, payload: &str) -> Option<ArrayRef<'g>> {
+    grain.get(payload)?.as_array()
+}
+
+fn holds(items: &ArrayRef<'_>, wanted: &str) -> bool {
+    items.iter().any(|item| item.as_str() == Some(wanted))
+}
+
+/// Whether a text, or a member of a list, is one of these addresses, with `sha256:` or without.
+fn names_one_of(value: &ValueRef<'_>, digits: &[String]) -> bool {
+    match value.as_array() {
+        Some(items) => items.iter().any(|item| is_one_of(&item, digits)),
+        None => is_one_of(value, digits),
+    }
+}
+
+fn is_one_of(value: &ValueRef<'_>, digits: &[String]) -> bool {
+    let text = value.as_str().map(|text| text.strip_prefix("sha256:").unwrap_or(text));
+    text.is_some_and(|text| digits.iter().any(|wanted| wanted == text))
+}
+
+fn related(grain: &GrainRef<'_>, kinds: &[&str], digits: &[String]) -> bool {
+    let Some(links) = list(grain, "related_to") else { return false };
+    links.iter().filter_map(|link| link.as_map()).any(|link| {
+        let kind = link.get("relation_type");
+        let kind = kind.as_ref().and_then(ValueRef::as_str);
+        kind.is_some_and(|kind| kinds.contains(&kind))
+            && link.get("hash").is_some_and(|hash| is_one_of(&hash, digits))
+    })
+}
+
+fn purpose(grain: &GrainRef<'_>, want: &Want) -> bool {
+    if let Some(purpose) = grain.get("purpose") {
+        return want.holds(&purpose);
+    }
+    let Some(scope) = list(grain, "scope") else { return false };
+    match want {
+        Want::Is(wanted) => joins_to(&scope, wanted),
+        Want::IsNot(unwanted) => !joins_to(&scope, unwanted),
+        Want::OneOf(wanted) => wanted.iter().any(|value| joins_to(&scope, value)),
+    }
+}
+
+/// Whether the texts of `items`, joined by ", ", are `wanted`.
+fn joins_to(items: &ArrayRef<'_>, wanted: &str) -> bool {
+    let mut rest = wanted;
+    for (at, item) in items.iter().enumerate() {
+        let separated = if at == 0 { Some(rest) } else { rest.strip_prefix(", ") };
+        let Some(after) = separated.zip(item.as_str()).and_then(|(r, text)| r.strip_prefix(text))
+        else {
+            return false;
+        };
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests;

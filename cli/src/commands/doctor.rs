@@ -1,0 +1,41 @@
+//! `grain doctor`: whether the store can be worked with, and what to do about it.
+
+use clap::Args;
+use grainstore::{Diagnosis, Health};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {}
+
+impl Doctor {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let diagnosis = grainstore::doctor(&context.globals.store, &context.options()?);
+        if context.output.is_json() {
+            context.output.json_line(&diagnosis)?;
+        } else {
+            show(&diagnosis, context)?;
+        }
+        match diagnosis.findings.into_iter().find(|finding| finding.health == Health::Bad) {
+            Some(bad) => Err(Error::doctor(bad)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn show(diagnosis: &Diagnosis, context: &mut Context<'_>) -> Result<()> {
+    for finding in &diagnosis.findings {
+        let sign = match finding.health {
+            Health::Good => "ok",
+            Health::Notice => "note",
+            Health::Bad => "BAD",
+        };
+        context.output.line(&format!("{sign:<5}{:<10} {}", finding.name, finding.detail))?;
+        if let Some(advice) = &finding.advice {
+            context.output.line(&format!("{:16}{advice}", ""))?;
+        }
+    }
+    Ok(())
+}

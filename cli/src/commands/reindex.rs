@@ -1,0 +1,23 @@
+//! `grain reindex`: everything derived, built again.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Result;
+
+/// Build the indexes again from the log
+#[derive(Debug, Args)]
+pub(crate) struct Reindex {}
+
+impl Reindex {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let store = context.open(false)?;
+        context.working("indexing");
+        let grains = store.reindex()?;
+        if context.output.is_json() {
+            return context.output.json_line(&json!({ "grains": grains }));
+        }
+        context.output.line(&format!("indexed {grains} grains"))
+    }
+}

@@ -1,0 +1,51 @@
+//! `grain verify`: whether the store holds what it acknowledged.
+
+use clap::Args;
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+
+/// Check the store: bytes, states, the audit chain, and the indexes against the log
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Decode every grain, compare every row of the indexes, and check the pages of the files
+    #[arg(long)]
+    full: bool,
+}
+
+impl Verify {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let store = context.open(false)?;
+        context.working("verifying");
+        let found = store.verify(self.full)?;
+        if context.output.is_json() {
+            context.output.json_line(&found)?;
+        } else {
+            for problem in &found.problems {
+                let what = serde_json::to_value(problem.what)?;
+                let what = what.as_str().unwrap_or_default().replace('_', " ");
+                let line = format!("{what}: {}: {}", problem.place, problem.detail);
+                context.output.line(&line)?;
+            }
+            let checked = found.checked;
+            let outcome = if found.ok { "ok" } else { "NOT ok" };
+            context.output.line(&format!(
+                "{outcome}: {} problems; {} grains ({} decoded), {} states, {} audit entries, {} \
+                 index rows",
+                found.problem_count,
+                checked.grains,
+                checked.blobs,
+                checked.states,
+                checked.audit_entries,
+                checked.index_rows
+            ))?;
+        }
+        if found.ok {
+            return Ok(());
+        }
+        let message = format!("{} problems were found", found.problem_count);
+        let hint = "where only the index is concerned, `grain reindex` rebuilds it; keep a copy of \
+                    the store before anything else";
+        Err(Error::new(Code::Integrity, message, hint))
+    }
+}

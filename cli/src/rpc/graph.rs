@@ -1,0 +1,193 @@
+//! Methods that follow what grains say of each other: edges, derivation, cross-links, versions.
+
+use grainstore::{Direction, Lens, Listed, Walk};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::{Answer, List};
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, address};
+use crate::shape::Version;
+
+/// Items of an answer where no limit is given.
+const DEFAULT_LIMIT: usize = 50;
+/// Edges of a path, and steps of derivation, where no number is given.
+const DEFAULT_HOPS: usize = 4;
+const DEFAULT_ANCESTRY_HOPS: usize = 16;
+
+/// Which way edges are followed, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DirectionName {
+    Out,
+    In,
+    #[default]
+    Both,
+}
+
+impl From<DirectionName> for Direction {
+    fn from(name: DirectionName) -> Self {
+        match name {
+            DirectionName::Out => Self::Out,
+            DirectionName::In => Self::In,
+            DirectionName::Both => Self::Both,
+        }
+    }
+}
+
+/// `neighbours`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Neighbours {
+    node: String,
+    #[serde(default)]
+    direction: DirectionName,
+    relation: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    include_superseded: bool,
+}
+
+pub(crate) fn neighbours(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Neighbours = params::read(params)?;
+    let walk = Walk {
+        direction: params.direction.into(),
+        relation: params.relation,
+        limit: params.limit.unwrap_or(DEFAULT_LIMIT),
+        lens: lens(params.include_superseded),
+    };
+    listed("edges", &host.session()?.neighbours(&params.node, &walk)?)
+}
+
+/// `paths`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Paths {
+    from: String,
+    to: String,
+    max_hops: Option<usize>,
+    #[serde(default)]
+    direction: DirectionName,
+    relation: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    include_superseded: bool,
+}
+
+pub(crate) fn paths(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Paths = params::read(params)?;
+    let walk = Walk {
+        direction: params.direction.into(),
+        relation: params.relation,
+        limit: params.limit.unwrap_or(DEFAULT_LIMIT),
+        lens: lens(params.include_superseded),
+    };
+    let hops = params.max_hops.unwrap_or(DEFAULT_HOPS);
+    listed("paths", &host.session()?.paths(&params.from, &params.to, hops, &walk)?)
+}
+
+/// `ancestry`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ancestry {
+    address: String,
+    max_hops: Option<usize>,
+    limit: Option<usize>,
+    #[serde(default)]
+    include_superseded: bool,
+}
+
+pub(crate) fn ancestry(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Ancestry = params::read(params)?;
+    let lens = lens(params.include_superseded);
+    let hops = params.max_hops.unwrap_or(DEFAULT_ANCESTRY_HOPS);
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let address = address(&params.address)?;
+    listed("grains", &host.session()?.ancestry(&address, hops, limit, &lens)?)
+}
+
+/// `children`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Children {
+    address: String,
+    limit: Option<usize>,
+    #[serde(default)]
+    include_superseded: bool,
+}
+
+pub(crate) fn children(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Children = params::read(params)?;
+    let lens = lens(params.include_superseded);
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let address = address(&params.address)?;
+    listed("grains", &host.session()?.children(&address, limit, &lens)?)
+}
+
+/// `related`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Related {
+    address: String,
+    kind: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    include_superseded: bool,
+}
+
+pub(crate) fn related(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Related = params::read(params)?;
+    let lens = lens(params.include_superseded);
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let address = address(&params.address)?;
+    let kind = params.kind.as_deref();
+    listed("links", &host.session()?.related(&address, kind, limit, &lens)?)
+}
+
+/// Which end of a chain is read towards.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Towards {
+    Older,
+    Newer,
+}
+
+/// `versions`: a part of a chain of any length.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Versions {
+    address: String,
+    towards: Towards,
+    limit: Option<usize>,
+}
+
+pub(crate) fn versions(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Versions = params::read(params)?;
+    let address = address(&params.address)?;
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    let session = host.session()?;
+    let found = match params.towards {
+        Towards::Older => session.older_versions(&address, limit)?,
+        Towards::Newer => session.newer_versions(&address, limit)?,
+    };
+    let mut versions = List::default();
+    for stored in found.items {
+        versions.push(&Version::try_from(stored)?)?;
+    }
+    Answer::of(&json!({ "versions": versions, "more": found.more }))
+}
+
+pub(super) fn lens(include_superseded: bool) -> Lens {
+    Lens { include_superseded, ..Lens::default() }
+}
+
+/// A list under its name, and whether there is more.
+pub(super) fn listed<T: Serialize>(name: &str, found: &Listed<T>) -> Result<Answer, Fault> {
+    let mut items = List::default();
+    for item in &found.items {
+        items.push(item)?;
+    }
+    Answer::of(&json!({ name: items, "more": found.more }))
+}

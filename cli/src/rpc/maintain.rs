@@ -1,0 +1,47 @@
+//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`.
+
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, Nothing};
+
+pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Verify = params::read(params)?;
+    Answer::of(&host.session()?.store().verify(params.full.unwrap_or_default())?)
+}
+
+pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    Answer::of(&host.session()?.store().doctor())
+}
+
+pub(crate) fn stats(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Stats = params::read(params)?;
+    let store = host.session()?.store();
+    let mut figures = serde_json::to_value(store.stats()?)?;
+    if params.pages.unwrap_or_default()
+        && let Some(figures) = figures.as_object_mut()
+    {
+        figures.insert("pages".to_owned(), serde_json::to_value(store.pages()?)?);
+    }
+    Answer::of(&figures)
+}
+
+pub(crate) fn reindex(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    let grains = host.session()?.store().reindex()?;
+    Answer::of(&json!({ "grains": grains }))
+}
+
+pub(crate) fn compact(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    Answer::of(&host.session()?.store().compact()?)
+}
+
+pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Backup = params::read(params)?;
+    Answer::of(&host.session()?.store().backup(&params.path)?)
+}

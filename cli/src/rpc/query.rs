@@ -1,0 +1,176 @@
+//! The method `query`: conditions as an object, answered in the envelope of OMS 28.1.
+
+use grainstore::cal::{Predicate, Query, Reach, TimeRange, TypeSet, Visibility};
+use grainstore::format::{GrainType, Map, Profile, Value, parse_json};
+use grainstore::{Cursor, EpochMs, Grain, Page};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::answer::{Answer, List};
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, time};
+use crate::error::{Code, Error};
+
+/// Matches counted for `total`; beyond, it is null.
+const COUNT_TO: u64 = 10_000;
+
+/// `query`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Params<'p> {
+    #[serde(rename = "where", borrow)]
+    conditions: Option<&'p RawValue>,
+    text: Option<String>,
+    #[serde(borrow)]
+    vector: Option<&'p RawValue>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+    #[serde(default)]
+    include_superseded: bool,
+    #[serde(default)]
+    explain: bool,
+}
+
+/// `where`: all that is given must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conditions<'p> {
+    namespace: Option<String>,
+    #[serde(rename = "type")]
+    grain_type: Option<String>,
+    subject: Option<String>,
+    relation: Option<String>,
+    #[serde(borrow)]
+    object: Option<&'p RawValue>,
+    user_id: Option<String>,
+    session_id: Option<String>,
+    tags_all: Option<Vec<String>>,
+    tags_none: Option<Vec<String>>,
+    time_from: Option<i64>,
+    time_to: Option<i64>,
+    as_of: Option<i64>,
+    valid_at: Option<i64>,
+}
+
+/// The envelope.
+#[derive(Debug, Serialize)]
+struct Envelope {
+    results: List,
+    total: Option<u64>,
+    next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<grainstore::QueryPlan>,
+}
+
+pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Params<'_> = params::read(params)?;
+    if params.text.is_some() {
+        return Err(Error::unavailable(Code::Schema, "text search").into());
+    }
+    if params.vector.is_some() {
+        return Err(Error::unavailable(Code::Schema, "vector search").into());
+    }
+    let conditions = match params.conditions {
+        Some(conditions) => params::read(Some(conditions))?,
+        None => Conditions::default(),
+    };
+    let mut query = conditions.query()?;
+    if params.include_superseded {
+        query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
+    }
+    let session = host.session()?;
+    let defaults = Page::default();
+    let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
+    let page = Page {
+        limit: params.limit.unwrap_or(defaults.limit),
+        count_to: COUNT_TO,
+        explain: params.explain,
+        ..defaults
+    };
+    let answer = session.query(&query, &page.after(cursor))?;
+    let mut results = List::default();
+    for row in &answer.results {
+        results.push(row)?;
+    }
+    Answer::of(&Envelope {
+        results,
+        total: answer.total,
+        next_cursor: answer.next_cursor.map(|cursor| cursor.to_string()),
+        plan: answer.plan,
+    })
+}
+
+impl Conditions<'_> {
+    fn query(self) -> Result<Query, Fault> {
+        let mut query = Query::default();
+        if let Some(namespace) = self.namespace {
+            query = query.within(Reach::Subtree(text(&namespace)?));
+        }
+        if let Some(name) = &self.grain_type {
+            let Some(grain_type) = GrainType::from_name(name) else {
+                let message = format!("no grain type {name:?}");
+                let hint = "use one of belief, event, state, workflow, action, observation, goal, reasoning, consensus, consent";
+                return Err(Error::new(Code::UnknownType, message, hint).into());
+            };
+            query = query.of_types(TypeSet::of(grain_type));
+        }
+        let texts = [
+            ("subject", self.subject),
+            ("relation", self.relation),
+            ("user_id", self.user_id),
+            ("session_id", self.session_id),
+        ];
+        for (field, wanted) in texts {
+            if let Some(wanted) = wanted {
+                query = query.when(Predicate::text_is(field, text(&wanted)?));
+            }
+        }
+        if let Some(object) = self.object {
+            query = query.when(same_object(object)?);
+        }
+        if let Some(tags) = self.tags_all {
+            query = query.when(Predicate::tags_include(all_texts(&tags)?));
+        }
+        if let Some(tags) = self.tags_none {
+            query = query.when(Predicate::tags_exclude(all_texts(&tags)?));
+        }
+        let from = self.time_from.map_or(TimeRange::ALWAYS.from, EpochMs::new);
+        let to = self.time_to.map_or(TimeRange::ALWAYS.to, EpochMs::new);
+        query = query.during(TimeRange { from, to });
+        if let Some(at) = time(self.as_of) {
+            query = query.known_at(at);
+        }
+        if let Some(at) = time(self.valid_at) {
+            query = query.valid_at(at);
+        }
+        Ok(query)
+    }
+}
+
+/// Text as grains have it: NFC.
+fn text(text: &str) -> Result<String, Fault> {
+    Ok(grainstore::format::normalise_text(text)?.into_owned())
+}
+
+fn all_texts(texts: &[String]) -> Result<Vec<String>, Fault> {
+    texts.iter().map(|tag| text(tag)).collect()
+}
+
+/// The condition that a grain has this object, brought into the form grains have it in.
+fn same_object(object: &RawValue) -> Result<Predicate, Fault> {
+    let fields: [(&str, Value); 6] = [
+        ("type", "belief".into()),
+        ("subject", "s".into()),
+        ("relation", "r".into()),
+        ("object", parse_json(object.get(), &Profile::EXTENDED)?),
+        ("confidence", 1.0.into()),
+        ("created_at", 0.into()),
+    ];
+    let fields: Map = fields.map(|(name, value)| (name.to_owned(), value)).into();
+    let grain = Grain::from_fields(fields)?;
+    let object = grain.get("object").cloned();
+    object
+        .and_then(Predicate::object_is)
+        .ok_or_else(|| Fault::params("object must be a string or an object"))
+}

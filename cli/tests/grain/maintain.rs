@@ -1,0 +1,132 @@
+//! The commands and methods that keep a store in order.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::kit::{Place, belief};
+
+const STORE: &str = "memory.grains";
+
+fn place_with_grains() -> Place {
+    let place = Place::with_store();
+    for object in ["tea", "coffee", "water"] {
+        place.put(&belief("alice", object));
+    }
+    place
+}
+
+#[test]
+fn verify_prints_what_it_looked_at_and_exits_with_0() {
+    let place = place_with_grains();
+    let run = place.grain(&["verify"]).done();
+    assert!(run.line().starts_with("ok: 0 problems; 3 grains"), "{}", run.text());
+    let full = place.grain(&["verify", "--full", "--json"]).done().json();
+    assert_eq!(
+        (&full["ok"], &full["full"], &full["problems"]),
+        (&true.into(), &true.into(), &json!([]))
+    );
+    assert_eq!(full["checked"]["blobs"], 3);
+}
+
+#[test]
+fn verify_exits_with_4_and_names_the_place_where_a_byte_has_changed() {
+    let place = place_with_grains();
+    let file = place.path().join(STORE).join("grains.redb");
+    let mut bytes = fs::read(&file).unwrap();
+    let mut harmed = 0;
+    while let Some(at) = bytes.windows(6).position(|window| window == b"coffee") {
+        bytes[at] = b't';
+        harmed += 1;
+    }
+    assert!(harmed > 0);
+    fs::write(&file, &bytes).unwrap();
+    for arguments in [&["verify"][..], &["verify", "--full"]] {
+        let run = place.grain(arguments);
+        assert_eq!(run.code, 4, "{arguments:?}");
+        assert!(run.text().contains("log: log 2:"), "{}", run.text());
+        assert_eq!(run.error_code(), "ERR_INTEGRITY");
+    }
+    let run = place.grain(&["verify", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+    assert_eq!((run.code, &found["ok"]), (4, &false.into()));
+    assert_eq!(
+        (&found["problems"][0]["what"], &found["problems"][0]["where"]),
+        (&"log".into(), &"log 2".into())
+    );
+}
+
+#[test]
+fn reindex_compact_and_backup_say_what_they_did() {
+    let place = place_with_grains();
+    assert_eq!(place.grain(&["reindex"]).done().line(), "indexed 3 grains");
+    assert_eq!(place.grain(&["reindex", "--json"]).done().json(), json!({ "grains": 3 }));
+    assert!(place.grain(&["compact"]).done().text().starts_with("truth: "));
+    let compact = place.grain(&["compact", "--json"]).done().json();
+    let bytes = |name: &str| compact[name].as_u64().unwrap();
+    assert!(bytes("truth_bytes_after") <= bytes("truth_bytes_before"));
+    assert!(bytes("index_bytes_after") <= bytes("index_bytes_before"));
+    let backup = place.grain(&["backup", "copy", "--json"]).done().json();
+    assert_eq!((&backup["path"], &backup["grains"]), (&"copy".into(), &3.into()));
+    let again = place.grain(&["backup", "copy"]);
+    assert_eq!((again.code, again.error_code().as_str()), (1, "ERR_CONFLICT"));
+    let recalled =
+        |store| place.grain(&["recall", "alice", "--store", store]).done().text().to_owned();
+    assert_eq!(recalled("copy"), recalled(STORE));
+    assert!(place.grain(&["verify", "--full", "--store", "copy"]).done().text().starts_with("ok"));
+}
+
+#[test]
+fn doctor_tells_a_healthy_store_from_none_and_from_a_busy_one() {
+    let place = place_with_grains();
+    let run = place.grain(&["doctor"]).done();
+    assert!(run.text().lines().all(|line| line.starts_with("ok ")), "{}", run.text());
+    assert_eq!(place.grain(&["doctor", "--json"]).done().json()["ok"], true);
+    let none = place.grain(&["doctor", "--store", "elsewhere"]);
+    assert_eq!((none.code, none.error_code().as_str()), (1, "ERR_NOT_FOUND"));
+    assert!(none.text().starts_with("BAD  directory"));
+    assert!(!place.path().join("elsewhere").exists());
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    let busy = place.grain(&["doctor", "--wait-ms", "0"]);
+    assert_eq!((busy.code, busy.error_code().as_str()), (3, "ERR_BUSY"));
+    assert!(busy.text().contains("BAD  lock"));
+}
+
+#[test]
+fn stats_shows_rows_and_pages() {
+    let place = place_with_grains();
+    let stats = place.grain(&["stats", "--json"]).done().json();
+    assert_eq!((&stats["grains"], &stats["rows"]["log"]), (&3.into(), &3.into()));
+    assert_eq!(stats["rows"]["index.address"], 3);
+    assert!(stats.get("pages").is_none());
+    let stats = place.grain(&["stats", "--json", "--pages"]).done().json();
+    assert!(stats["pages"]["truth"]["stored_bytes"].as_u64().unwrap() > 300);
+    let text = place.grain(&["stats"]).done();
+    assert!(text.text().lines().any(|line| line.starts_with("rows: log") && line.ends_with(" 3")));
+}
+
+#[test]
+fn the_methods_answer_as_the_commands_do() {
+    let place = place_with_grains();
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    for params in [json!({}), json!({ "full": true })] {
+        let found = rpc.result("verify", &params);
+        assert_eq!((&found["ok"], &found["problems"]), (&true.into(), &json!([])));
+    }
+    assert_eq!(rpc.refusal("verify", &json!({ "deep": true })), "-32602");
+    assert_eq!(rpc.result("doctor", &json!({}))["ok"], true);
+    assert_eq!(rpc.result("reindex", &json!({})), json!({ "grains": 3 }));
+    assert!(rpc.result("compact", &json!({}))["truth_bytes_after"].is_u64());
+    let stats = rpc.result("stats", &json!({ "pages": true }));
+    assert_eq!((&stats["grains"], &stats["rows"]["log"]), (&3.into(), &3.into()));
+    assert!(stats["pages"]["index"]["file_bytes"].is_u64());
+    let copy = place.path().join("copy").display().to_string();
+    assert_eq!(rpc.result("backup", &json!({ "path": copy }))["grains"], 3);
+    assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_CONFLICT");
+    rpc.result("close", &json!({}));
+    for method in ["verify", "doctor", "reindex", "compact"] {
+        assert_eq!(rpc.refusal(method, &json!({})), "ERR_NOT_FOUND", "{method}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Backup: the truth of one view as a store of its own, without a pause for writers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::copy::copy_to;
+use crate::directory;
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::source::Opening;
+use crate::store::Store;
+
+/// What a backup holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Backup {
+    /// Grains of the log.
+    pub grains: u64,
+    /// Entries of the audit log, genesis included.
+    pub audit_entries: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Memory for pages of a file that is written once and read once.
+const CACHE_BYTES: usize = 16 << 20;
+
+impl Store {
+    /// Writes everything acknowledged so far into a new directory, which is a whole store: its
+    /// index is rebuilt when it is first opened. It is durable when this returns. Reads and
+    /// writes go on meanwhile.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` where the directory has something in it already; `ERR_INTEGRITY` where the
+    /// store cannot be read; `ERR_IO`. What was written is removed then.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
+        let to = to.as_ref();
+        let view = self.inner().view()?;
+        let made = claim(to)?;
+        let _lock = directory::lock(to, Duration::ZERO).inspect_err(|_| unmake(&made))?;
+        let written = guarded(|| {
+            directory::create(to, |file| {
+                let opening = Opening::new(CACHE_BYTES);
+                copy_to(file, view.transaction(), &opening).map(drop)
+            })?;
+            directory::sync(to)?;
+            Ok(Backup {
+                grains: view.log_len()?,
+                audit_entries: view.audit_len()?,
+                bytes: fs::metadata(directory::grains(to))?.len(),
+            })
+        });
+        let written = written.inspect_err(|_| {
+            // The failure that led here is told, not what cannot be removed after it.
+            let _ = directory::remove(&directory::grains(to));
+            let _ = directory::remove(&directory::lock_file(to));
+            unmake(&made);
+        });
+        written.map_err(|error| error.within(to))
+    }
+}
+
+/// Makes the directory, or takes one that is empty. Says which directories it made, the
+/// innermost first.
+fn claim(to: &Path) -> Result<Vec<PathBuf>> {
+    if to.as_os_str().is_empty() {
+        return Err(Error::new(ErrorKind::NotFound, "an empty path names no directory"));
+    }
+    let missing: Vec<_> =
+        to.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
+    if missing.is_empty() && !directory::is_free(to)? {
+        let message = format!("{} is not empty: a backup is a directory of its own", to.display());
+        let hint = "name a directory that is not there yet, or an empty one";
+        return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+    }
+    directory::make(to).inspect_err(|_| unmake(&missing))?;
+    Ok(missing)
+}
+
+/// Removes directories that were made in vain; one that has something in it stays.
+fn unmake(made: &[PathBuf]) {
+    for directory in made {
+        let _ = fs::remove_dir(directory);
+    }
+}

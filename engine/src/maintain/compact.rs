@@ -1,0 +1,131 @@
+//! Compaction: both databases go on as copies without gaps, while the store stays open.
+//!
+//! It runs on the writer's thread, so no write falls between a copy and its taking over; reads go
+//! on with the old file until they end. A crash leaves the old file or the new one under the
+//! name, each whole. Whatever fails before the new file has its name changes nothing.
+
+use std::fs;
+use std::sync::Arc;
+
+use redb::ReadableDatabase;
+use serde::Serialize;
+
+use super::copy::copy_to;
+use crate::directory;
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::pending::Pending;
+use crate::source::Source;
+use crate::store::Store;
+use crate::truth::Truth;
+use crate::view::View;
+use crate::writer::{Request, Writer};
+
+/// What a compaction did to the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Bytes of the truth before.
+    pub truth_bytes_before: u64,
+    /// Bytes of the truth after.
+    pub truth_bytes_after: u64,
+    /// Bytes of the derived index before.
+    pub index_bytes_before: u64,
+    /// Bytes of the derived index after.
+    pub index_bytes_after: u64,
+}
+
+impl Store {
+    /// Rewrites the files of the store without gaps and without anything that was deleted.
+    ///
+    /// Reads go on meanwhile, writes wait. It needs room on the disk for a second copy of the
+    /// larger file, and the old files keep theirs until the last read from them has ended.
+    ///
+    /// # Errors
+    /// `ERR_IO`, for instance where there is no room, and `ERR_INTEGRITY` where something cannot
+    /// be read: no file is worse than before, and the store goes on. Only where a copy could not
+    /// take over its name durably does writing end until the store is opened again.
+    pub fn compact(&self) -> Result<Compaction> {
+        let (reply, pending) = Pending::new();
+        self.inner().send(Request::Alone(Box::new(move |writer| {
+            // Nobody may be waiting any more.
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.compact())));
+        })))?;
+        pending.wait()
+    }
+}
+
+impl Writer {
+    fn compact(&mut self) -> Result<Compaction> {
+        self.fold_all()?;
+        let (truth, index) = {
+            let home = self.db.home()?;
+            (home.file.clone(), directory::index(home.directory()))
+        };
+        let bytes = || -> Result<(u64, u64)> {
+            Ok((fs::metadata(&truth)?.len(), fs::metadata(&index)?.len()))
+        };
+        let before = bytes()?;
+        self.compact_truth()?;
+        self.compact_index()?;
+        let after = bytes()?;
+        Ok(Compaction {
+            truth_bytes_before: before.0,
+            truth_bytes_after: after.0,
+            index_bytes_before: before.1,
+            index_bytes_after: after.1,
+        })
+    }
+
+    fn compact_truth(&mut self) -> Result<()> {
+        self.db.make_copy()?;
+        self.or_stop(|writer| {
+            writer.db.take_copy()?;
+            let truth = Arc::new(Truth::open(&writer.db)?);
+            writer.replace_view(View::new(truth, writer.view.indexed().clone()));
+            Ok(())
+        })
+    }
+
+    fn compact_index(&mut self) -> Result<()> {
+        self.folder.begin(Box::new(Source::make_copy))?;
+        self.folder.wait()?;
+        self.or_stop(|writer| {
+            writer.folder.begin(Box::new(Source::take_copy))?;
+            let mut indexed = writer.view.indexed().clone();
+            indexed.folded(writer.folder.wait()?);
+            writer.replace_view(writer.view.with_index(indexed));
+            // The views of the old file are gone, unless somebody reads: it can be closed.
+            writer.folder.begin(Box::new(|_| Ok(())))?;
+            writer.folder.wait().map(drop)
+        })
+    }
+}
+
+impl Source {
+    /// Makes a copy of everything committed, beside the file.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; nothing is left of the copy then.
+    pub(crate) fn make_copy(&mut self) -> Result<()> {
+        let home = self.home()?;
+        let txn = self.database().begin_read()?;
+        let copy = copy_to(&home.copy(), &txn, &home.opening)?;
+        self.keep_copy(copy);
+        Ok(())
+    }
+
+    /// Gives the copy the name of the file, durably, and goes on with it.
+    ///
+    /// # Errors
+    /// `ERR_IO`: a crash may now leave either file under the name, so nothing may be written to
+    /// either.
+    pub(crate) fn take_copy(&mut self) -> Result<()> {
+        let no_copy = || Error::new(ErrorKind::Io, "there is no copy to go on with");
+        let copy = self.kept_copy().ok_or_else(no_copy)?;
+        let home = self.home()?;
+        fs::rename(home.copy(), &home.file)?;
+        directory::sync(home.directory())?;
+        self.exchange(copy);
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Whether the audit log is one chain from its genesis to its head, and tells of the log what is so.
+//!
+//! Which places of the log it tells of is kept as one bit a place.
+
+use grainstore_format::{ContentAddress, Encoding, Map, Value, decode_value};
+use grainstore_index::Sequence;
+use redb::ReadableTable;
+use sha2::{Digest, Sha256};
+
+use super::Check;
+use super::findings::{Fault, Findings, Place, count};
+use super::places::Places;
+use crate::audit::{AuditEntry, Chain};
+use crate::error::{Error, Result};
+use crate::keys::{self, AuditHead, Envelope};
+
+const AUDIT: &str = "audit";
+const LOG: &str = "log";
+const REASONS: &str = "reasons";
+
+/// What the audit log tells of the log.
+pub(super) struct Told {
+    written: Places,
+    pub(super) ended: Places,
+}
+
+/// Walks the chain. Gives what it tells of a log of so many places, where all of it could be read.
+pub(super) fn check(
+    check: &Check<'_>,
+    places: u64,
+    findings: &mut Findings,
+) -> Result<Option<Told>> {
+    let mut told = Told { written: Places::none_of(places), ended: Places::none_of(places) };
+    let mut whole = false;
+    findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
+        walk(check, &mut told, findings)?;
+        whole = true;
+        Ok(())
+    })?;
+    findings.part(Fault::Audit, Place::All(REASONS), |findings| check_reasons(check, findings))?;
+    if !whole {
+        return Ok(None);
+    }
+    for place in told.written.missing() {
+        let detail = "no audit entry tells that it was written";
+        findings.add(Fault::Unaudited, Place::Row(LOG, place.get()), detail);
+    }
+    Ok(Some(told))
+}
+
+fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<()> {
+    let table = check.view.transaction().open_table(keys::AUDIT)?;
+    let mut hash = chain(check)?.head().hash;
+    let mut expected = 0;
+    for row in table.range(..keys::AUDIT_HEAD)? {
+        let (key, entry) = row?;
+        let (key, bytes) = (key.value(), entry.value());
+        let place = Place::Row(AUDIT, key);
+        if key != expected {
+            let detail = format!("the entry before it should be {expected}");
+            findings.add(Fault::Audit, place, detail);
+        }
+        count(&mut findings.checked.audit_entries);
+        if let Some(fields) = findings.damage(Fault::Audit, place, fields(bytes))? {
+            if fields.get("previous") != Some(&Value::Bytes(hash.to_vec())) {
+                findings.add(Fault::Audit, place, "it is not linked to the entry before it");
+            }
+            if fields.get("sequence").and_then(Value::as_i64) != i64::try_from(key).ok() {
+                findings.add(Fault::Audit, place, "it says it is another entry");
+            }
+            let entry = findings.damage(Fault::Audit, place, AuditEntry::decode(bytes))?;
+            if let Some(entry) = entry {
+                compare(check, &entry, told, findings)?;
+            }
+        }
+        hash = Sha256::digest(bytes).into();
+        expected = key.saturating_add(1);
+    }
+    let head = table.get(keys::AUDIT_HEAD)?.ok_or_else(|| Error::integrity("it has no head"))?;
+    if AuditHead::decode(head.value())? != (AuditHead { count: expected, hash }) {
+        findings.add(Fault::Audit, Place::All(AUDIT), "its head is not where the chain ends");
+    }
+    Ok(())
+}
+
+/// The chain before its genesis, with its key.
+fn chain(check: &Check<'_>) -> Result<Chain> {
+    let meta = check.view.transaction().open_table(keys::META)?;
+    let damaged = || Error::integrity("the store lacks its id or its audit key");
+    let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
+    let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+    let id = id.value().try_into().map_err(|_| damaged())?;
+    Ok(Chain::genesis(id, key.value().try_into().map_err(|_| damaged())?))
+}
+
+fn fields(bytes: &[u8]) -> Result<Map> {
+    match decode_value(bytes, Encoding::MessagePack) {
+        Ok(Value::Map(fields)) => Ok(fields),
+        _ => Err(Error::integrity("an audit entry is no map")),
+    }
+}
+
+/// Holds what an entry tells of the log against the log.
+fn compare(
+    check: &Check<'_>,
+    entry: &AuditEntry,
+    told: &mut Told,
+    findings: &mut Findings,
+) -> Result<()> {
+    if entry.decision != "done" {
+        return Ok(());
+    }
+    let place = Place::Row(AUDIT, entry.sequence);
+    match (entry.operation.as_str(), entry.subjects.as_slice()) {
+        ("put", written) => {
+            for address in written {
+                find(check, address, place, findings)?.map(|at| told.written.add(at));
+            }
+        }
+        ("supersede", [old, new]) => {
+            find(check, new, place, findings)?.map(|at| told.written.add(at));
+            let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
+            told.ended.add(at);
+            let state = findings.damage(Fault::State, place, check.view.state_at(at))?;
+            if state.is_some_and(|state| state.superseded_by != Some(*new)) {
+                let detail = format!("the state of {old} is not that {new} superseded it");
+                findings.add(Fault::Unaudited, place, detail);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn find(
+    check: &Check<'_>,
+    address: &ContentAddress,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<Option<Sequence>> {
+    let at = check.view.sequence_of(address)?;
+    if at.is_none() {
+        let detail = format!("the log does not have {address}, which it tells of");
+        findings.add(Fault::Unaudited, place, detail);
+    }
+    Ok(at)
+}
+
+/// Walks the reasons. One may be gone, by erasure; one that is there is the one that was given.
+fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    let table = check.view.transaction().open_table(keys::REASONS)?;
+    let entries = check.view.transaction().open_table(keys::AUDIT)?;
+    let chain = chain(check)?;
+    for row in table.iter()? {
+        let (key, envelope) = row?;
+        let key = key.value();
+        let place = Place::Row(REASONS, key);
+        count(&mut findings.checked.reasons);
+        let opened = Envelope::open(key, envelope.value());
+        let Some(text) = findings.damage(Fault::Audit, place, opened)? else { continue };
+        let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
+        let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
+        if given != Some(Value::Bytes(chain.reason_hash(text).to_vec())) {
+            findings.add(Fault::Audit, place, "its entry was given another reason, or none");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Whether the log is whole, and whether what stands beside it belongs to it: states, roots and
+//! access records.
+//!
+//! No set of superseded grains is kept to find a circle of them: a successor has to name the
+//! address of what it supersedes, and no two grains can contain each other's hash.
+
+use grainstore_format::{ContentAddress, Flags, Grain, GrainRef, GrainState};
+use grainstore_index::Sequence;
+use redb::{ReadableTable, TableDefinition, TableError, Value};
+
+use super::Check;
+use super::audit::Told;
+use super::findings::{Fault, Findings, Place, count};
+use crate::error::{Error, Result};
+use crate::keys::{self, Envelope};
+use crate::view::with_fields;
+
+const LOG: &str = "log";
+const STATE: &str = "state";
+const ROOTS: &str = "roots";
+const ACCESS: &str = "access";
+
+/// Walks the log: places without a gap, bytes that hold against their checksums, and blobs that
+/// are grains.
+pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    findings.part(Fault::Log, Place::All(LOG), |findings| {
+        let mut expected = 1;
+        for row in check.log.iter()? {
+            let (key, envelope) = row?;
+            let key = key.value();
+            if key != expected {
+                let detail = format!("the place before it should be {expected}");
+                findings.add(Fault::Log, Place::Row(LOG, key), detail);
+            }
+            expected = key.saturating_add(1);
+            count(&mut findings.checked.grains);
+            let place = Place::Row(LOG, key);
+            let opened = Envelope::open(key, envelope.value());
+            let blob = findings.damage(Fault::Log, place, opened)?;
+            if let Some(blob) = blob.filter(|_| check.takes(key)) {
+                count(&mut findings.checked.blobs);
+                if let Err(error) = is_canonical(blob) {
+                    findings.add(Fault::Blob, place, error);
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether a blob decodes, and encodes to the same bytes again. A payload may be compressed in
+/// more than one way: then it is its content that decodes canonically.
+fn is_canonical(blob: &[u8]) -> Result<()> {
+    let grain = Grain::decode(blob)?;
+    let header = grain.decoded_header().copied();
+    let again = grain.encode(header.map(|header| header.encoding()).unwrap_or_default())?;
+    let compressed = header.is_some_and(|header| header.flags.contains(Flags::COMPRESSED));
+    if compressed || again.bytes() == blob {
+        return Ok(());
+    }
+    Err(Error::integrity("encoded again, it has other bytes"))
+}
+
+/// Walks the state records.
+pub(super) fn check_states(
+    check: &Check<'_>,
+    told: Option<&Told>,
+    findings: &mut Findings,
+) -> Result<()> {
+    rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
+        count(&mut findings.checked.states);
+        let place = Place::Row(STATE, at.get());
+        let decoded = keys::decode_state(at, record);
+        let Some(state) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
+        let Some(by) = state.superseded_by else { return Ok(()) };
+        if let Some(detail) = wrong_successor(check, at, &state, &by)? {
+            findings.add(Fault::State, place, detail);
+        }
+        if told.is_some_and(|told| !told.ended.has(at)) {
+            let detail = format!("no audit entry tells that {by} superseded it");
+            findings.add(Fault::Unaudited, place, detail);
+        }
+        Ok(())
+    })
+}
+
+/// What is wrong with the successor a state names.
+fn wrong_successor(
+    check: &Check<'_>,
+    at: Sequence,
+    state: &GrainState,
+    by: &ContentAddress,
+) -> Result<Option<String>> {
+    if state.system_valid_to.is_none() {
+        return Ok(Some("superseded, but known for current without end".to_owned()));
+    }
+    let Some(successor) = check.view.sequence_of(by)? else {
+        return Ok(Some(format!("superseded by {by}, which the log does not have")));
+    };
+    let old = check.view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+    let derives = check
+        .view
+        .with_blob(successor, |blob| with_fields(blob, |grain| Ok(names(grain, &old))))?;
+    Ok((!derives).then(|| format!("superseded by {by}, which does not derive from it")))
+}
+
+/// Whether a grain names another as what it replaces: as a parent, or as the grant it withdraws.
+fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
+    let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
+    let parents = parents.into_iter().flat_map(|parents| parents.iter());
+    let mut texts = parents.filter_map(|parent| parent.as_str()).chain(grain.text("prior_consent"));
+    texts.any(|text| text.parse().is_ok_and(|named: ContentAddress| named == *old))
+}
+
+/// Walks the rows of protecting ancestors.
+pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    rows_beside(check, keys::ROOTS, (Fault::Roots, ROOTS), findings, |findings, at, row| {
+        count(&mut findings.checked.roots);
+        let place = Place::Row(ROOTS, at.get());
+        let decoded = keys::decode_roots(at, row);
+        let roots = findings.damage(Fault::Roots, place, decoded)?.unwrap_or_default();
+        // The greatest number stands for more ancestors than a row holds.
+        for root in roots.into_iter().filter(|root| root.get() != u64::MAX) {
+            if !check.is_in_log(root)? {
+                let detail =
+                    format!("the log has no place {}, which should protect it", root.get());
+                findings.add(Fault::Roots, place, detail);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Walks the access records; a store that never counted one has no table of them.
+pub(super) fn check_access(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    rows_beside(check, keys::ACCESS, (Fault::Access, ACCESS), findings, |findings, at, record| {
+        count(&mut findings.checked.access);
+        let decoded = keys::decode_access(at, record);
+        findings.damage(Fault::Access, Place::Row(ACCESS, at.get()), decoded).map(drop)
+    })
+}
+
+/// Shows every row of a table beside the log, and finds those that belong to no grain.
+fn rows_beside<V: Value + 'static>(
+    check: &Check<'_>,
+    table: TableDefinition<'static, u64, V>,
+    (what, name): (Fault, &str),
+    findings: &mut Findings,
+    mut each: impl for<'v> FnMut(&mut Findings, Sequence, V::SelfType<'v>) -> Result<()>,
+) -> Result<()> {
+    findings.part(what, Place::All(name), |findings| {
+        let table = match check.view.transaction().open_table(table) {
+            Err(TableError::TableDoesNotExist(_)) if what == Fault::Access => return Ok(()),
+            opened => opened?,
+        };
+        for row in table.iter()? {
+            let (key, row) = row?;
+            let at = Sequence::new(key.value());
+            if !check.is_in_log(at)? {
+                findings.add(what, Place::Row(name, at.get()), "it belongs to no grain");
+                continue;
+            }
+            each(findings, at, row.value())?;
+        }
+        Ok(())
+    })
+}

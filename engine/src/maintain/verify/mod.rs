@@ -1,0 +1,147 @@
+//! Verification: whether the store holds what it acknowledged, and its parts agree.
+//!
+//! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
+//! and what it tells of the log, `index` what is derived, `pages` the file underneath. `findings`
+//! collects, `places` remembers places. Nothing here repairs.
+//!
+//! Memory is bounded: rows are read one at a time, and what has to be remembered of each grain is
+//! four bits.
+
+mod audit;
+mod findings;
+mod index;
+mod log;
+mod pages;
+mod places;
+
+use grainstore_index::Sequence;
+use redb::ReadOnlyTable;
+use std::fs;
+
+use crate::error::{Result, guarded};
+use crate::keys::{self, Envelope};
+use crate::maintain::pages::Whole;
+use crate::maintain::scratch::Scratch;
+use crate::pending::Pending;
+use crate::store::Store;
+use crate::view::View;
+use crate::writer::{Request, Writer};
+
+pub(super) use findings::Findings;
+pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
+use index::Rebuilt;
+
+/// Memory for pages of files that are read once.
+const CACHE_BYTES: usize = 16 << 20;
+/// Grains of which a quick verification decodes and looks up the blobs, spread over the log.
+const SAMPLE: u64 = 1024;
+
+/// A state of the store to verify, and the file of its truth.
+struct Subject {
+    whole: Whole,
+    /// A copy of the file, where all is verified and there is a file.
+    copy: Option<Scratch>,
+}
+
+/// What the parts of a verification work on.
+struct Check<'c> {
+    view: &'c View,
+    log: ReadOnlyTable<u64, &'static [u8]>,
+    /// Of so many places one is looked at closely.
+    stride: u64,
+}
+
+impl Store {
+    /// Checks the store against itself: checksums and places of the log, states, the audit chain
+    /// from genesis to head and what it tells, and the derived index.
+    ///
+    /// A `full` verification decodes and encodes every blob again, builds a second index to
+    /// compare the first with, and checks the pages of the truth, which takes room on the disk for
+    /// a second copy of both files; the others are done for a sample. Reads and writes go on, but
+    /// for the moment in which the tail is folded (and, in full, the file copied).
+    ///
+    /// # Errors
+    /// `ERR_IO`, or why writing has ended. Damage is an answer, not an error.
+    pub fn verify(&self, full: bool) -> Result<Verification> {
+        let (reply, pending) = Pending::new();
+        self.inner().send(Request::Alone(Box::new(move |writer| {
+            // Nobody may be waiting any more.
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(full))));
+        })))?;
+        verify(&pending.wait()?, full)
+    }
+}
+
+impl Writer {
+    /// What is to be verified, while nothing is written.
+    fn subject(&mut self, full: bool) -> Result<Subject> {
+        let whole = self.whole()?;
+        let copy = match self.db.home() {
+            Ok(home) if full => {
+                let scratch = Scratch::within(Some(home.directory()));
+                if let Some(file) = scratch.file() {
+                    fs::copy(&home.file, file)?;
+                }
+                Some(scratch)
+            }
+            _ => None,
+        };
+        Ok(Subject { whole, copy })
+    }
+}
+
+fn verify(subject: &Subject, full: bool) -> Result<Verification> {
+    let Subject { whole: Whole { view, index }, copy } = subject;
+    let mut findings = Findings::default();
+    let found = &mut findings;
+    let stride = match full {
+        true => 1,
+        false => view.log_len()?.div_ceil(SAMPLE).max(1),
+    };
+    let check = Check::of(view, stride)?;
+    log::check(&check, found)?;
+    let places = found.checked.grains;
+    let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
+    // A damaged log gives no index to compare with; what can be looked up is looked up.
+    let mut rebuilt = match full && found.is_clean() {
+        true => Some(Rebuilt::of(view, directory)?),
+        false => None,
+    };
+    match &mut rebuilt {
+        Some(rebuilt) => rebuilt.compare(index, found)?,
+        None => index::sample(&check, places, found)?,
+    }
+    let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
+    let check = Check::of(trusted, stride)?;
+    let told = audit::check(&check, places, found)?;
+    log::check_states(&check, told.as_ref(), found)?;
+    log::check_roots(&check, found)?;
+    log::check_access(&check, found)?;
+    if let Some(copy) = copy {
+        pages::check("grains.redb", copy, view.transaction(), found)?;
+    }
+    Ok(findings.finish(full))
+}
+
+impl<'c> Check<'c> {
+    fn of(view: &'c View, stride: u64) -> Result<Self> {
+        Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride })
+    }
+
+    /// Whether a place is looked at closely.
+    fn takes(&self, place: u64) -> bool {
+        place.is_multiple_of(self.stride)
+    }
+
+    /// Whether the log has a place.
+    fn is_in_log(&self, place: Sequence) -> Result<bool> {
+        Ok(self.log.get(place.get())?.is_some())
+    }
+
+    /// The blob at a place, where it can be read.
+    fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
+        let row = self.log.get(place.get())?;
+        let blob = row.as_ref().and_then(|row| Envelope::open(place.get(), row.value()).ok());
+        Ok(blob.map(<[u8]>::to_vec))
+    }
+}

@@ -1,0 +1,67 @@
+//! A set of places in the log, one bit each: what keeps a check of a million grains in 125 kB.
+
+use grainstore_index::Sequence;
+
+/// Places from 1 to a length.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    words: Vec<u64>,
+    length: u64,
+}
+
+impl Places {
+    /// None of so many places. The length comes from rows that were read, not from a number that
+    /// is stored somewhere, so it cannot ask for more memory than the log takes on disk.
+    pub(crate) fn none_of(length: u64) -> Self {
+        let words = usize::try_from(length.div_ceil(64)).unwrap_or(0);
+        Self { words: vec![0; words], length }
+    }
+
+    /// Adds a place. Says whether it is new; one beyond the length is not.
+    pub(crate) fn add(&mut self, place: Sequence) -> bool {
+        let Some((at, bit)) = self.slot(place) else { return false };
+        let Some(word) = self.words.get_mut(at) else { return false };
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    /// Whether a place is in it.
+    pub(crate) fn has(&self, place: Sequence) -> bool {
+        let word = self.slot(place).and_then(|(at, bit)| Some(self.words.get(at)? & bit));
+        word.is_some_and(|bit| bit != 0)
+    }
+
+    /// The places that are not in it.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = Sequence> {
+        let bits = self.words.iter().flat_map(|word| (0..64).map(move |bit| word >> bit & 1));
+        let places = (1..=self.length).zip(bits);
+        places.filter(|(_, bit)| *bit == 0).map(|(place, _)| Sequence::new(place))
+    }
+
+    /// Which word a place is in, and its bit there.
+    fn slot(&self, place: Sequence) -> Option<(usize, u64)> {
+        let at = place.get().checked_sub(1).filter(|at| *at < self.length)?;
+        Some((usize::try_from(at / 64).ok()?, 1 << (at % 64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_added_is_missing() {
+        let mut places = Places::none_of(130);
+        for place in (1..=130).filter(|place| ![1, 64, 65, 130].contains(place)) {
+            assert!(places.add(Sequence::new(place)));
+            assert!(!places.add(Sequence::new(place)), "a second time");
+            assert!(places.has(Sequence::new(place)));
+        }
+        assert!(!places.has(Sequence::new(64)) && !places.has(Sequence::new(200)));
+        assert!(!places.add(Sequence::new(0)) && !places.add(Sequence::new(131)));
+        let missing: Vec<_> = places.missing().map(Sequence::get).collect();
+        assert_eq!(missing, [1, 64, 65, 130]);
+        assert_eq!(Places::none_of(0).missing().count(), 0);
+    }
+}

@@ -1,0 +1,306 @@
+//! Structured queries: what a host asks of a session without a language (OMS 28.1, 28.4).
+//!
+//! - `access`: which postings a query is answered from.
+//! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `cursor`: where a page ended.
+//!
+//! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
+//! page. What was written since is on none of them, what was superseded since still is; what was
+//! contradicted, retracted or withdrawn since is gone at once.
+
+mod access;
+mod cursor;
+mod explain;
+mod walk;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use grainstore_cal::{Cancel, Candidate, Query};
+use grainstore_format::{ContentAddress, Grain, GrainState};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use self::cursor::{Origin, Place};
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::session::Session;
+use crate::view::View;
+
+pub use cursor::Cursor;
+pub(crate) use explain::explain;
+pub use explain::{QueryList, QueryPlan};
+pub(crate) use walk::{Halt, Walk};
+
+/// Rows one page holds at most.
+pub const MAX_PAGE: usize = 10_000;
+/// Bytes of blobs one page holds at most; a page ends before it would hold more.
+pub const MAX_PAGE_BYTES: usize = 32 << 20;
+
+/// Which part of an answer is wanted, and what beside it.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Rows at most; 0 gives none.
+    pub limit: usize,
+    /// Where the page before ended; nothing for the first.
+    pub cursor: Option<Cursor>,
+    /// Matches are counted up to here for [`Answer::total`]; 0 counts none beyond the page.
+    pub count_to: u64,
+    /// Whether the answer tells how it was found.
+    pub explain: bool,
+    /// How long the work may take.
+    pub timeout: Duration,
+    /// Stops the work when the host says so.
+    pub cancel: Cancel,
+}
+
+impl Default for Page {
+    /// The first 50 rows, within five seconds.
+    fn default() -> Self {
+        Self {
+            limit: 50,
+            cursor: None,
+            count_to: 0,
+            explain: false,
+            timeout: Duration::from_secs(5),
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl Page {
+    /// The first rows, at most so many.
+    #[must_use]
+    pub fn first(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// The page behind this cursor.
+    #[must_use]
+    pub fn after(mut self, cursor: Option<Cursor>) -> Self {
+        self.cursor = cursor;
+        self
+    }
+}
+
+/// A page of an answer: the envelope of OMS 28.1.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The rows, in the order of the query.
+    pub results: Vec<Match>,
+    /// How many rows all pages have together, where that was counted.
+    pub total: Option<u64>,
+    /// Where the next page starts, if there is one.
+    pub next_cursor: Option<Cursor>,
+    /// How it was found, if that was asked for.
+    pub plan: Option<QueryPlan>,
+}
+
+/// A grain that matches.
+#[derive(Debug, Clone, Serialize)]
+pub struct Match {
+    /// The grain.
+    pub grain: Grain,
+    /// 1.0 for a structural match (ruling 45).
+    pub score: f64,
+    /// The fields the query asked about, which the grain therefore has.
+    pub matched_fields: Vec<String>,
+    /// Its address.
+    pub content_address: ContentAddress,
+    /// What the index layer knows about it.
+    #[serde(skip)]
+    pub state: GrainState,
+}
+
+impl Session {
+    /// The grains this session can see that match, one page at a time.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_PAGE`]; `ERR_CURSOR` for a cursor of another query, session, store
+    /// or history; `ERR_ACCESS` for a namespace outside the session's; `ERR_TIMEOUT`;
+    /// `ERR_INTEGRITY`; `ERR_IO`.
+    pub fn query(&self, query: &Query, page: &Page) -> Result<Answer> {
+        if page.limit > MAX_PAGE {
+            let message = format!("a page holds {MAX_PAGE} rows at most, not {}", page.limit);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.check_reach(query)?;
+        let view = self.view()?;
+        guarded(|| self.page(&view, query, page))
+    }
+
+    /// How a query would be answered, without answering it.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
+        self.check_reach(query)?;
+        let view = self.view()?;
+        guarded(|| explain(&view, self, query))
+    }
+
+    fn check_reach(&self, query: &Query) -> Result<()> {
+        use grainstore_cal::Reach;
+        match query.reach() {
+            Reach::Session => Ok(()),
+            Reach::Exact(namespace) | Reach::Subtree(namespace) => {
+                self.narrowed(Some(namespace)).map(drop)
+            }
+        }
+    }
+
+    fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
+        let identity = identity(self, query)?;
+        let after = page.cursor.map(|cursor| resume(view, cursor, identity)).transpose()?;
+        let origin = match after {
+            Some((origin, _)) => origin,
+            None => origin_of(view)?,
+        };
+        let mut rows = Rows {
+            limit: page.limit,
+            count_to: page.cursor.map_or(page.count_to, |_| 0),
+            names: matched_fields(query),
+            found: Vec::new(),
+            bytes: 0,
+            seen: 0,
+            last: None,
+            failed: None,
+        };
+        let cancel = page.cancel.within(page.timeout);
+        let mut walk = Walk {
+            session: self,
+            view,
+            query,
+            cancel: &cancel,
+            after,
+            given: page.limit,
+            scanned: 0,
+            matched: 0,
+        };
+        let ended = if query.is_impossible() {
+            ControlFlow::Continue(())
+        } else {
+            walk.run(&mut |candidate| rows.take(&candidate))?
+        };
+        if let Some(error) = rows.failed {
+            return Err(error);
+        }
+        let more = rows.seen > rows.found.len() as u64;
+        let total = match page.cursor {
+            Some(cursor) => cursor.total,
+            None => ended.is_continue().then_some(rows.seen),
+        };
+        let cursor = |last| Cursor { query: identity, origin, last, total };
+        let plan = match page.explain {
+            true => Some(explain(view, self, query)?.with_counts(walk.scanned, walk.matched)),
+            false => None,
+        };
+        Ok(Answer {
+            results: rows.found,
+            total,
+            next_cursor: rows.last.filter(|_| more).map(cursor),
+            plan,
+        })
+    }
+}
+
+/// The rows of a page while they are found.
+struct Rows {
+    limit: usize,
+    count_to: u64,
+    names: Vec<String>,
+    found: Vec<Match>,
+    bytes: usize,
+    /// Matches shown, taken or only counted.
+    seen: u64,
+    last: Option<Place>,
+    failed: Option<Error>,
+}
+
+impl Rows {
+    /// Takes a match, or counts it where the page is full.
+    fn take(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
+        self.seen += 1;
+        let size = candidate.grain.payload_len();
+        let full = self.found.len() >= self.limit
+            || self.seen > self.found.len() as u64 + 1
+            || (self.bytes.saturating_add(size) > MAX_PAGE_BYTES && !self.found.is_empty());
+        if full {
+            return match self.seen > self.count_to {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+        }
+        match candidate.grain.to_grain() {
+            Ok(grain) => {
+                self.bytes = self.bytes.saturating_add(size);
+                let place = Place { time: candidate.grain.time(), address: candidate.address };
+                self.last = Some(place);
+                self.found.push(Match {
+                    grain,
+                    score: 1.0,
+                    matched_fields: self.names.clone(),
+                    content_address: candidate.address,
+                    state: *candidate.state,
+                });
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                self.failed = Some(error.into());
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// The fields a query asks about, each once.
+fn matched_fields(query: &Query) -> Vec<String> {
+    let mut names = Vec::new();
+    for predicate in query.predicates() {
+        let name = predicate.field_name().to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// What tells one question from another: the query, who asks, and of which store.
+fn identity(session: &Session, query: &Query) -> Result<[u8; 8]> {
+    let scope = session.options();
+    let who = (&scope.namespace, &scope.user_id);
+    let question = format!("{:?} {who:?} {query:?}", session.store().inner().id());
+    let digest: [u8; 32] = Sha256::digest(question).into();
+    let first = digest.first_chunk::<8>().copied();
+    first.ok_or_else(|| Error::integrity("a digest is too short"))
+}
+
+/// The state of the log as it is now.
+fn origin_of(view: &View) -> Result<Origin> {
+    let sequence = view.last_sequence()?;
+    Ok(Origin { sequence, address: address_start(view, sequence)? })
+}
+
+/// Where a cursor goes on, once it is known to belong here.
+fn resume(view: &View, cursor: Cursor, identity: [u8; 8]) -> Result<(Origin, Place)> {
+    let refused = |message: &str| Err(Error::new(ErrorKind::Cursor, message));
+    if cursor.query != identity {
+        return refused("this cursor belongs to another query, session or store");
+    }
+    let origin = cursor.origin;
+    if origin.sequence > view.last_sequence()?
+        || address_start(view, origin.sequence)? != origin.address
+    {
+        return refused("this cursor belongs to another history of the store");
+    }
+    Ok((origin, cursor.last))
+}
+
+/// The first bytes of the address of the grain at a place of the log; zeros for no grain.
+fn address_start(view: &View, sequence: grainstore_index::Sequence) -> Result<[u8; 8]> {
+    if sequence.get() == 0 {
+        return Ok([0; 8]);
+    }
+    let address = view.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)))?;
+    let start = address.as_bytes().first_chunk::<8>().copied();
+    start.ok_or_else(|| Error::integrity("an address is too short"))
+}

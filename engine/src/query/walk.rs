@@ -1,0 +1,327 @@
+//! One walk over the candidates of a query: each is rechecked on the grain and its state, and shown
+//! in the order of the answer.
+//!
+//! The order is by time, ties by ascending address. Postings come in it already but for two rare
+//! cases, which are put right here: grains whose addresses start alike within one instant, and
+//! times beyond what the index tells apart.
+
+use std::iter::Peekable;
+use std::ops::ControlFlow;
+
+use grainstore_cal::{Cancel, Candidate, Query, Stop, Visit};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
+use grainstore_index::{self as index, Posting, Sequence, Tie};
+
+use super::access::Access;
+use super::cursor::{Origin, Place};
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::view::{View, in_scope, with_fields};
+
+/// How often a walk asks whether it should stop.
+const CHECK_EVERY: u64 = 64;
+
+/// Why a walk ended before its end.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    Failed(Error),
+    Stopped(Stop),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<index::Error> for Halt {
+    fn from(error: index::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Halt> for Error {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Failed(error) => error,
+            Halt::Stopped(Stop::Timeout) => {
+                Self::new(ErrorKind::Timeout, "the query took too long")
+            }
+            Halt::Stopped(Stop::Cancelled) => {
+                Self::new(ErrorKind::Timeout, "the host cancelled the query")
+            }
+        }
+    }
+}
+
+/// A walk, with what it has seen so far.
+pub(crate) struct Walk<'w> {
+    pub(crate) session: &'w Session,
+    pub(crate) view: &'w View,
+    pub(crate) query: &'w Query,
+    pub(crate) cancel: &'w Cancel,
+    /// Where an earlier page ended, and the state of the log it was taken from.
+    pub(crate) after: Option<(Origin, Place)>,
+    /// How many of the first matches are given to a user, to be counted as accesses.
+    pub(crate) given: usize,
+    /// Grains looked at.
+    pub(crate) scanned: u64,
+    /// Grains that match.
+    pub(crate) matched: u64,
+}
+
+/// A match that waits for others of its place.
+struct Waiting {
+    time: EpochMs,
+    address: ContentAddress,
+    sequence: Sequence,
+    state: GrainState,
+}
+
+/// Postings whose grains are ordered by looking at them.
+type Group = (EpochMs, Option<Tie>);
+
+impl Walk<'_> {
+    /// Shows every match in order until `visit` has enough.
+    pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+        let listed = self.query.address().map(|address| vec![address]);
+        let among = || self.query.addresses().map(<[_]>::to_vec);
+        if let Some(addresses) = listed.or_else(among) {
+            return self.listed(&addresses, visit);
+        }
+        let reader = self.view.index();
+        let access = Access::choose(&reader, self.session, self.query)?;
+        self.over(&access, visit)
+    }
+
+    /// The grains a query names one by one.
+    fn listed(
+        &mut self,
+        addresses: &[ContentAddress],
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let mut waiting = Vec::new();
+        for address in addresses {
+            let Some(sequence) = self.view.sequence_of(address)? else { continue };
+            self.tick()?;
+            if self.after.as_ref().is_none_or(|(origin, _)| sequence <= origin.sequence) {
+                self.collect(sequence, &mut waiting)?;
+            }
+        }
+        self.release(&mut waiting, visit)
+    }
+
+    fn over(
+        &mut self,
+        access: &Access<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let reader = self.view.index();
+        let mut times = access.times;
+        if let Some((_, place)) = self.after {
+            match access.order {
+                index::Order::Newest => times.to = Some(place.time),
+                index::Order::Oldest => times.from = Some(place.time),
+            }
+        }
+        let shapes: Vec<&[index::Shape<'_>]> =
+            access.lists.iter().map(|list| list.shapes.as_slice()).collect();
+        let postings = reader.find(&access.scope, &shapes, times, access.order)?;
+        match access.order {
+            index::Order::Newest => self.stream(postings.peekable(), visit),
+            index::Order::Oldest => self.stream(ByAddress::of(postings).peekable(), visit),
+        }
+    }
+
+    fn stream(
+        &mut self,
+        mut postings: Peekable<impl Iterator<Item = index::Result<Posting>>>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let mut waiting = Vec::new();
+        while let Some(posting) = postings.next() {
+            let posting = posting?;
+            self.tick()?;
+            if self.is_behind(&posting) {
+                continue;
+            }
+            let tied = match postings.peek() {
+                Some(Ok(next)) => group(next) == group(&posting),
+                _ => false,
+            };
+            if tied || !waiting.is_empty() || posting.is_clamped() {
+                self.collect(posting.sequence, &mut waiting)?;
+                if tied {
+                    continue;
+                }
+                if self.release(&mut waiting, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            } else if self.show(posting.sequence, None, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        // The last of a group may have been passed over.
+        self.release(&mut waiting, visit)
+    }
+
+    /// Whether a posting is known to stand before the place to go on after, or to be newer than
+    /// the first page.
+    fn is_behind(&self, posting: &Posting) -> bool {
+        let Some((origin, place)) = &self.after else { return false };
+        posting.sequence > origin.sequence
+            || (posting.time == place.time
+                && !posting.is_clamped()
+                && posting.tie < Tie::of(place.address.as_bytes()))
+    }
+
+    fn tick(&mut self) -> Result<(), Halt> {
+        if self.scanned.is_multiple_of(CHECK_EVERY) {
+            self.cancel.check().map_err(Halt::Stopped)?;
+        }
+        self.scanned += 1;
+        Ok(())
+    }
+
+    /// Shows a grain if it matches. One that was checked before comes with its state.
+    fn show(
+        &mut self,
+        sequence: Sequence,
+        checked: Option<&GrainState>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let state = match checked {
+            Some(state) => *state,
+            None => match self.state(sequence)? {
+                Some(state) => state,
+                None => return Ok(ControlFlow::Continue(())),
+            },
+        };
+        let flow = self.view.with_blob(sequence, |blob| {
+            let address = ContentAddress::of(blob);
+            with_fields(blob, |grain| {
+                if checked.is_none() && !self.admits(&address, grain, &state) {
+                    return Ok(None);
+                }
+                Ok(Some(visit(Candidate { address, grain, state: &state })))
+            })
+        })?;
+        if flow.is_some() {
+            if self.matched < self.given as u64 {
+                self.session.store().inner().touch(sequence);
+            }
+            self.matched += 1;
+        }
+        Ok(flow.unwrap_or(ControlFlow::Continue(())))
+    }
+
+    /// Keeps a grain that matches until all of its place are known.
+    fn collect(&mut self, sequence: Sequence, waiting: &mut Vec<Waiting>) -> Result<(), Halt> {
+        let Some(state) = self.state(sequence)? else { return Ok(()) };
+        self.view.with_blob(sequence, |blob| {
+            let address = ContentAddress::of(blob);
+            with_fields(blob, |grain| {
+                if self.admits(&address, grain, &state) {
+                    waiting.push(Waiting { time: grain.time(), address, sequence, state });
+                }
+                Ok(())
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Shows what has waited, in order.
+    fn release(
+        &mut self,
+        waiting: &mut Vec<Waiting>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        waiting.sort_unstable_by(|a, b| {
+            let by_time = match self.query.order() {
+                grainstore_cal::Order::Newest => b.time.cmp(&a.time),
+                grainstore_cal::Order::Oldest => a.time.cmp(&b.time),
+            };
+            by_time.then(a.address.cmp(&b.address))
+        });
+        for Waiting { sequence, state, .. } in waiting.drain(..) {
+            if self.show(sequence, Some(&state), visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The state a grain is judged by; nothing for one that cannot match in any state of it.
+    fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
+        let mut state = self.view.state_at(sequence)?;
+        if let (Some((origin, _)), Some(by)) = (&self.after, state.superseded_by) {
+            // All pages show the state of the first: what was superseded since was current then.
+            if self.view.sequence_of(&by)?.is_some_and(|by| by > origin.sequence) {
+                state.superseded_by = None;
+                state.system_valid_to = None;
+            }
+        }
+        let hopeless = self.query.known_time().is_none() && !self.query.visibility().admits(&state);
+        Ok((!hopeless).then_some(state))
+    }
+
+    /// Whether a grain is within the session, behind the last page, and what the query asks for.
+    fn admits(&self, address: &ContentAddress, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+        let namespace = self.session.options().namespace.as_deref();
+        in_scope(grain.partition(), namespace)
+            && self.query.matches(address, grain, state)
+            && self.after.as_ref().is_none_or(|(_, place)| {
+                let time = grain.time();
+                let later = match self.query.order() {
+                    grainstore_cal::Order::Newest => time < place.time,
+                    grainstore_cal::Order::Oldest => time > place.time,
+                };
+                later || (time == place.time && *address > place.address)
+            })
+    }
+}
+
+fn group(posting: &Posting) -> Group {
+    (posting.time, (!posting.is_clamped()).then_some(posting.tie))
+}
+
+/// Postings from oldest to newest, each instant by ascending address: the index runs backwards
+/// within an instant too.
+struct ByAddress<I> {
+    postings: I,
+    /// What follows the instant being given.
+    next: Option<index::Result<Posting>>,
+    /// The instant being given, its last posting first.
+    instant: Vec<Posting>,
+}
+
+impl<I: Iterator<Item = index::Result<Posting>>> ByAddress<I> {
+    fn of(mut postings: I) -> Self {
+        let next = postings.next();
+        Self { postings, next, instant: Vec::new() }
+    }
+}
+
+impl<I: Iterator<Item = index::Result<Posting>>> Iterator for ByAddress<I> {
+    type Item = index::Result<Posting>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(posting) = self.instant.pop() {
+            return Some(Ok(posting));
+        }
+        let first = match self.next.take()? {
+            Ok(first) => first,
+            Err(error) => return Some(Err(error)),
+        };
+        self.instant.push(first);
+        loop {
+            match self.postings.next() {
+                Some(Ok(next)) if next.time == first.time => self.instant.push(next),
+                other => {
+                    self.next = other;
+                    return self.instant.pop().map(Ok);
+                }
+            }
+        }
+    }
+}

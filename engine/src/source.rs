@@ -1,0 +1,186 @@
+//! A database whose file can be exchanged for a copy while readers hold snapshots of the old one.
+//!
+//! Dropping a database ends every snapshot of it, so one that was exchanged is kept until its last
+//! reader has gone. Knows files and readers, not what is in the tables.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::{Builder, Database};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A database, those it replaced that are still read from, and where its file is.
+#[derive(Debug)]
+pub(crate) struct Source {
+    db: Database,
+    lease: Lease,
+    former: Vec<(Database, Lease)>,
+    /// A copy that has not taken over yet.
+    copy: Option<Database>,
+    /// Nothing for one in memory.
+    home: Option<Home>,
+}
+
+/// Held by whoever reads from a database: while there is one, the database stays open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lease(Arc<()>);
+
+/// What was read from a database, with the lease it needs.
+#[derive(Debug)]
+pub(crate) struct Leased<T> {
+    what: T,
+    _lease: Lease,
+}
+
+/// The file of a database and how it is opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    pub(crate) file: PathBuf,
+    pub(crate) opening: Opening,
+}
+
+/// How database files are opened: with which page cache. Notes whether one had to be repaired.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    cache_bytes: usize,
+    repaired: Arc<AtomicBool>,
+}
+
+impl<T> Deref for Leased<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.what
+    }
+}
+
+impl Deref for Source {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.db
+    }
+}
+
+impl Opening {
+    /// Each database gets a page cache of so many bytes.
+    pub(crate) fn new(cache_bytes: usize) -> Self {
+        Self { cache_bytes, repaired: Arc::default() }
+    }
+
+    /// What opens them.
+    pub(crate) fn builder(&self) -> Builder {
+        let repaired = Arc::clone(&self.repaired);
+        let mut builder = Database::builder();
+        builder.set_cache_size(self.cache_bytes);
+        builder.set_repair_callback(move |_| repaired.store(true, Ordering::Relaxed));
+        builder
+    }
+
+    /// Bytes of a page cache.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
+    /// Whether one of them was not closed and had to be put right by reading all of it.
+    pub(crate) fn has_repaired(&self) -> bool {
+        self.repaired.load(Ordering::Relaxed)
+    }
+}
+
+impl Source {
+    /// The database in a file.
+    pub(crate) fn at(db: Database, home: Home) -> Self {
+        Self { home: Some(home), ..Self::in_memory(db) }
+    }
+
+    /// A database that has no file.
+    pub(crate) fn in_memory(db: Database) -> Self {
+        Self { db, lease: Lease::default(), former: Vec::new(), copy: None, home: None }
+    }
+
+    /// The database itself.
+    pub(crate) fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Where its file is.
+    ///
+    /// # Errors
+    /// `ERR_IO` for a database that has none.
+    pub(crate) fn home(&self) -> Result<&Home> {
+        let message = "this database is no file";
+        self.home.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
+    }
+
+    /// Ties what reads from this database to it.
+    pub(crate) fn lease<T>(&self, what: T) -> Leased<T> {
+        Leased { what, _lease: self.lease.clone() }
+    }
+
+    /// Keeps a copy that is to take over.
+    pub(crate) fn keep_copy(&mut self, copy: Database) {
+        self.copy = Some(copy);
+    }
+
+    /// The copy that is to take over.
+    pub(crate) fn kept_copy(&mut self) -> Option<Database> {
+        self.copy.take()
+    }
+
+    /// Goes on with another database. Whoever reads from the old one keeps it.
+    pub(crate) fn exchange(&mut self, db: Database) {
+        let old = std::mem::replace(&mut self.db, db);
+        self.former.push((old, std::mem::take(&mut self.lease)));
+    }
+
+    /// Closes exchanged databases that nobody reads from any more. A lease is only given from
+    /// another one, so that the last one stays the last.
+    pub(crate) fn release(&mut self) {
+        self.former.retain(|(_, lease)| Arc::strong_count(&lease.0) > 1);
+    }
+}
+
+impl Home {
+    /// The name of a copy that is being made of the file.
+    pub(crate) fn copy(&self) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(".new");
+        name.into()
+    }
+
+    /// The directory it lies in.
+    pub(crate) fn directory(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableDatabase;
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    fn database() -> Database {
+        Database::builder().create_with_backend(InMemoryBackend::new()).unwrap()
+    }
+
+    #[test]
+    fn an_exchanged_database_stays_open_while_it_is_read() {
+        let mut source = Source::in_memory(database());
+        let first = source.lease(source.begin_read().unwrap());
+        source.exchange(database());
+        let second = source.lease(source.begin_read().unwrap());
+        source.release();
+        assert_eq!(source.former.len(), 1);
+        assert_eq!(first.list_tables().unwrap().count(), 0);
+        drop(first);
+        source.release();
+        assert_eq!(source.former.len(), 0);
+        assert_eq!(second.list_tables().unwrap().count(), 0);
+    }
+}

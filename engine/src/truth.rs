@@ -1,0 +1,187 @@
+//! A read snapshot of the truth: log, states, roots, audit log and reasons.
+//!
+//! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
+//! table is opened when it is first asked for. Knows nothing of the derived index.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use grainstore_format::GrainState;
+use grainstore_index::Sequence;
+use redb::{
+    Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    TableDefinition, TableError, Value,
+};
+
+use crate::access::Access;
+use crate::error::{Error, Result};
+use crate::keys::{self, ACCESS_LEN, Envelope, STATE_LEN};
+use crate::source::{Leased, Source};
+
+/// A state of the truth, frozen.
+pub(crate) struct Truth {
+    txn: Leased<ReadTransaction>,
+    log: Lazy<u64, &'static [u8]>,
+    state: Lazy<u64, &'static [u8; STATE_LEN]>,
+    roots: Lazy<u64, &'static [u8]>,
+    audit: Lazy<u64, &'static [u8]>,
+    reasons: Lazy<u64, &'static [u8]>,
+    access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
+}
+
+/// A table that is opened by whoever needs it first.
+struct Lazy<K: Key + 'static, V: Value + 'static> {
+    definition: TableDefinition<'static, K, V>,
+    opened: OnceLock<ReadOnlyTable<K, V>>,
+}
+
+impl<K: Key + 'static, V: Value + 'static> Lazy<K, V> {
+    fn new(definition: TableDefinition<'static, K, V>) -> Self {
+        Self { definition, opened: OnceLock::new() }
+    }
+
+    fn get(&self, txn: &ReadTransaction) -> Result<&ReadOnlyTable<K, V>> {
+        match self.opened.get() {
+            Some(table) => Ok(table),
+            None => {
+                let table = txn.open_table(self.definition)?;
+                Ok(self.opened.get_or_init(|| table))
+            }
+        }
+    }
+
+    /// As [`Lazy::get`], for a table that comes with its first row.
+    fn get_if_there(&self, txn: &ReadTransaction) -> Result<Option<&ReadOnlyTable<K, V>>> {
+        if let Some(table) = self.opened.get() {
+            return Ok(Some(table));
+        }
+        match txn.open_table(self.definition) {
+            Ok(table) => Ok(Some(self.opened.get_or_init(|| table))),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Truth {
+    /// What is committed now.
+    pub(crate) fn open(db: &Source) -> Result<Self> {
+        Ok(Self {
+            txn: db.lease(db.begin_read()?),
+            log: Lazy::new(keys::LOG),
+            state: Lazy::new(keys::STATE),
+            roots: Lazy::new(keys::ROOTS),
+            audit: Lazy::new(keys::AUDIT),
+            reasons: Lazy::new(keys::REASONS),
+            access: Lazy::new(keys::ACCESS),
+        })
+    }
+
+    /// The audit entries, oldest first, and the head behind them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the table is missing; `ERR_IO`.
+    pub(crate) fn audit(&self) -> Result<&ReadOnlyTable<u64, &'static [u8]>> {
+        self.audit.get(&self.txn)
+    }
+
+    /// Entries of the audit log; its head is a row beside them.
+    pub(crate) fn audit_len(&self) -> Result<u64> {
+        Ok(self.audit()?.len()?.saturating_sub(1))
+    }
+
+    /// Rows of every table of the log and what stands beside it.
+    pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
+        let access = self.access.get_if_there(&self.txn)?;
+        Ok(BTreeMap::from([
+            ("log", self.log_len()?),
+            ("state", self.state_len()?),
+            ("roots", self.roots.get(&self.txn)?.len()?),
+            ("access", access.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("audit", self.audit_len()?),
+            ("reasons", self.reasons.get(&self.txn)?.len()?),
+        ]))
+    }
+
+    /// The snapshot itself, for copying whole tables.
+    pub(crate) fn transaction(&self) -> &ReadTransaction {
+        &self.txn
+    }
+
+    /// The reason that was given with an audit entry.
+    pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
+        let Some(row) = self.reasons.get(&self.txn)?.get(entry)? else { return Ok(None) };
+        let text = std::str::from_utf8(Envelope::open(entry, row.value())?);
+        text.map(|text| Some(text.to_owned())).map_err(|_| Error::integrity("a reason is no text"))
+    }
+
+    /// The last sequence of the log; 0 for an empty one.
+    pub(crate) fn last_sequence(&self) -> Result<Sequence> {
+        let last = self.log.get(&self.txn)?.last()?;
+        Ok(Sequence::new(last.map_or(0, |(sequence, _)| sequence.value())))
+    }
+
+    /// Grains in the log.
+    pub(crate) fn log_len(&self) -> Result<u64> {
+        Ok(self.log.get(&self.txn)?.len()?)
+    }
+
+    /// Grains with a state of their own.
+    pub(crate) fn state_len(&self) -> Result<u64> {
+        Ok(self.state.get(&self.txn)?.len()?)
+    }
+
+    /// The index-layer state at a place in the log.
+    pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
+        match self.state.get(&self.txn)?.get(sequence.get())? {
+            Some(record) => keys::decode_state(sequence, record.value()),
+            None => Ok(GrainState::default()),
+        }
+    }
+
+    /// How often the grain at a place in the log was read, as far as that is written down.
+    pub(crate) fn access_at(&self, sequence: Sequence) -> Result<Access> {
+        let Some(table) = self.access.get_if_there(&self.txn)? else {
+            return Ok(Access::default());
+        };
+        match table.get(sequence.get())? {
+            Some(record) => keys::decode_access(sequence, record.value()),
+            None => Ok(Access::default()),
+        }
+    }
+
+    /// The ancestors whose protection reaches the grain at a place in the log.
+    pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
+        let row = self.roots.get(&self.txn)?.get(sequence.get())?;
+        row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
+    }
+
+    /// Runs `read` over the blob at a place in the log.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed.
+    pub(crate) fn with_blob<T>(
+        &self,
+        sequence: Sequence,
+        read: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
+            return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
+        };
+        read(Envelope::open(sequence.get(), row.value())?)
+    }
+
+    /// Every place of the log after `sequence`, oldest first.
+    pub(crate) fn log_after(
+        &self,
+        sequence: Option<Sequence>,
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+        let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
+        let rows = self.log.get(&self.txn)?.range(from..)?;
+        Ok(rows.map(|row| {
+            let (sequence, envelope) = row?;
+            let sequence = sequence.value();
+            Ok((Sequence::new(sequence), Envelope::open(sequence, envelope.value())?.to_vec()))
+        }))
+    }
+}

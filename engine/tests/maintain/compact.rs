@@ -1,0 +1,95 @@
+//! Compaction: smaller files with the same answers, whoever reads and writes meanwhile, and one
+//! whole file under each name wherever it is cut short.
+
+use std::fs;
+
+use crate::kit::{answers, copy, fill, filled, names, open, operator, while_busy};
+
+#[test]
+fn a_compacted_store_is_smaller_and_answers_the_same() {
+    let (dir, store) = filled(400);
+    store.reindex().unwrap();
+    let before = answers(&store);
+    let done = store.compact().unwrap();
+    assert!(done.truth_bytes_after < done.truth_bytes_before, "{done:?}");
+    assert!(done.index_bytes_after < done.index_bytes_before, "{done:?}");
+    let file = fs::metadata(dir.path().join("grains.redb")).unwrap().len();
+    assert_eq!(file, done.truth_bytes_after);
+    assert_eq!(answers(&store), before);
+    assert!(store.verify(true).unwrap().ok);
+    fill(&store, 1000..1050);
+    let after = answers(&store);
+    store.close();
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(answers(&store), after);
+    assert!(store.verify(true).unwrap().ok);
+    assert_eq!(names(dir.path()), ["LOCK", "grains.redb", "index.redb"].map(String::from).into());
+}
+
+#[test]
+fn compacting_again_and_again_does_not_grow() {
+    let (_dir, store) = filled(100);
+    let first = store.compact().unwrap();
+    let second = store.compact().unwrap();
+    assert!(second.truth_bytes_after <= first.truth_bytes_after);
+    assert!(second.index_bytes_after <= first.index_bytes_after);
+}
+
+#[test]
+fn no_write_is_lost_and_no_read_fails_while_it_is_compacted() {
+    let (dir, store) = filled(50);
+    while_busy(&store, || {
+        for _ in 0..5 {
+            store.compact().unwrap();
+        }
+    });
+    for reopened in [false, true] {
+        let store = if reopened { open(dir.path()) } else { store.clone() };
+        let found = operator(&store).history_of("new", "prefers", None, None).unwrap();
+        assert_eq!(found.len(), 200);
+        assert!(store.verify(true).unwrap().ok);
+        store.close();
+    }
+}
+
+#[test]
+fn copies_that_were_not_finished_are_removed_and_change_nothing() {
+    let (dir, store) = filled(60);
+    let before = answers(&store);
+    store.close();
+    let whole = fs::read(dir.path().join("grains.redb")).unwrap();
+    let kinds: [(&str, &[u8]); 4] = [
+        ("empty", &[]),
+        ("cut", &whole[..whole.len() / 2]),
+        ("whole", &whole),
+        ("no database", b"something else"),
+    ];
+    for (kind, bytes) in kinds {
+        for name in ["grains.redb.new", "index.redb.new", "verify-3.redb.new"] {
+            let crashed = copy(dir.path());
+            fs::write(crashed.path().join(name), bytes).unwrap();
+            let store = open(crashed.path());
+            assert_eq!(answers(&store), before, "{kind} {name}");
+            assert!(!names(crashed.path()).contains(name), "{kind} {name}");
+        }
+    }
+}
+
+#[test]
+fn where_no_copy_can_be_made_nothing_changes_and_the_store_goes_on() {
+    for blocked in ["grains.redb.new", "index.redb.new"] {
+        let (dir, store) = filled(40);
+        let before = answers(&store);
+        // A directory under the name of the copy: it can be neither removed nor written to.
+        let name = dir.path().join(blocked);
+        fs::create_dir_all(name.join("inside")).unwrap();
+        assert_eq!(store.compact().map_err(|error| error.code()).err(), Some("ERR_IO"));
+        assert_eq!(answers(&store), before, "{blocked}");
+        fill(&store, 500..510);
+        fs::remove_dir_all(name).unwrap();
+        assert!(store.verify(true).unwrap().ok);
+        store.compact().unwrap();
+        assert!(store.verify(true).unwrap().ok);
+    }
+}

@@ -1,0 +1,26 @@
+//! Queries against a naive reading of the rules: random grains, random questions, and every answer
+//! compared with what looking at each grain gives.
+//!
+//! The full run: `GRAINSTORE_QUERIES=50000 cargo test --release -p grainstore --test query --
+//! --nocapture`. A failure names its seed and question; `GRAINSTORE_QUERIES_SEED` runs it again.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at a surprise"
+)]
+
+mod asker;
+mod grains;
+mod hostile;
+#[path = "../kit/naive.rs"]
+mod naive;
+mod pages;
+mod planned;
+#[path = "../kit/question.rs"]
+mod question;
+#[path = "../kit/random.rs"]
+mod random;
+mod world;
+
+use grainstore as engine;

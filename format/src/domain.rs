@@ -1,0 +1,50 @@
+//! Names of domain profiles (OMS appendix A) and the short keys of one of them (appendix C).
+
+/// What the names of fields of domain profiles start with: healthcare, legal, finance, robotics,
+/// science, consumer, integration.
+pub const DOMAIN_PREFIXES: [&str; 7] = ["hc:", "legal:", "fin:", "rob:", "sci:", "con:", "int:"];
+
+/// The short keys that may stand for `int:` fields inside `context`, by whole name.
+#[rustfmt::skip]
+const INT_KEYS: [(&str, &str); 25] = [
+    ("int:base_url", "ib"), ("int:http_method", "ihm"), ("int:http_path", "ihp"),
+    ("int:path_params", "ipp"), ("int:query_params", "iqp"), ("int:body_params", "ibp"),
+    ("int:response_mapping", "irm"), ("int:auth_type", "iat"), ("int:auth_scopes", "ias"),
+    ("int:read_only", "iro"), ("int:connector", "ic"), ("int:docs_url", "idu"),
+    ("int:rate_limit", "irl"), ("int:category", "icat"), ("int:sunset_date", "isd"),
+    ("int:content_type", "ict"), ("int:poll_interval_secs", "ipis"), ("int:cursor_field", "icf"),
+    ("int:cursor_type", "icft"), ("int:webhook_path", "iwp"), ("int:webhook_secret_header", "iwsh"),
+    ("int:cron_expression", "icron"), ("int:timezone", "itz"), ("int:config_schema", "icfg"),
+    ("int:event_schema", "ievt"),
+];
+
+/// Whether a name is that of a domain field.
+#[must_use]
+pub fn is_domain_field(name: &str) -> bool {
+    DOMAIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The short key of an `int:` field.
+#[must_use]
+pub fn int_key(name: &str) -> Option<&'static str> {
+    INT_KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key)
+}
+
+/// The `int:` field a short key stands for inside `context`.
+#[must_use]
+pub fn int_name(key: &str) -> Option<&'static str> {
+    INT_KEYS.iter().find(|(_, known)| *known == key).map(|(name, _)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn int_fields_and_their_keys_are_one_to_one() {
+        for (name, key) in INT_KEYS {
+            assert_eq!((int_key(name), int_name(key)), (Some(key), Some(name)));
+            assert!(is_domain_field(name) && !is_domain_field(key), "{name}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The addresses of the log in ascending order: tables and tail as one.
+
+use crate::error::Result;
+use crate::merge::{Merge, Source};
+use crate::part::Addressed;
+use crate::posting::Sequence;
+use crate::reader::Reader;
+
+/// Addresses with their places in the log, in ascending order, each once, read lazily.
+pub struct Addresses<'v> {
+    merged: Merge<'v, Addressed>,
+}
+
+impl<'v> Reader<'v> {
+    /// The addresses from this one on.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
+    pub fn addresses_from(&self, start: [u8; 32]) -> Result<Addresses<'v>> {
+        let folded = self.names.tables.addresses()?.range::<&[u8; 32]>(&start..)?.map(|entry| {
+            let (address, sequence) = entry?;
+            Ok((*address.value(), sequence.value()))
+        });
+        let mut sources = vec![Box::new(folded) as Source<'v, Addressed>];
+        for run in self.names.tail.parts().flat_map(|part| part.addresses.iter()) {
+            let (_, from) = run.split_at(run.partition_point(|(address, _)| *address < start));
+            sources.push(Box::new(from.iter().map(|addressed| Ok(*addressed))));
+        }
+        Ok(Addresses { merged: Merge::of(sources)? })
+    }
+}
+
+impl Iterator for Addresses<'_> {
+    type Item = Result<([u8; 32], Sequence)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.merged.next()?;
+        Some(next.map(|(address, sequence)| (address, Sequence::new(sequence))))
+    }
+}
+
+impl std::fmt::Debug for Addresses<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Addresses").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "addresses_tests.rs"]
+mod tests;

@@ -1,0 +1,237 @@
+//! What is found by value: the closed set of fields, and the eight-byte digests of their values.
+//!
+//! A digest stands for a value in a key, so that every value, however long, has the same short
+//! place. Two values may share a digest: a lookup then gives one candidate more, and whoever reads
+//! the grain sees that it says something else. Knows no tables.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::term::Word;
+
+/// A field that grains are found by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field<'a> {
+    /// One of `structural_tags`.
+    Tag,
+    /// `user_id`.
+    User,
+    /// `session_id`.
+    Session,
+    /// `run_id`.
+    Run,
+    /// `parent_message_id`: replies to a message.
+    Parent,
+    /// An address in `derived_from`: what was derived from a grain.
+    Derived,
+    /// The `hash` of one of `related_to`.
+    Related,
+    /// `processing_basis`: an address or a legal basis.
+    Basis,
+    /// A string inside an object that is a map, at any depth.
+    ObjectLeaf,
+    /// One of `depends_on`.
+    Depends,
+    /// One of `premises`.
+    Premise,
+    /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
+    /// payload or in `context` (OMS Appendix A). Numbers are written as
+    /// [`number_word`] writes them, booleans as `true` and `false`.
+    Domain(&'a str),
+}
+
+/// Before the token of a blinded value, added to what leads its plaintext.
+const BLIND: u8 = 0x80;
+/// Leads what is digested for an object that is text, and for one that is a map.
+const OBJECT: u8 = 0x40;
+const OBJECT_MAP: u8 = 0x41;
+
+impl Field<'_> {
+    /// Its byte in keys and at the start of what is digested.
+    pub(crate) const fn byte(self) -> u8 {
+        match self {
+            Self::Tag => 1,
+            Self::User => 2,
+            Self::Session => 3,
+            Self::Run => 4,
+            Self::Parent => 5,
+            Self::Derived => 6,
+            Self::Related => 7,
+            Self::Basis => 8,
+            Self::ObjectLeaf => 9,
+            Self::Depends => 10,
+            Self::Premise => 11,
+            Self::Domain(_) => 12,
+        }
+    }
+
+    /// The payload field it reads, for explanations; the name itself for a domain field.
+    #[must_use]
+    pub const fn name(&self) -> &str {
+        match self {
+            Self::Tag => "structural_tags",
+            Self::User => "user_id",
+            Self::Session => "session_id",
+            Self::Run => "run_id",
+            Self::Parent => "parent_message_id",
+            Self::Derived => "derived_from",
+            Self::Related => "related_to",
+            Self::Basis => "processing_basis",
+            Self::ObjectLeaf => "object",
+            Self::Depends => "depends_on",
+            Self::Premise => "premises",
+            Self::Domain(name) => name,
+        }
+    }
+
+    /// Whether its values are addresses, which count with and without `sha256:`.
+    const fn holds_addresses(self) -> bool {
+        matches!(
+            self,
+            Self::Parent
+                | Self::Derived
+                | Self::Related
+                | Self::Basis
+                | Self::Depends
+                | Self::Premise
+        )
+    }
+}
+
+/// A value of a field as it stands in keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FieldValue {
+    pub(crate) field: u8,
+    pub(crate) digest: Digest,
+}
+
+impl FieldValue {
+    /// The place of a value of a field.
+    pub(crate) fn of(field: Field<'_>, word: Word<'_>) -> Self {
+        let word = match word {
+            Word::Plain(text) if field.holds_addresses() => {
+                Word::Plain(text.strip_prefix("sha256:").unwrap_or(text))
+            }
+            other => other,
+        };
+        let name = if let Field::Domain(name) = field { Some(name) } else { None };
+        Self { field: field.byte(), digest: Digest::under(field.byte(), name, word) }
+    }
+}
+
+/// The first bytes of a SHA-256: the place of a value in a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub(crate) [u8; 8]);
+
+impl Digest {
+    /// The digest of an object that is text.
+    #[must_use]
+    pub fn of_text(object: Word<'_>) -> Self {
+        Self::under(OBJECT, None, object)
+    }
+
+    /// The digest of an object that is a map, by the SHA-256 of its canonical MessagePack.
+    #[must_use]
+    pub fn of_map(hash: &[u8; 32]) -> Self {
+        Self::first(Sha256::new().chain_update([OBJECT_MAP]).chain_update(hash))
+    }
+
+    /// `lead:1 (length:8 name)? value`, a token with another leading byte than a text.
+    fn under(lead: u8, name: Option<&str>, word: Word<'_>) -> Self {
+        let (lead, value) = match &word {
+            Word::Plain(text) => (lead, text.as_bytes()),
+            Word::Token(token) => (lead | BLIND, token.as_slice()),
+        };
+        let mut hash = Sha256::new().chain_update([lead]);
+        if let Some(name) = name {
+            let length = u64::try_from(name.len()).unwrap_or(u64::MAX);
+            hash = hash.chain_update(length.to_be_bytes()).chain_update(name);
+        }
+        Self::first(hash.chain_update(value))
+    }
+
+    fn first(hash: Sha256) -> Self {
+        let [a, b, c, d, e, f, g, h, ..]: [u8; 32] = hash.finalize().into();
+        Self([a, b, c, d, e, f, g, h])
+    }
+}
+
+/// A number as the text it is found by: integers and floats of one value are the same text.
+#[must_use]
+pub fn number_word(number: f64) -> String {
+    // Adding zero makes one zero of both.
+    format!("{}", number + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_kit::hex;
+
+    fn of(field: Field<'_>, word: Word<'_>) -> Digest {
+        FieldValue::of(field, word).digest
+    }
+
+    #[test]
+    fn digests_have_these_bytes() {
+        for (digest, expected) in [
+            (of(Field::Tag, "t".into()), "a06347069e3b92f3"),
+            (of(Field::Domain("hc:x"), "t".into()), "b7554180eace6987"),
+            (of(Field::Tag, Word::Token([7; 32])), "baa6b52db31b520f"),
+            (Digest::of_text("dark mode".into()), "71c76866cfd79037"),
+            (Digest::of_map(&[7; 32]), "446dfab47e2537d7"),
+        ] {
+            assert_eq!(hex(&digest.0), expected);
+        }
+    }
+
+    #[test]
+    fn equal_texts_of_different_fields_differ() {
+        let fields = [
+            Field::Tag,
+            Field::User,
+            Field::Session,
+            Field::Run,
+            Field::Parent,
+            Field::Derived,
+            Field::Related,
+            Field::Basis,
+            Field::ObjectLeaf,
+            Field::Depends,
+            Field::Premise,
+            Field::Domain("hc:a"),
+            Field::Domain("hc:b"),
+        ];
+        let mut digests: Vec<Digest> = fields.iter().map(|field| of(*field, "x".into())).collect();
+        digests.push(Digest::of_text("x".into()));
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), fields.len() + 1);
+    }
+
+    #[test]
+    fn a_name_does_not_run_into_its_value() {
+        let of = |name, value: &'static str| of(Field::Domain(name), value.into());
+        assert_ne!(of("hc:a", "bc"), of("hc:ab", "c"));
+    }
+
+    #[test]
+    fn addresses_count_with_and_without_their_prefix() {
+        let of = |field, text: &'static str| of(field, text.into());
+        assert_eq!(of(Field::Parent, "sha256:ab"), of(Field::Parent, "ab"));
+        assert_ne!(of(Field::Tag, "sha256:ab"), of(Field::Tag, "ab"));
+    }
+
+    #[test]
+    fn numbers_of_one_value_are_one_text() {
+        for (number, text) in [
+            (5.0, "5"),
+            (-0.0, "0"),
+            (0.0, "0"),
+            (2.5, "2.5"),
+            (-3.0, "-3"),
+            (1e21, "1000000000000000000000"),
+        ] {
+            assert_eq!(number_word(number), text);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The posting lists as one table of data: their tables, their names, and how wide their rows are.
+//!
+//! The seven lists of triples are the hexastore: whatever of subject, relation and object is
+//! bound, its postings are one range of one list, newest first. Rows are ordered by time below
+//! what is bound, and so each combination has a list of its own.
+
+use crate::rows::Access;
+
+/// Which list. The number is its place in [`LISTS`] and leads its keys in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum List {
+    All,
+    Type,
+    Subject,
+    Relation,
+    Object,
+    SubjectRelation,
+    SubjectObject,
+    RelationObject,
+    Triple,
+    Value,
+    Status,
+}
+
+/// What is fixed about a list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListDef {
+    pub(crate) list: List,
+    /// The name of its table.
+    pub(crate) table: &'static str,
+    /// What it is called in explanations.
+    pub(crate) name: &'static str,
+    /// Whether each row stands a second time under the namespace 0, so that a reader of the whole
+    /// store has one range and not one a namespace.
+    pub(crate) everywhere: bool,
+    /// How its rows are reached.
+    pub(crate) access: Access,
+}
+
+/// Bytes of a namespace id, a term id and a rank in every row.
+pub(crate) const NAMESPACE_BYTES: usize = 4;
+pub(crate) const TERM_BYTES: usize = 5;
+pub(crate) const RANK_BYTES: usize = 13;
+
+const fn list<const WIDTH: usize>(
+    list: List,
+    table: &'static str,
+    name: &'static str,
+    everywhere: bool,
+) -> ListDef {
+    ListDef { list, table, name, everywhere, access: Access::of::<WIDTH>() }
+}
+
+/// Every list, in the order of [`List`]. One table a list, so that each has rows of one width and
+/// the bytes beside them are none. Measured on 50,000 grains with seven postings each: a durable sorted batch of
+/// 1,000 grains takes 20 ms, against 23 ms for one table with a leading byte.
+#[rustfmt::skip]
+pub(crate) static LISTS: [ListDef; List::COUNT] = [
+    list::<17>(List::All, "index.all", "time", true),
+    list::<18>(List::Type, "index.type", "type", false),
+    list::<22>(List::Subject, "index.s", "SPO", true),
+    list::<22>(List::Relation, "index.p", "PSO", false),
+    list::<25>(List::Object, "index.o", "OPS", false),
+    list::<27>(List::SubjectRelation, "index.sp", "SPO", true),
+    list::<30>(List::SubjectObject, "index.so", "SOP", false),
+    list::<30>(List::RelationObject, "index.po", "POS", false),
+    list::<35>(List::Triple, "index.spo", "SPO", false),
+    list::<26>(List::Value, "index.value", "value", false),
+    list::<18>(List::Status, "index.status", "verification_status", true),
+];
+
+impl List {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 11;
+
+    /// What is fixed about it.
+    pub(crate) fn def(self) -> &'static ListDef {
+        match self {
+            Self::All => &LISTS[0],
+            Self::Type => &LISTS[1],
+            Self::Subject => &LISTS[2],
+            Self::Relation => &LISTS[3],
+            Self::Object => &LISTS[4],
+            Self::SubjectRelation => &LISTS[5],
+            Self::SubjectObject => &LISTS[6],
+            Self::RelationObject => &LISTS[7],
+            Self::Triple => &LISTS[8],
+            Self::Value => &LISTS[9],
+            Self::Status => &LISTS[10],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_stand_at_their_numbers() {
+        for (place, def) in LISTS.iter().enumerate() {
+            assert_eq!(def.list as usize, place);
+            assert_eq!(def.list.def().table, def.table);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! One part of the tail: the postings, addresses and terms of consecutive grains of the log.
+//!
+//! Knows what a grain is found by. Writes nothing and merges nothing with the tables.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use crate::error::{Error, Result};
+use crate::facts::Facts;
+use crate::keys::{Key, Prefix, Rank};
+use crate::posting::{Posting, Sequence, Tie};
+use crate::runs::Runs;
+use crate::stamp::Watermark;
+use crate::term::{NextIds, Term, TermId, TermKind};
+use crate::words;
+
+/// An address of the log with its sequence.
+pub(crate) type Addressed = ([u8; 32], u64);
+
+/// A term a part knows: its id, and for a new one the row that folding will write.
+#[derive(Debug, Clone)]
+pub(crate) struct PartTerm {
+    pub(crate) id: TermId,
+    /// Nothing for a term the tables have; it is kept here to be found faster.
+    pub(crate) row: Option<Arc<[u8]>>,
+}
+
+/// Terms by their keys.
+pub(crate) type PartTerms = OrdMap<Arc<[u8]>, PartTerm>;
+
+/// Grains between two watermarks, as an immutable snapshot once it is shared.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) postings: Runs<Key>,
+    pub(crate) addresses: Runs<Addressed>,
+    pub(crate) terms: PartTerms,
+    /// The keys of new relations by their ids.
+    pub(crate) relations: OrdMap<TermId, Arc<[u8]>>,
+    pub(crate) next_ids: NextIds,
+    /// Where the part before it, or the tables, end.
+    pub(crate) base: Option<Watermark>,
+    pub(crate) watermark: Option<Watermark>,
+    pub(crate) grains: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The terms of one grain by id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GrainTerms {
+    pub(crate) namespace: TermId,
+    pub(crate) subject: Option<TermId>,
+    pub(crate) relation: Option<TermId>,
+}
+
+impl Part {
+    /// What a new term takes beside its bytes: two counted pointers and its share of the tree.
+    const TERM_BYTES: usize = 128;
+
+    /// An empty part that continues what ends here.
+    pub(crate) fn after(next_ids: NextIds, base: Option<Watermark>) -> Self {
+        Self {
+            postings: Runs::new(),
+            addresses: Runs::new(),
+            terms: OrdMap::new(),
+            relations: OrdMap::new(),
+            next_ids,
+            base,
+            watermark: base,
+            grains: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Gives a term the next id.
+    pub(crate) fn add_term(&mut self, key: Vec<u8>, term: &Term<'_>) -> Result<TermId> {
+        let next = self.next_ids.of(term.kind);
+        let id = *next;
+        if id > term.kind.last() {
+            return Err(Error::full());
+        }
+        *next = id.next();
+        let key: Arc<[u8]> = key.into();
+        if term.kind == TermKind::Relation {
+            self.relations.insert(id, Arc::clone(&key));
+        }
+        self.know(key, id, Some(words::term_row(id, term).into()));
+        Ok(id)
+    }
+
+    /// Keeps a term that the tables have.
+    pub(crate) fn remember(&mut self, key: Vec<u8>, id: TermId) {
+        self.know(key.into(), id, None);
+    }
+
+    /// Adds the postings of a grain.
+    pub(crate) fn add_grain(
+        &mut self,
+        mark: Watermark,
+        terms: GrainTerms,
+        facts: &Facts<'_>,
+    ) -> Result<()> {
+        let rank = Rank::of(Posting {
+            time: facts.time,
+            tie: Tie::of(&mark.address),
+            sequence: mark.sequence,
+        })?;
+        let keys = keys_of(terms, facts, rank);
+        let taken = size_of_val(keys.as_slice()).saturating_add(size_of::<Addressed>());
+        self.bytes = self.bytes.saturating_add(taken);
+        self.postings.add(keys);
+        self.addresses.add(vec![(mark.address, mark.sequence.get())]);
+        self.grains = self.grains.saturating_add(1);
+        self.watermark = Some(mark);
+        Ok(())
+    }
+
+    /// Where an address lies in the log.
+    pub(crate) fn sequence_of(&self, address: &[u8; 32]) -> Option<Sequence> {
+        self.addresses.iter().find_map(|run| {
+            let at = run.binary_search_by(|(known, _)| known.cmp(address)).ok()?;
+            run.get(at).map(|(_, sequence)| Sequence::new(*sequence))
+        })
+    }
+
+    fn know(&mut self, key: Arc<[u8]>, id: TermId, row: Option<Arc<[u8]>>) {
+        let row_bytes = row.as_ref().map_or(0, |row| row.len());
+        let taken = key.len().saturating_add(row_bytes).saturating_add(Self::TERM_BYTES);
+        self.terms.insert(key, PartTerm { id, row });
+        self.bytes = self.bytes.saturating_add(taken);
+    }
+}
+
+/// Every posting of a grain. Lists that serve the whole store get theirs twice.
+fn keys_of(terms: GrainTerms, facts: &Facts<'_>, rank: Rank) -> Vec<Key> {
+    let GrainTerms { namespace: ns, subject, relation } = terms;
+    let object = facts.object;
+    let mut keys = Vec::with_capacity(facts.values.len().saturating_add(12));
+    let mut add = |prefix: Prefix| keys.push(prefix.key(rank));
+    for ns in [TermId::NONE, ns] {
+        add(Prefix::all(ns));
+        if let Some(s) = subject {
+            add(Prefix::subject(ns, s));
+        }
+        if let (Some(s), Some(p)) = (subject, relation) {
+            add(Prefix::subject_relation(ns, s, p));
+        }
+    }
+    add(Prefix::grain_type(ns, facts.grain_type));
+    if let Some(p) = relation {
+        add(Prefix::relation(ns, p));
+    }
+    if let Some(o) = object {
+        add(Prefix::object(ns, o));
+        if let Some(s) = subject {
+            add(Prefix::subject_object(ns, s, o));
+        }
+        if let Some(p) = relation {
+            add(Prefix::relation_object(ns, p, o));
+        }
+        if let (Some(s), Some(p)) = (subject, relation) {
+            add(Prefix::triple(ns, s, p, o));
+        }
+    }
+    for value in &facts.values {
+        add(Prefix::value(ns, value));
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::term::Word;
+    use crate::test_kit::code;
+
+    #[test]
+    fn a_kind_that_has_used_up_its_ids_takes_no_more_terms() {
+        for (kind, last) in [
+            (TermKind::Namespace, (1 << 32) - 1),
+            (TermKind::Subject, (1 << 40) - 1),
+            (TermKind::Relation, (1 << 40) - 1),
+        ] {
+            let mut next_ids = NextIds::FIRST;
+            *next_ids.of(kind) = TermId::new(last);
+            let mut part = Part::after(next_ids, None);
+            let mut add = |text| {
+                let term = Term { kind, word: Word::Plain(text) };
+                part.add_term(words::term_key(&term), &term)
+            };
+            assert_eq!(add("last").unwrap(), TermId::new(last), "{kind:?}");
+            assert_eq!(code(add("one more")), "ERR_INTEGRITY", "{kind:?}");
+        }
+    }
+}

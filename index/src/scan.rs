@@ -1,0 +1,277 @@
+//! Postings of a view in the order that was asked for: rows of the tables and runs of the tail as
+//! one sequence, each posting once.
+//!
+//! Reads an entry only when the one before it was taken. Knows prefixes, not what they stand for.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+
+use crate::error::Result;
+use crate::keys::{Key, Prefix, Rank};
+use crate::posting::{Order, Posting, TimeRange};
+use crate::rows::{Ranks, Rows};
+use crate::tables::Tables;
+use crate::tail::Tail;
+use crate::term::TermId;
+
+/// Postings in the order that was asked for, each once, read lazily.
+///
+/// Lives as long as the view it reads. After an error it is at its end.
+pub struct Scan<'v> {
+    sources: Vec<Source<'v>>,
+    /// The next place of each source that has one, with the source: the first on top.
+    heads: BinaryHeap<Reverse<(u128, usize)>>,
+    taken: Option<u128>,
+    order: Order,
+}
+
+/// A range of postings below one prefix, in a table or in a run.
+struct Source<'v> {
+    prefix: Prefix,
+    from: Held<'v>,
+}
+
+enum Held<'v> {
+    /// What is left of a run.
+    Run(&'v [Key]),
+    /// What is left of a range of rows, and where it ends in the order of the scan.
+    Rows { rows: &'v dyn Rows, ranks: Ranks, last: Rank },
+}
+
+/// What a lookup binds, in some namespaces.
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    /// What is bound, in whatever namespace.
+    pub(crate) prefix: Prefix,
+    /// The namespaces, ascending.
+    pub(crate) namespaces: Vec<TermId>,
+}
+
+impl<'v> Scan<'v> {
+    /// Rows to step over before a seek reads a new range: a step costs a fraction of a descent.
+    const STEPS: usize = 4;
+
+    /// The postings of any of these ranges within a time range.
+    pub(crate) fn over(
+        view: (&'v Tables, &'v Tail),
+        ranges: impl IntoIterator<Item = Range>,
+        times: TimeRange,
+        order: Order,
+    ) -> Result<Self> {
+        let (sources, heads) = (Vec::new(), BinaryHeap::new());
+        let mut scan = Self { sources, heads, taken: None, order };
+        if let Some(ranks) = Rank::bounds(times) {
+            for range in ranges {
+                scan.add_range(view, &range, ranks)?;
+            }
+        }
+        Ok(scan)
+    }
+
+    /// Skips forward to the first posting at or after this one in the order of the scan. A new
+    /// range is read; what lies between is not. A scan that is past it stays where it is.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the scan is then at its end.
+    pub fn seek(&mut self, posting: Posting) -> Result<()> {
+        let rank = Rank::at(posting);
+        let turn = self.turn(rank);
+        while let Some(Reverse((head, at))) = self.heads.peek().copied() {
+            if head >= turn {
+                break;
+            }
+            let order = self.order;
+            let next = self.sources.get_mut(at).map(|source| source.seek(rank, order));
+            self.replace_first(at, next.unwrap_or(Ok(None)))?;
+        }
+        Ok(())
+    }
+
+    fn add_range(
+        &mut self,
+        (tables, tail): (&'v Tables, &'v Tail),
+        range: &Range,
+        ranks: (Rank, Rank),
+    ) -> Result<()> {
+        let rows = tables.list(range.prefix.list())?;
+        let last = match self.order {
+            Order::Newest => ranks.1,
+            Order::Oldest => ranks.0,
+        };
+        for prefix in range.prefixes() {
+            let ranks = rows.ranks(&prefix.key(ranks.0), &prefix.key(ranks.1), self.order)?;
+            self.add(Source { prefix, from: Held::Rows { rows, ranks, last } })?;
+        }
+        for run in tail.parts().flat_map(|part| part.postings.iter()) {
+            for (prefix, run) in range.stretches(run, ranks) {
+                self.add(Source { prefix, from: Held::Run(run) })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a source, where it has anything.
+    fn add(&mut self, mut source: Source<'v>) -> Result<()> {
+        if let Some(rank) = source.next(self.order)? {
+            self.heads.push(Reverse((self.turn(rank), self.sources.len())));
+            self.sources.push(source);
+        }
+        Ok(())
+    }
+
+    /// The next place, without those that were given before.
+    fn step(&mut self) -> Result<Option<u128>> {
+        while let Some(Reverse((turn, at))) = self.heads.peek().copied() {
+            let order = self.order;
+            let next = self.sources.get_mut(at).map(|source| source.next(order));
+            self.replace_first(at, next.unwrap_or(Ok(None)))?;
+            if self.taken != Some(turn) {
+                self.taken = Some(turn);
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts what a source has next where its first place was. A failure ends the scan.
+    fn replace_first(&mut self, at: usize, next: Result<Option<Rank>>) -> Result<()> {
+        match next {
+            Ok(Some(rank)) => {
+                let head = Reverse((self.turn(rank), at));
+                if let Some(mut first) = self.heads.peek_mut() {
+                    *first = head;
+                }
+            }
+            Ok(None) => drop(self.heads.pop()),
+            Err(error) => {
+                self.heads.clear();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a rank: ascending is the order of the scan.
+    fn turn(&self, rank: Rank) -> u128 {
+        match self.order {
+            Order::Newest => rank.number(),
+            Order::Oldest => !rank.number(),
+        }
+    }
+
+    fn posting(&self, turn: u128) -> Posting {
+        match self.order {
+            Order::Newest => Rank::of_number(turn).posting(),
+            Order::Oldest => Rank::of_number(!turn).posting(),
+        }
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<Posting>;
+
+    fn next(&mut self) -> Option<Result<Posting>> {
+        let turn = self.step().transpose()?;
+        Some(turn.map(|turn| self.posting(turn)))
+    }
+}
+
+impl fmt::Debug for Scan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scan").field("sources", &self.heads.len()).finish_non_exhaustive()
+    }
+}
+
+impl Source<'_> {
+    fn next(&mut self, order: Order) -> Result<Option<Rank>> {
+        match &mut self.from {
+            Held::Rows { ranks, .. } => ranks.next().transpose(),
+            Held::Run(run) => {
+                let split = match order {
+                    Order::Newest => run.split_first(),
+                    Order::Oldest => run.split_last(),
+                };
+                let Some((key, rest)) = split else { return Ok(None) };
+                *run = rest;
+                Ok(self.prefix.rank(key))
+            }
+        }
+    }
+
+    /// The first rank at or after this one; what is before it is left out.
+    fn seek(&mut self, rank: Rank, order: Order) -> Result<Option<Rank>> {
+        let key = self.prefix.key(rank);
+        match &mut self.from {
+            Held::Run(run) => {
+                *run = match order {
+                    Order::Newest => run.split_at(run.partition_point(|at| *at < key)).1,
+                    Order::Oldest => run.split_at(run.partition_point(|at| *at <= key)).0,
+                };
+            }
+            Held::Rows { rows, ranks, last } => {
+                for _ in 0..Scan::STEPS {
+                    let Some(next) = ranks.next().transpose()? else { return Ok(None) };
+                    let reached = match order {
+                        Order::Newest => next >= rank,
+                        Order::Oldest => next <= rank,
+                    };
+                    if reached {
+                        return Ok(Some(next));
+                    }
+                }
+                let last = self.prefix.key(*last);
+                *ranks = match order {
+                    Order::Newest if key <= last => rows.ranks(&key, &last, order)?,
+                    Order::Oldest if last <= key => rows.ranks(&last, &key, order)?,
+                    Order::Newest | Order::Oldest => Box::new(std::iter::empty()),
+                };
+            }
+        }
+        self.next(order)
+    }
+}
+
+impl Range {
+    /// One prefix a namespace.
+    pub(crate) fn prefixes(&self) -> impl ExactSizeIterator<Item = Prefix> {
+        self.namespaces.iter().map(|namespace| self.prefix.in_namespace(*namespace))
+    }
+
+    /// What a run has in this range, namespace by namespace. Leaps over the namespaces that the
+    /// run has nothing of in this list.
+    fn stretches<'r>(
+        &self,
+        mut run: &'r [Key],
+        (first, last): (Rank, Rank),
+    ) -> Vec<(Prefix, &'r [Key])> {
+        let mut found = Vec::new();
+        let mut namespaces = self.namespaces.as_slice();
+        while let Some((namespace, others)) = namespaces.split_first() {
+            let prefix = self.prefix.in_namespace(*namespace);
+            let (start, end) = (prefix.key(first), prefix.key(last));
+            run = run.split_at(run.partition_point(|key| *key < start)).1;
+            let Some(next) = run.first().and_then(|key| prefix.namespace_of(key)) else { break };
+            if next > *namespace {
+                namespaces = namespaces.split_at(namespaces.partition_point(|at| *at < next)).1;
+                continue;
+            }
+            let stretch = run.split_at(run.partition_point(|key| *key <= end)).0;
+            if !stretch.is_empty() {
+                found.push((prefix, stretch));
+            }
+            namespaces = others;
+        }
+        found
+    }
+}
+
+/// The keys of a run from one to another, both included.
+pub(crate) fn between<'v>(run: &'v [Key], first: &Key, last: &Key) -> &'v [Key] {
+    let (_, from) = run.split_at(run.partition_point(|key| key < first));
+    from.split_at(from.partition_point(|key| key <= last)).0
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

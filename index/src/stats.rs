@@ -1,0 +1,52 @@
+//! What the index holds, in figures that cost nothing to have.
+
+use redb::ReadableTableMetadata;
+
+use crate::error::Result;
+use crate::lists::LISTS;
+use crate::reader::Reader;
+
+/// The rows of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableStats {
+    /// The name of the table.
+    pub table: &'static str,
+    /// Its rows.
+    pub rows: u64,
+    /// The bytes of its rows, where all are of one width; pages take some more.
+    pub row_bytes: Option<u64>,
+}
+
+/// What an index holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// The tables: every list, then sample, addresses and terms.
+    pub tables: Vec<TableStats>,
+    /// Grains in the tail.
+    pub tail_grains: usize,
+    /// Roughly the memory the tail takes.
+    pub tail_bytes: usize,
+}
+
+impl Reader<'_> {
+    /// The figures of this view.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn stats(&self) -> Result<Stats> {
+        let (view, tail) = (self.names.tables, self.names.tail);
+        let of = |table, rows: u64, width: Option<u64>| {
+            let row_bytes = width.map(|width| rows.saturating_mul(width));
+            TableStats { table, rows, row_bytes }
+        };
+        let mut tables = Vec::with_capacity(LISTS.len().saturating_add(3));
+        for def in &LISTS {
+            let rows = view.list(def.list)?.count()?;
+            tables.push(of(def.table, rows, Some(def.access.width as u64)));
+        }
+        tables.push(of("index.sample", view.sample()?.len()?, Some(35)));
+        tables.push(of("index.address", view.addresses()?.len()?, Some(40)));
+        tables.push(of("index.terms", view.terms()?.len()?, None));
+        Ok(Stats { tables, tail_grains: tail.grains(), tail_bytes: tail.approx_bytes() })
+    }
+}

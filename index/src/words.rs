@@ -1,0 +1,140 @@
+//! Byte layouts of everything that is not a posting: terms, counters and the watermark.
+//! Big-endian throughout.
+//!
+//! Knows no tables. A change of any layout raises [`LAYOUT`](crate::keys::LAYOUT).
+
+use sha2::{Digest, Sha256};
+
+use crate::posting::Sequence;
+use crate::stamp::Watermark;
+use crate::term::{NextIds, Term, TermId, TermKind, Word};
+
+/// Plaintext beyond this many bytes is keyed by its digest, so that keys stay short.
+pub(crate) const MAX_KEY_TEXT_BYTES: usize = 256;
+
+/// How the bytes of a term stand for its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The text itself, at most [`MAX_KEY_TEXT_BYTES`].
+    Plain = 0,
+    /// A blind token of 32 bytes.
+    Token = 1,
+    /// SHA-256 of a longer text.
+    Digest = 2,
+    /// Not a term: the way back from an id, for relations.
+    Id = 3,
+}
+
+/// The byte of a kind. It is never the last byte there is, so each kind has a key after it.
+const fn kind_byte(kind: TermKind) -> u8 {
+    match kind {
+        TermKind::Namespace => 1,
+        TermKind::Subject => 2,
+        TermKind::Relation => 3,
+    }
+}
+
+/// The key of a term: `kind:1 form:1 bytes`.
+pub(crate) fn term_key(term: &Term<'_>) -> Vec<u8> {
+    let text = match term.word {
+        Word::Token(token) => return form_key(term.kind, Form::Token, &token),
+        Word::Plain(text) => text.as_bytes(),
+    };
+    if text.len() > MAX_KEY_TEXT_BYTES {
+        return form_key(term.kind, Form::Digest, &Sha256::digest(text));
+    }
+    form_key(term.kind, Form::Plain, text)
+}
+
+/// What a term key leads to: `id:5`, and the whole text where the key is a digest.
+pub(crate) fn term_row(id: TermId, term: &Term<'_>) -> Vec<u8> {
+    let text = match term.word {
+        Word::Plain(text) if text.len() > MAX_KEY_TEXT_BYTES => text,
+        _ => "",
+    };
+    [&id_bytes(id), text.as_bytes()].concat()
+}
+
+/// The id in a term row, and the text behind it.
+pub(crate) fn id_and_text(row: &[u8]) -> Option<(TermId, &[u8])> {
+    let ([a, b, c, d, e], text) = row.split_first_chunk()?;
+    Some((TermId::new(u64::from_be_bytes([0, 0, 0, *a, *b, *c, *d, *e])), text))
+}
+
+/// The key that leads from a relation's id back to its term key.
+pub(crate) fn relation_key(id: TermId) -> Vec<u8> {
+    form_key(TermKind::Relation, Form::Id, &id_bytes(id))
+}
+
+/// `kind:1 form:1 bytes`, which is also the start of every key whose bytes start so.
+pub(crate) fn form_key(kind: TermKind, form: Form, bytes: &[u8]) -> Vec<u8> {
+    [&[kind_byte(kind), form as u8], bytes].concat()
+}
+
+/// The first key after all keys that start so: the last byte that can grow does.
+pub(crate) fn key_after(start: &[u8]) -> Vec<u8> {
+    let mut after = start.to_vec();
+    while let Some(last) = after.pop() {
+        if let Some(next) = last.checked_add(1) {
+            after.push(next);
+            break;
+        }
+    }
+    after
+}
+
+/// A term key taken apart: how its bytes stand for the text, and the bytes.
+pub(crate) fn form_and_bytes(key: &[u8]) -> Option<(Form, &[u8])> {
+    let (form, bytes) = key.split_first()?.1.split_first()?;
+    let forms = [Form::Plain, Form::Token, Form::Digest, Form::Id];
+    let form = forms.into_iter().find(|known| *known as u8 == *form)?;
+    Some((form, bytes))
+}
+
+/// The counters row: the next id of each kind in eight bytes.
+pub(crate) fn next_ids_row(ids: &NextIds) -> [u8; 24] {
+    let numbers = [ids.namespace, ids.subject, ids.relation].map(|id| id.get().to_be_bytes());
+    join(&[numbers.as_flattened()])
+}
+
+/// The counters of a row; nothing for a row of another length.
+pub(crate) fn next_ids_of(row: &[u8]) -> Option<NextIds> {
+    let (numbers, []) = row.as_chunks::<8>() else {
+        return None;
+    };
+    let [namespace, subject, relation] = *numbers else {
+        return None;
+    };
+    let id = |bytes| TermId::new(u64::from_be_bytes(bytes));
+    Some(NextIds { namespace: id(namespace), subject: id(subject), relation: id(relation) })
+}
+
+/// The watermark row: `sequence:8 address:32`.
+pub(crate) fn watermark_row(mark: &Watermark) -> [u8; 40] {
+    join(&[&mark.sequence.get().to_be_bytes(), &mark.address])
+}
+
+/// The watermark of a row; nothing for a row of another length.
+pub(crate) fn watermark_of(row: &[u8]) -> Option<Watermark> {
+    let (sequence, address) = row.split_first_chunk()?;
+    let sequence = Sequence::new(u64::from_be_bytes(*sequence));
+    Some(Watermark { sequence, address: address.try_into().ok()? })
+}
+
+fn id_bytes(id: TermId) -> [u8; 5] {
+    let [_, _, _, bytes @ ..] = id.get().to_be_bytes();
+    bytes
+}
+
+/// The parts one after another; callers give parts that fill exactly `N` bytes.
+fn join<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut joined = [0; N];
+    for (slot, byte) in joined.iter_mut().zip(parts.iter().copied().flatten()) {
+        *slot = *byte;
+    }
+    joined
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

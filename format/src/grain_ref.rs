@@ -19,7 +19,6 @@ use crate::wire::{Reader, Token};
 /// A blob whose payload lies open: inflated and decrypted where it was not.
 #[derive(Debug, Clone)]
 pub struct OpenBlob<'a> {
-    blob: &'a [u8],
     header: Header,
     payload: Cow<'a, [u8]>,
 }
@@ -34,20 +33,19 @@ impl<'a> OpenBlob<'a> {
         options.profile.check_size(blob.len())?;
         let (header, stored) = Header::split(blob)?;
         let payload = payload::open(&header, stored, options.key, &options.profile)?;
-        Ok(Self { blob, header, payload })
+        Ok(Self { header, payload })
     }
 
     /// A view of its fields.
     #[must_use]
     pub fn view(&self) -> GrainRef<'_> {
-        GrainRef { blob: self.blob, header: self.header, payload: &self.payload }
+        GrainRef { header: self.header, payload: &self.payload }
     }
 }
 
 /// A view of a blob's header and fields.
 #[derive(Debug, Clone, Copy)]
 pub struct GrainRef<'a> {
-    blob: &'a [u8],
     header: Header,
     payload: &'a [u8],
 }
@@ -69,7 +67,7 @@ impl<'a> GrainRef<'a> {
         if !Reader::new(payload, header.encoding()).at_map() {
             return Err(Error::new(ErrorKind::NotMap, "the payload must be a map"));
         }
-        Ok(Self { blob, header, payload })
+        Ok(Self { header, payload })
     }
 
     /// The fixed header.
@@ -132,12 +130,19 @@ impl<'a> GrainRef<'a> {
         }
     }
 
-    /// The whole grain, decoded and validated.
+    /// The whole grain without the checks of [`Grain::decode`]: for a blob that has passed them
+    /// before and whose bytes are known to be the same. A third of the time.
     ///
     /// # Errors
-    /// As [`Grain::decode`].
+    /// `ERR_CORRUPT` where the bytes end before the fields do.
     pub fn to_grain(&self) -> Result<Grain> {
-        Grain::decode(self.blob)
+        let fields: Map =
+            self.iter().map(|(name, value)| (name.to_owned(), value.to_value())).collect();
+        let announced = self.fields().map_or(0, |fields| fields.len());
+        if fields.len() != announced {
+            return Err(corrupt("a field cannot be read"));
+        }
+        Ok(Grain::trusted(self.header, fields))
     }
 
     /// The fields in the order of their bytes, under their full names.

@@ -88,6 +88,7 @@ proptest! {
             }
             prop_assert!(view.get("x_absent").is_none());
             prop_assert_eq!(view.time(), grain.time());
+            prop_assert_eq!(view.to_grain().unwrap(), Grain::decode(blob.bytes()).unwrap());
         }
     }
 

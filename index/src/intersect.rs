@@ -14,6 +14,19 @@ pub struct Intersection<'v> {
     legs: Vec<Leg<'v>>,
     order: Order,
     scanned: u64,
+    /// Where the search for the next common posting was interrupted.
+    paused_at: Option<Posting>,
+}
+
+/// How far a search for the next posting came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The next posting.
+    Found(Posting),
+    /// There is none.
+    End,
+    /// Nothing yet; ask again to go on.
+    Paused,
 }
 
 /// A scan and the posting it stands at.
@@ -26,7 +39,7 @@ impl<'v> Intersection<'v> {
     /// The intersection of scans that run in this order; of none, nothing.
     pub(crate) fn of(scans: Vec<Scan<'v>>, order: Order) -> Self {
         let legs = scans.into_iter().map(|scan| Leg { scan, at: None }).collect();
-        Self { legs, order, scanned: 0 }
+        Self { legs, order, scanned: 0, paused_at: None }
     }
 
     /// Postings read from the lists so far: the work that was done.
@@ -40,26 +53,48 @@ impl<'v> Intersection<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn seek(&mut self, posting: Posting) -> Result<()> {
+        self.paused_at = None;
         self.legs.iter_mut().try_for_each(|leg| leg.scan.seek(posting))
     }
 
-    /// Takes every list to one posting; nothing where a list ends before that.
-    fn advance(&mut self) -> Result<Option<Posting>> {
+    /// The next posting, or a pause after reading about so many: lists that share nothing can be
+    /// long.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`; the intersection is then at its end.
+    pub fn step(&mut self, postings: u64) -> Result<Step> {
+        let step = self.advance(self.scanned.saturating_add(postings));
+        if matches!(step, Err(_) | Ok(Step::End)) {
+            self.legs.clear();
+        }
+        step
+    }
+
+    /// Takes every list to one posting, reading until so many were read in all.
+    fn advance(&mut self, most: u64) -> Result<Step> {
         let order = self.order;
-        let Some((first, others)) = self.legs.split_first_mut() else { return Ok(None) };
-        let Some(mut target) = first.step(&mut self.scanned)? else { return Ok(None) };
+        let Some((first, others)) = self.legs.split_first_mut() else { return Ok(Step::End) };
+        let start = match self.paused_at.take() {
+            Some(paused) => Some(paused),
+            None => first.step(&mut self.scanned)?,
+        };
+        let Some(mut target) = start else { return Ok(Step::End) };
         loop {
             let mut reached = target;
             for leg in &mut *others {
                 match leg.reach(reached, order, &mut self.scanned)? {
                     Some(at) => reached = at,
-                    None => return Ok(None),
+                    None => return Ok(Step::End),
                 }
             }
             match first.reach(reached, order, &mut self.scanned)? {
-                Some(at) if at == target => return Ok(Some(at)),
+                Some(at) if at == target => return Ok(Step::Found(at)),
                 Some(at) => target = at,
-                None => return Ok(None),
+                None => return Ok(Step::End),
+            }
+            if self.scanned >= most {
+                self.paused_at = Some(target);
+                return Ok(Step::Paused);
             }
         }
     }
@@ -95,11 +130,11 @@ impl Iterator for Intersection<'_> {
     type Item = Result<Posting>;
 
     fn next(&mut self) -> Option<Result<Posting>> {
-        let found = self.advance();
-        if !matches!(found, Ok(Some(_))) {
-            self.legs.clear();
+        match self.step(u64::MAX) {
+            Ok(Step::Found(posting)) => Some(Ok(posting)),
+            Ok(Step::End | Step::Paused) => None,
+            Err(error) => Some(Err(error)),
         }
-        found.transpose()
     }
 }
 

@@ -64,7 +64,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use facts::{Facts, object_hash};
 pub use field::{Digest, Field, number_word};
 pub use fold::fold;
-pub use intersect::Intersection;
+pub use intersect::{Intersection, Step};
 pub use posting::{Order, Posting, Sequence, Tie, TimeRange};
 pub use reader::{Reader, Relation};
 pub use scan::Scan;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::GrainType;
+use grainstore_format::{GrainType, SHARED};
 
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
@@ -206,7 +206,10 @@ pub(super) fn reach(within: &Within<'_>, span: Span, context: &mut Context<'_>) 
 
 /// Whether the namespace is the session's or lies below it.
 pub(super) fn allows(scope: &Scope, namespace: &str) -> bool {
-    scope.namespace.as_ref().is_none_or(|own| is_within(namespace, own))
+    scope.namespace.as_deref().is_none_or(|own| {
+        // Grains without a namespace belong to the shared partition, and so does such a session.
+        is_within(namespace, if own.is_empty() { SHARED } else { own })
+    })
 }
 
 /// W101: a namespace outside the session.

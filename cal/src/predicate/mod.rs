@@ -8,6 +8,7 @@ mod domain;
 mod lookup;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use grainstore_format::{ArrayRef, GrainRef, GrainState, Value, ValueRef, VerificationStatus};
 
@@ -127,10 +128,10 @@ impl Predicate {
                 grain.int(payload).is_some_and(|at| (*from..=*to).contains(&at))
             }
             Check::HoldsAll { payload, values } => {
-                list(grain, payload).is_some_and(|items| values.iter().all(|v| holds(&items, v)))
+                list(grain, payload).is_some_and(|items| holds_all(&items, values))
             }
             Check::HoldsNone { payload, values } => {
-                list(grain, payload).is_none_or(|items| !values.iter().any(|v| holds(&items, v)))
+                list(grain, payload).is_none_or(|items| !holds_any(&items, values))
             }
             Check::Namespace(namespace) => grain.partition() == namespace,
             Check::ActionPhase(phase) => grain.text("action_phase").unwrap_or("complete") == phase,
@@ -193,12 +194,30 @@ impl Comparator {
     }
 }
 
+/// Texts that are looked for one by one.
+const FEW: usize = 8;
+
 fn list<'g>(grain: &GrainRef<'g>, payload: &str) -> Option<ArrayRef<'g>> {
     grain.get(payload)?.as_array()
 }
 
-fn holds(items: &ArrayRef<'_>, wanted: &str) -> bool {
-    items.iter().any(|item| item.as_str() == Some(wanted))
+/// Whether a list has every one of these texts. Long lists on both sides go through a set.
+fn holds_all(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
+    if wanted.len() <= FEW {
+        return wanted.iter().all(|text| items.iter().any(|item| item.as_str() == Some(text)));
+    }
+    let held: HashSet<&str> = items.iter().filter_map(|item| item.as_str()).collect();
+    wanted.iter().all(|text| held.contains(text.as_str()))
+}
+
+/// Whether a list has one of these texts.
+fn holds_any(items: &ArrayRef<'_>, wanted: &[String]) -> bool {
+    let mut items = items.iter().filter_map(|item| item.as_str());
+    if wanted.len() <= FEW {
+        return items.any(|item| wanted.iter().any(|text| text == item));
+    }
+    let wanted: HashSet<&str> = wanted.iter().map(String::as_str).collect();
+    items.any(|item| wanted.contains(item))
 }
 
 /// Whether a text, or a member of a list, is one of these addresses, with `sha256:` or without.

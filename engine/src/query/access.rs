@@ -4,7 +4,7 @@
 //! rechecks each grain. Knows conditions and statistics, and reads no grain.
 
 use grainstore_cal::{self as cal, Lookup, Query, Reach};
-use grainstore_format::{SHARED, VerificationStatus};
+use grainstore_format::{SHARED, is_domain_field};
 use grainstore_index::{
     self as index, Field, Object, Reader, Scope, Shape, Size, TimeRange, object_hash,
 };
@@ -32,10 +32,6 @@ const FIELDS: [Field<'static>; 10] = [
     Field::Depends,
     Field::Premise,
 ];
-
-/// The profiles whose fields have postings. Those of `int:` are stored by short keys too, which
-/// have none.
-const PROFILES: [&str; 6] = ["hc:", "legal:", "fin:", "rob:", "sci:", "con:"];
 
 /// How the candidates of a query are found.
 #[derive(Debug)]
@@ -188,13 +184,8 @@ fn lookups(query: &Query) -> Vec<Vec<Shape<'_>>> {
             Some(Lookup::Tags(tags)) => {
                 lists.extend(tags.iter().map(|tag| vec![value(Field::Tag, tag)]));
             }
-            Some(Lookup::Domain { name, values: texts })
-                if PROFILES.iter().any(|profile| name.starts_with(profile)) =>
-            {
+            Some(Lookup::Domain { name, values: texts }) if is_domain_field(name) => {
                 lists.push(texts.iter().map(|text| value(Field::Domain(name), text)).collect());
-            }
-            Some(Lookup::Status(status)) if status != VerificationStatus::Unverified => {
-                lists.push(vec![Shape::Status(status)]);
             }
             Some(
                 Lookup::Status(_)

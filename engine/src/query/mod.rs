@@ -5,8 +5,9 @@
 //! - `cursor`: where a page ended.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
-//! page. What was written since is on none of them, what was superseded since still is; what was
-//! contradicted, retracted or withdrawn since is gone at once.
+//! page. What was written since is on none of them, what was superseded since by something new still
+//! is. What was contradicted, retracted or withdrawn since, or superseded by a grain that was there
+//! before the first page, is gone at once.
 
 mod access;
 mod cursor;
@@ -149,12 +150,7 @@ impl Session {
     }
 
     fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
-        let identity = identity(self, query)?;
-        let after = page.cursor.map(|cursor| resume(view, cursor, identity)).transpose()?;
-        let origin = match after {
-            Some((origin, _)) => origin,
-            None => origin_of(view)?,
-        };
+        let after = page.cursor.map(|cursor| resume(self, view, query, cursor)).transpose()?;
         let mut rows = Rows {
             limit: page.limit,
             count_to: page.cursor.map_or(page.count_to, |_| 0),
@@ -162,7 +158,6 @@ impl Session {
             found: Vec::new(),
             bytes: 0,
             seen: 0,
-            last: None,
             failed: None,
         };
         let cancel = page.cancel.within(page.timeout);
@@ -189,17 +184,20 @@ impl Session {
             Some(cursor) => cursor.total,
             None => ended.is_continue().then_some(rows.seen),
         };
-        let cursor = |last| Cursor { query: identity, origin, last, total };
+        let next_cursor = match rows.found.last().filter(|_| more) {
+            None => None,
+            Some(last) => Some(Cursor {
+                query: identity(self, query)?,
+                origin: after.map_or_else(|| origin_of(view), |(origin, _)| Ok(origin))?,
+                last: Place { time: last.grain.time(), address: last.content_address },
+                total,
+            }),
+        };
         let plan = match page.explain {
             true => Some(explain(view, self, query)?.with_counts(walk.scanned, walk.matched)),
             false => None,
         };
-        Ok(Answer {
-            results: rows.found,
-            total,
-            next_cursor: rows.last.filter(|_| more).map(cursor),
-            plan,
-        })
+        Ok(Answer { results: rows.found, total, next_cursor, plan })
     }
 }
 
@@ -212,7 +210,6 @@ struct Rows {
     bytes: usize,
     /// Matches shown, taken or only counted.
     seen: u64,
-    last: Option<Place>,
     failed: Option<Error>,
 }
 
@@ -233,8 +230,6 @@ impl Rows {
         match candidate.grain.to_grain() {
             Ok(grain) => {
                 self.bytes = self.bytes.saturating_add(size);
-                let place = Place { time: candidate.grain.time(), address: candidate.address };
-                self.last = Some(place);
                 self.found.push(Match {
                     grain,
                     score: 1.0,
@@ -281,9 +276,14 @@ fn origin_of(view: &View) -> Result<Origin> {
 }
 
 /// Where a cursor goes on, once it is known to belong here.
-fn resume(view: &View, cursor: Cursor, identity: [u8; 8]) -> Result<(Origin, Place)> {
+fn resume(
+    session: &Session,
+    view: &View,
+    query: &Query,
+    cursor: Cursor,
+) -> Result<(Origin, Place)> {
     let refused = |message: &str| Err(Error::new(ErrorKind::Cursor, message));
-    if cursor.query != identity {
+    if cursor.query != identity(session, query)? {
         return refused("this cursor belongs to another query, session or store");
     }
     let origin = cursor.origin;

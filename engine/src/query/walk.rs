@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use grainstore_cal::{Cancel, Candidate, Query, Stop, Visit};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
-use grainstore_index::{self as index, Posting, Sequence, Tie};
+use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie};
 
 use super::access::Access;
 use super::cursor::{Origin, Place};
@@ -20,6 +20,8 @@ use crate::view::{View, in_scope, with_fields};
 
 /// How often a walk asks whether it should stop.
 const CHECK_EVERY: u64 = 64;
+/// Postings read between two such questions while none is found.
+const READ_AT_ONCE: u64 = 1024;
 
 /// Why a walk ended before its end.
 #[derive(Debug)]
@@ -126,7 +128,8 @@ impl Walk<'_> {
         }
         let shapes: Vec<&[index::Shape<'_>]> =
             access.lists.iter().map(|list| list.shapes.as_slice()).collect();
-        let postings = reader.find(&access.scope, &shapes, times, access.order)?;
+        let found = reader.find(&access.scope, &shapes, times, access.order)?;
+        let postings = Watched { postings: found, cancel: self.cancel };
         match access.order {
             index::Order::Newest => self.stream(postings.peekable(), visit),
             index::Order::Oldest => self.stream(ByAddress::of(postings).peekable(), visit),
@@ -135,7 +138,7 @@ impl Walk<'_> {
 
     fn stream(
         &mut self,
-        mut postings: Peekable<impl Iterator<Item = index::Result<Posting>>>,
+        mut postings: Peekable<impl Iterator<Item = Result<Posting, Halt>>>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let mut waiting = Vec::new();
@@ -268,7 +271,7 @@ impl Walk<'_> {
     /// Whether a grain is within the session, behind the last page, and what the query asks for.
     fn admits(&self, address: &ContentAddress, grain: &GrainRef<'_>, state: &GrainState) -> bool {
         let namespace = self.session.options().namespace.as_deref();
-        in_scope(grain.partition(), namespace)
+        namespace.is_none_or(|own| in_scope(grain.partition(), Some(own)))
             && self.query.matches(address, grain, state)
             && self.after.as_ref().is_none_or(|(_, place)| {
                 let time = grain.time();
@@ -285,25 +288,50 @@ fn group(posting: &Posting) -> Group {
     (posting.time, (!posting.is_clamped()).then_some(posting.tie))
 }
 
+/// Postings whose search is given up when it should stop: lists that have little in common are read
+/// for long without a result.
+struct Watched<'w> {
+    postings: Intersection<'w>,
+    cancel: &'w Cancel,
+}
+
+impl Iterator for Watched<'_> {
+    type Item = Result<Posting, Halt>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.postings.step(READ_AT_ONCE) {
+                Ok(Step::Found(posting)) => return Some(Ok(posting)),
+                Ok(Step::End) => return None,
+                Ok(Step::Paused) => match self.cancel.check() {
+                    Ok(()) => {}
+                    Err(stop) => return Some(Err(Halt::Stopped(stop))),
+                },
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }
+}
+
 /// Postings from oldest to newest, each instant by ascending address: the index runs backwards
 /// within an instant too.
 struct ByAddress<I> {
     postings: I,
     /// What follows the instant being given.
-    next: Option<index::Result<Posting>>,
+    next: Option<Result<Posting, Halt>>,
     /// The instant being given, its last posting first.
     instant: Vec<Posting>,
 }
 
-impl<I: Iterator<Item = index::Result<Posting>>> ByAddress<I> {
+impl<I: Iterator<Item = Result<Posting, Halt>>> ByAddress<I> {
     fn of(mut postings: I) -> Self {
         let next = postings.next();
         Self { postings, next, instant: Vec::new() }
     }
 }
 
-impl<I: Iterator<Item = index::Result<Posting>>> Iterator for ByAddress<I> {
-    type Item = index::Result<Posting>;
+impl<I: Iterator<Item = Result<Posting, Halt>>> Iterator for ByAddress<I> {
+    type Item = Result<Posting, Halt>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(posting) = self.instant.pop() {

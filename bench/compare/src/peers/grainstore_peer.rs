@@ -5,7 +5,7 @@ use std::path::Path;
 
 use grainstore::cal::{Cancel, Candidate, Memory, Predicate, Query, Reach, TimeRange, TypeSet};
 use grainstore::format::{EpochMs, GrainType};
-use grainstore::{ContentAddress, OpenOptions, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, Match, OpenOptions, Page, Session, SessionOptions, Store};
 
 use crate::Result;
 use crate::ask::{Ask, Hit, Line};
@@ -69,7 +69,8 @@ impl Peer for Grainstore {
     }
 
     fn compact(&mut self) -> Result<bool> {
-        Ok(false)
+        self.store.compact()?;
+        Ok(true)
     }
 
     fn answers(&self, _: &Ask) -> bool {
@@ -86,13 +87,9 @@ impl Peer for Grainstore {
     }
 
     fn hits(&self, ask: &Ask) -> Result<Vec<Hit>> {
-        let mut hits = Vec::with_capacity(ask.limit);
-        self.each(ask, |found| {
-            let grain = found.grain.to_grain();
-            hits.push(grain.map(|grain| Hit { address: found.address, grain }));
-        })?;
-        let hits: std::result::Result<_, _> = hits.into_iter().collect();
-        Ok(hits?)
+        let answer = self.session.query(&query(ask), &Page::first(ask.limit))?;
+        let hit = |found: Match| Hit { address: found.content_address, grain: found.grain };
+        Ok(answer.results.into_iter().map(hit).collect())
     }
 
     fn has_addresses(&self) -> bool {

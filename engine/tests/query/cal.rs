@@ -1,0 +1,164 @@
+//! The same questions in CAL, where CAL can ask them: WHERE, the namespaces, order, LIMIT and OFFSET.
+
+use grainstore::cal::{Answer, Comparator, Order, Reach, Visibility};
+use grainstore::format::Value;
+
+use crate::asker::Asker;
+use crate::naive;
+use crate::planned::{addresses, from_env, same};
+use crate::question::{Condition, Question};
+use crate::world::World;
+
+/// Statements of a normal run.
+const STATEMENTS: usize = 600;
+/// Fields every statement may name.
+const COMMON: [&str; 10] = [
+    "subject",
+    "relation",
+    "object",
+    "user_id",
+    "confidence",
+    "importance",
+    "source_type",
+    "recall_priority",
+    "epistemic_status",
+    "verification_status",
+];
+/// The profiles CAL knows.
+const PROFILES: [&str; 4] = ["hc:", "fin:", "int:", "sci:"];
+
+#[test]
+fn a_statement_answers_as_the_naive_reading_of_its_question() {
+    let statements = from_env("GRAINSTORE_QUERIES", STATEMENTS);
+    let seed = from_env("GRAINSTORE_QUERIES_SEED", 1) as u64;
+    let mut asker = Asker::new(seed);
+    let mut world = World::new(seed);
+    world.put(300);
+    world.supersede(60);
+    world.flush();
+    world.put(60);
+    let (mut found, mut conditions) = (0, 0);
+    for _ in 0..statements {
+        let (namespace, asked) = asker.next(&world.items);
+        let mut question = expressible(asked);
+        if namespace == Some("") {
+            // CAL names the shared partition's own namespaces only where the session does.
+            question.reach = Reach::Session;
+        }
+        let (offset, limit) = (asker.random.pick(&[0, 0, 1, 7]), 1 + asker.random.below(60));
+        let text = statement(&question, offset, limit);
+        let expected = addresses(&naive::answer(&world.items, namespace, &question));
+        let expected: Vec<_> = expected.into_iter().skip(offset).take(limit).collect();
+        let rows = match world.session(namespace).ask(&text).map(|response| response.answer) {
+            Ok(Answer::Grains(grains)) => grains.results,
+            other => panic!("seed {seed}, as {namespace:?}, {text}: {other:?}"),
+        };
+        let rows: Vec<_> = rows.iter().map(|row| row.content_address).collect();
+        let checked = same("rows", &rows, &expected);
+        checked.unwrap_or_else(|why| panic!("seed {seed}, as {namespace:?}, {text}\n{why}"));
+        found += usize::from(!expected.is_empty());
+        conditions += question.conditions.len();
+    }
+    println!("CAL: {statements} statements, {conditions} conditions, {found} with results");
+    assert!(found * 2 > statements, "{found} of {statements} statements have results");
+}
+
+/// What of a question CAL can ask.
+fn expressible(asked: Question) -> Question {
+    let in_ms = |at: i64| (200_000_000_000..=1 << 47).contains(&at);
+    let during = asked.during.filter(|(from, to)| in_ms(*from) && in_ms(*to) && from <= to);
+    let superseded = asked.seeing.superseded;
+    let conditions = asked.conditions.into_iter().filter(|condition| written(condition).is_some());
+    Question {
+        reach: asked.reach,
+        of_type: asked.of_type.filter(|of_type| of_type.is_standard()),
+        conditions: conditions.collect(),
+        during,
+        seeing: Visibility { superseded, ..Visibility::default() },
+        order: asked.order,
+        ..Question::default()
+    }
+}
+
+fn statement(question: &Question, offset: usize, limit: usize) -> String {
+    let mut text = "RECALL".to_owned();
+    if let Some(of_type) = question.of_type {
+        let plural = match of_type.name() {
+            "consensus" => "consensuses".to_owned(),
+            name => format!("{name}s"),
+        };
+        text += &format!(" {plural}");
+    }
+    match &question.reach {
+        Reach::Session => {}
+        Reach::Exact(namespace) => text += &format!(" IN {namespace:?}"),
+        Reach::Subtree(namespace) => text += &format!(" IN SCOPE {namespace:?}"),
+    }
+    let during = question.during.map(|(from, to)| format!("time BETWEEN {from} AND {to}"));
+    let conditions: Vec<_> = question.conditions.iter().filter_map(written).chain(during).collect();
+    if !conditions.is_empty() {
+        text += &format!(" WHERE {}", conditions.join(" AND "));
+    }
+    if question.seeing.superseded {
+        text += " WITH superseded";
+    }
+    let direction = if question.order == Order::Newest { "DESC" } else { "ASC" };
+    text += &format!(" | ORDER BY time {direction}");
+    if offset > 0 {
+        text += &format!(" | OFFSET {offset}");
+    }
+    text + &format!(" | LIMIT {limit}")
+}
+
+/// A condition as WHERE has it; nothing where CAL has no such condition on every type.
+fn written(condition: &Condition) -> Option<String> {
+    let common = |name: &str| COMMON.contains(&name);
+    let known = |name: &str| PROFILES.iter().any(|profile| name.starts_with(profile));
+    let texts = |texts: &[String]| -> String {
+        let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
+        texts.join(", ")
+    };
+    Some(match condition {
+        Condition::TextIs(name, text) if common(name) => format!("{name} = {text:?}"),
+        Condition::TextIn(name, list) | Condition::FieldIn(name, list)
+            if matches!(*name, "subject" | "relation" | "object") && !list.is_empty() =>
+        {
+            format!("{name} IN ({})", texts(list))
+        }
+        Condition::Object(Value::Str(text)) => format!("object = {text:?}"),
+        Condition::Field(name, comparator, value) if common(name) => {
+            format!("{name} {} {}", sign(*comparator), literal(value)?)
+        }
+        Condition::Domain(name, comparator, value) if known(name) => {
+            format!("{name} {} {}", sign(*comparator), literal(value)?)
+        }
+        Condition::DomainIn(name, values) if known(name) => {
+            let values: Option<Vec<_>> = values.iter().map(literal).collect();
+            format!("{name} IN ({})", values?.join(", "))
+        }
+        Condition::TagsInclude(tags) => format!("tags INCLUDE [{}]", texts(tags)),
+        Condition::TagsExclude(tags) => format!("tags EXCLUDE [{}]", texts(tags)),
+        Condition::Contradicted(value) => format!("contradicted = {value}"),
+        Condition::Status(status) => format!("verification_status = {:?}", status.name()),
+        _ => return None,
+    })
+}
+
+fn sign(comparator: Comparator) -> &'static str {
+    match comparator {
+        Comparator::Equal => "=",
+        Comparator::NotEqual => "!=",
+        Comparator::GreaterEqual => ">=",
+        Comparator::LessEqual => "<=",
+        Comparator::Greater => ">",
+        Comparator::Less => "<",
+    }
+}
+
+fn literal(value: &Value) -> Option<String> {
+    match value {
+        Value::Str(text) => Some(format!("{text:?}")),
+        Value::Bool(flag) => Some(flag.to_string()),
+        number => number.as_f64().map(|number| number.to_string()),
+    }
+}

@@ -1,12 +1,16 @@
-//! CAL: what a caller chose, the call, and its answer as text for people.
+//! CAL: what a caller chose and the call. How an answer reads to people stands in `show`, with what
+//! DESCRIBE tells in `describe`.
 
-use grainstore::cal::{Answer, Format, Grains, Options, Params, Response, Tier};
+mod describe;
+mod show;
+
+use grainstore::cal::{Format, Options, Params, Response, StatementType, Tier, parse_bytes};
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::output::Output;
-use crate::shape::Version;
+use crate::error::{Code, Error, Result};
+
+pub(crate) use show::show;
 
 /// The formats of answers in this version, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -54,39 +58,37 @@ impl Question<'_> {
         };
         session.ask_with(self.query, &options).map_err(failed)
     }
-}
-
-/// Shows an answer: the envelope to machines; to people its text where it has one.
-pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
-    if output.is_json() {
-        return output.json_line(response);
-    }
-    for warning in &response.meta.warnings {
-        output.note(&format!("warning: {}: {}", warning.code, warning.message));
-    }
-    match &response.answer {
-        Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
-        Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
-        Answer::Count { count } => output.line(&count.to_string()),
-        Answer::Exists { exists } => output.line(&exists.to_string()),
-        Answer::Versions { versions } => {
-            for version in versions {
-                output.line(&Version::from(version.clone()).line())?;
-            }
-            Ok(())
+    /// Asks it for a terminal, where a format that cannot act is refused rather than ignored: before
+    /// the statement runs where its kind never has a text, else once the answer turns out to have none.
+    pub(crate) fn ask_formatted(&self, session: &Session) -> Result<Response> {
+        if self.format.is_some()
+            && let Ok(statement) = parse_bytes(self.query)
+            && !may_be_text(statement.statement_type())
+        {
+            return Err(no_text());
         }
-        Answer::Added { content_address } | Answer::Superseded { content_address, .. } => {
-            output.line(&content_address.to_string())
+        let response = self.ask(session)?;
+        if self.format.is_some() && !show::has_text(&response.answer) {
+            return Err(no_text());
         }
-        _ => output.document(response),
+        Ok(response)
     }
 }
 
-/// A formatted text as it is, ended by a newline.
-fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
-    output.bytes(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        output.bytes(b"\n")?;
-    }
-    Ok(())
+/// Whether answers of these statements can be texts.
+fn may_be_text(statement: StatementType) -> bool {
+    matches!(
+        statement,
+        StatementType::Recall
+            | StatementType::Assemble
+            | StatementType::SetOp
+            | StatementType::Batch
+            | StatementType::Coalesce
+    )
+}
+
+fn no_text() -> Error {
+    let message = "--as cannot act here: the answer is no list of whole grains";
+    let hint = "leave --as out, or drop SELECT, COUNT, GROUP BY and the like; --json gives any answer as JSON";
+    Error::new(Code::Schema, message, hint)
 }

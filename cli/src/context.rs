@@ -10,6 +10,9 @@ use crate::args::Globals;
 use crate::error::{Code, Error, Result};
 use crate::output::Output;
 
+/// What to do where there is no store.
+pub(crate) const NO_STORE: &str = "create one with `grain init`, or name another with --store";
+
 /// The surroundings of one command.
 pub(crate) struct Context<'w> {
     pub(crate) globals: Globals,
@@ -41,8 +44,7 @@ impl<'w> Context<'w> {
         let options = self.options()?.create(create);
         Store::open(&self.globals.store, &options).map_err(|error| {
             if error.code() == Code::NotFound.name() {
-                let hint = "create one with `grain init`, or name another with --store";
-                return Error::new(Code::NotFound, error.to_string(), hint);
+                return Error::new(Code::NotFound, error.to_string(), NO_STORE);
             }
             error.into()
         })

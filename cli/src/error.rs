@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 
 use crate::text::printable;
 
+/// What to do about damage to a store, where nothing below knows better.
+const DAMAGED: &str =
+    "copy the directory first; `grain verify` tells what is damaged; restore a backup";
+/// What to do about a number, where CAL knows nothing better.
+const NUMBERS: &str = "write digits, optionally with one fraction; LIMIT and RECENT take 1 to 1000";
+
 /// Results of this crate.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -33,6 +39,8 @@ pub(crate) struct Refusal {
     cal: Option<Value>,
     /// The place in the query, drawn for people.
     drawing: Option<String>,
+    /// What would have been accepted, for people; machines have it in the object of CAL.
+    valid: Vec<Cow<'static, str>>,
 }
 
 /// The codes this crate raises itself; all others come from the crates below.
@@ -98,16 +106,18 @@ impl Error {
 
     /// A CAL error, with its place drawn under the query.
     pub(crate) fn cal(error: &cal::Error, query: &str) -> Self {
+        let hint = cal_hint(error);
         let mut object = serde_json::to_value(error).unwrap_or_default();
         if let Value::Object(fields) = &mut object {
-            fields.insert("hint".to_owned(), Value::from(error.suggestion()));
+            fields.insert("hint".to_owned(), Value::from(hint));
         }
         Self::Refused(Box::new(Refusal {
             code: Cow::Owned(error.code().to_owned()),
             message: error.message().to_owned(),
-            hint: error.suggestion().to_owned(),
+            hint: hint.to_owned(),
             cal: Some(object),
             drawing: error.position().and_then(|place| draw(query, place)),
+            valid: error.valid_values().to_vec(),
         }))
     }
 
@@ -162,15 +172,25 @@ impl Error {
         if let Some(drawing) = &refusal.drawing {
             writeln!(to, "{drawing}")?;
         }
-        if refusal.hint.is_empty() {
-            return Ok(());
+        if !refusal.hint.is_empty() {
+            writeln!(to, "  hint: {}", printable(&refusal.hint))?;
         }
-        writeln!(to, "  hint: {}", printable(&refusal.hint))
+        if !refusal.valid.is_empty() {
+            writeln!(to, "  one of: {}", printable(&refusal.valid.join(", ")))?;
+        }
+        Ok(())
     }
 
     fn refused(code: impl Into<Cow<'static, str>>, message: String, hint: String) -> Self {
         let code = code.into();
-        Self::Refused(Box::new(Refusal { code, message, hint, cal: None, drawing: None }))
+        Self::Refused(Box::new(Refusal {
+            code,
+            message,
+            hint,
+            cal: None,
+            drawing: None,
+            valid: Vec::new(),
+        }))
     }
 }
 
@@ -190,7 +210,8 @@ impl Refusal {
 
 impl From<grainstore::Error> for Error {
     fn from(error: grainstore::Error) -> Self {
-        Self::refused(error.code(), error.to_string(), error.hint().to_owned())
+        let hint = store_hint(error.code(), error.hint());
+        Self::refused(error.code(), error.to_string(), hint.to_owned())
     }
 }
 
@@ -213,6 +234,22 @@ impl From<io::Error> for Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::from(io::Error::from(error))
+    }
+}
+
+/// The hint of an error of the store. What the format says of bytes that changed is meant for bytes
+/// that came from elsewhere and can be fetched again; those of a store cannot.
+fn store_hint<'h>(code: &str, hint: &'h str) -> &'h str {
+    let of_format = format::ErrorKind::Integrity.hint();
+    if code == Code::Integrity.name() && hint == of_format { DAMAGED } else { hint }
+}
+
+/// The hint of an error of CAL, which keeps what the store says where it is the store's.
+fn cal_hint(error: &cal::Error) -> &str {
+    match error.kind() {
+        cal::ErrorKind::Memory => store_hint(error.code(), error.suggestion()),
+        kind @ cal::ErrorKind::BadNumber if error.suggestion() == kind.advice() => NUMBERS,
+        _ => error.suggestion(),
     }
 }
 

@@ -16,7 +16,13 @@ const GRAINS: &str = "grains.redb";
 const INDEX: &str = "index.redb";
 /// The truth while it is being created: it takes its name once it is whole.
 const NEW_GRAINS: &str = "grains.redb.new";
-/// How the names of databases end that are being made, beside the one they are made for.
+/// The index while it is being copied or built again.
+const NEW_INDEX: &str = "index.redb.new";
+/// How the names of files begin that are there for the length of a check; a number follows.
+const VERIFY: &str = "verify-";
+/// How the names of files begin that see whether there is room; a number follows.
+const PROBE: &str = "probe-";
+/// How the names of all of these end.
 const UNFINISHED: &str = ".redb.new";
 /// The file whose lock says that the store is open.
 const LOCK: &str = "LOCK";
@@ -31,6 +37,16 @@ pub(crate) fn grains(path: &Path) -> PathBuf {
 /// The file with the derived index in this directory.
 pub(crate) fn index(path: &Path) -> PathBuf {
     path.join(INDEX)
+}
+
+/// A file for the length of a check.
+pub(crate) fn verify_file(path: &Path, number: u64) -> PathBuf {
+    path.join(format!("{VERIFY}{number}{UNFINISHED}"))
+}
+
+/// A file that sees whether there is room.
+pub(crate) fn probe_file(path: &Path, number: u32) -> PathBuf {
+    path.join(format!("{PROBE}{number}{UNFINISHED}"))
 }
 
 /// Whether there is a store. Only a name that is not there says no: whatever else keeps it from
@@ -128,7 +144,8 @@ pub(crate) fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// The files a copy or a check that did not end has left in a directory.
+/// The files a copy or a check that did not end has left in a directory: those with the names that
+/// are given here, and nothing somebody else has put beside them.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -137,11 +154,21 @@ pub(crate) fn leftovers(path: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path)? {
         let file = entry?.path();
         let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        if name.ends_with(UNFINISHED) {
+        if is_leftover(name) {
             found.push(file);
         }
     }
     Ok(found)
+}
+
+fn is_leftover(name: &str) -> bool {
+    let numbered = |start: &str| {
+        let number = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(UNFINISHED));
+        number.is_some_and(|digits| {
+            !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+        })
+    };
+    [NEW_GRAINS, NEW_INDEX].contains(&name) || numbered(VERIFY) || numbered(PROBE)
 }
 
 /// Removes them. The caller holds the lock, so nobody is at work on one.

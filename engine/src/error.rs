@@ -100,6 +100,8 @@ pub struct Error {
     message: String,
     batch_index: Option<usize>,
     hint: Option<&'static str>,
+    /// Whether it is the truth that is damaged, rather than what is derived from it.
+    of_truth: bool,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -108,12 +110,34 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), batch_index: None, hint: None, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            batch_index: None,
+            hint: None,
+            of_truth: false,
+            source: None,
+        }
     }
 
     /// Damage to stored bytes that ought to be impossible.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Format(format::ErrorKind::Integrity), message)
+    }
+
+    /// Damage to a row of the truth.
+    pub(crate) fn truth_damaged(message: impl Into<String>) -> Self {
+        Self { of_truth: true, ..Self::integrity(message) }
+    }
+
+    /// Whether a row of the truth is damaged.
+    pub(crate) fn is_of_truth(&self) -> bool {
+        self.of_truth
+    }
+
+    /// Whether stored bytes are damaged that can be derived again.
+    pub(crate) fn is_of_index(&self) -> bool {
+        self.kind == ErrorKind::Format(format::ErrorKind::Integrity) && !self.of_truth
     }
 
     fn caused(
@@ -126,6 +150,7 @@ impl Error {
             message,
             batch_index: None,
             hint: None,
+            of_truth: false,
             source: Some(std::sync::Arc::new(source)),
         }
     }

@@ -1,19 +1,34 @@
 //! The thread that owns the derived index on disk: it folds there while the writer goes on.
 //!
 //! One job at a time, begun by the writer and waited for by the writer; what a job has committed
-//! comes back as new tables. Knows nothing of the truth and publishes nothing.
+//! comes back as new tables. Between jobs it closes exchanged databases, of the truth as well, once
+//! their last readers have gone. Knows nothing of what the truth holds and publishes nothing.
+
+use std::time::Duration;
 
 use grainstore_index::{self as index, Frozen, Tables};
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::error::{Result, guarded};
 use crate::pending::stopped;
-use crate::source::{Leased, Source};
-use crate::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use crate::source::{Former, Leased, Source};
+use crate::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use crate::sync::receive_within;
 use crate::sync::thread::{self, JoinHandle};
 
+/// How often an idle folder looks whether exchanged databases are still read from.
+const RELEASE_CHECK: Duration = Duration::from_millis(50);
+
 /// What is done to the index, between two snapshots of it.
-type Job = Box<dyn FnOnce(&mut Source) -> Result<()> + Send>;
+type Change = Box<dyn FnOnce(&mut Source) -> Result<()> + Send>;
+
+/// What the thread is asked for.
+enum Job {
+    /// New tables come of it.
+    Change(Change),
+    /// The tables stay as they are; it answers by itself.
+    Aside(Box<dyn FnOnce(&mut Source) + Send>),
+}
 
 /// A handle on the thread. Dropping it waits for the job under way.
 pub(crate) struct Folder {
@@ -45,10 +60,14 @@ impl Folder {
         let thread =
             thread::Builder::new().name("grainstore-folder".to_owned()).spawn(move || {
                 let mut db = db;
-                for job in incoming {
-                    let outcome = carry_out(&mut db, job);
-                    if finished.send(outcome).is_err() {
-                        break;
+                while let Some(job) = next(&mut db, &incoming) {
+                    match job {
+                        Job::Change(change) => {
+                            if finished.send(carry_out(&mut db, change)).is_err() {
+                                break;
+                            }
+                        }
+                        Job::Aside(work) => work(&mut db),
                     }
                 }
             })?;
@@ -70,38 +89,64 @@ impl Folder {
         }))
     }
 
-    /// Begins to empty the index.
-    ///
-    /// # Errors
-    /// `ERR_IO` once the thread is gone.
-    pub(crate) fn reset(&mut self) -> Result<()> {
-        self.begin(Box::new(|db| in_transaction(db, index::reset)))
-    }
-
     /// A snapshot of the index, of an idle folder.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn snapshot(&mut self) -> Result<Leased<ReadTransaction>> {
-        let (sender, taken) = channel();
-        self.begin(Box::new(move |db| {
-            // Whoever asked waits below.
-            let _ = sender.send(db.lease(db.begin_read()?));
-            Ok(())
-        }))?;
-        self.wait()?;
-        taken.recv().map_err(|_| stopped())
+        self.aside(|db| Ok(db.lease(db.begin_read()?)))
     }
 
-    /// Begins a job. The one before must have been waited for.
+    /// Closes exchanged databases that nobody reads from any more.
     ///
     /// # Errors
     /// `ERR_IO` once the thread is gone.
-    pub(crate) fn begin(&mut self, job: Job) -> Result<()> {
-        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
-        jobs.send(job).map_err(|_| stopped())?;
+    pub(crate) fn release(&mut self) -> Result<()> {
+        self.adopt(Vec::new())
+    }
+
+    /// Takes exchanged databases, to close each once nobody reads from it any more.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the thread is gone.
+    pub(crate) fn adopt(&mut self, former: Vec<Former>) -> Result<()> {
+        self.aside(|db| {
+            db.adopt(former);
+            db.release();
+            Ok(())
+        })
+    }
+
+    /// Does something beside the tables, which need not be readable, and waits for it. It comes
+    /// after a job that was begun, whose outcome can still be taken.
+    ///
+    /// # Errors
+    /// Those of `work`, `ERR_INTEGRITY` where it panicked; `ERR_IO` once the thread is gone.
+    pub(crate) fn aside<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Source) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, outcome) = channel();
+        self.ask(Job::Aside(Box::new(move |db| {
+            // Whoever asked waits below.
+            let _ = sender.send(guarded(|| work(db)));
+        })))?;
+        outcome.recv().unwrap_or_else(|_| Err(stopped()))
+    }
+
+    /// Begins to change the index. The one before must have been waited for.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the thread is gone.
+    pub(crate) fn begin(&mut self, change: Change) -> Result<()> {
+        self.ask(Job::Change(change))?;
         self.busy = true;
         Ok(())
+    }
+
+    fn ask(&self, job: Job) -> Result<()> {
+        let jobs = self.jobs.as_ref().ok_or_else(stopped)?;
+        jobs.send(job).map_err(|_| stopped())
     }
 
     /// What became of the job, if it has ended.
@@ -126,11 +171,23 @@ impl Folder {
     }
 }
 
-/// Runs a job and opens what it left.
-fn carry_out(db: &mut Source, job: Job) -> Result<Leased<Tables>> {
+/// The next job; nothing once nobody can ask any more.
+fn next(db: &mut Source, jobs: &Receiver<Job>) -> Option<Job> {
+    while db.has_former() {
+        match receive_within(jobs, RELEASE_CHECK) {
+            Ok(job) => return Some(job),
+            Err(RecvTimeoutError::Timeout) => db.release(),
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    jobs.recv().ok()
+}
+
+/// Changes the index and opens what that left.
+fn carry_out(db: &mut Source, change: Change) -> Result<Leased<Tables>> {
     guarded(|| {
         db.release();
-        job(db)?;
+        change(db)?;
         Ok(db.lease(Tables::open(db.begin_read()?)))
     })
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use grainstore_format::{ContentAddress, EpochMs, SHARED};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, SHARED};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
 use crate::session::{Session, Stored, not_in_reach};
-use crate::view::{Row, View, with_fields};
+use crate::view::{Row, View, in_scope, with_fields};
 
 /// Versions one history holds at most.
 pub const MAX_VERSIONS: usize = 10_000;
@@ -145,22 +145,38 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<Stored>> {
+        self.history_in(&*self.view()?, (subject, relation), namespace, as_of)
+    }
+
+    /// [`Session::history_of`] as one view has it.
+    fn history_in(
+        &self,
+        view: &View,
+        (subject, relation): (&str, &str),
+        namespace: Option<&str>,
+        as_of: Option<EpochMs>,
+    ) -> Result<Vec<Stored>> {
         let (subject, relation) = (spelled(subject)?, spelled(relation)?);
         let scope = self.narrowed(namespace)?;
         let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
-        let view = self.view()?;
         guarded(|| {
             let mut found = Vec::new();
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 let sequence = posting?.sequence;
-                let admitted = match as_of {
-                    None => true,
-                    Some(at) => known_then(&view, sequence, at)?,
+                let state = view.state_at(sequence)?;
+                // The index only proposes: it may be damaged, or that of another store.
+                let says = |grain: &GrainRef<'_>| {
+                    self.reaches(grain.partition(), namespace)
+                        && grain.text("subject") == Some(&subject)
+                        && grain.text("relation") == Some(&relation)
+                        && as_of.is_none_or(|at| known_at(grain, &state, at))
                 };
+                let admitted =
+                    view.with_blob(sequence, |blob| with_fields(blob, |grain| Ok(says(grain))))?;
                 found.extend(admitted.then_some(sequence));
                 check_size(found.len(), 0)?;
             }
-            self.newest_first(&view, found)
+            self.newest_first(view, found)
         })
     }
 
@@ -180,18 +196,30 @@ impl Session {
         Ok(versions)
     }
 
+    /// The namespaces of the session.
+    pub(crate) fn reach(&self) -> Scope<'_> {
+        match self.options().namespace.as_deref() {
+            None => Scope::All,
+            Some("") => Scope::Subtree(SHARED),
+            Some(own) => Scope::Subtree(own),
+        }
+    }
+
+    /// Whether a grain of this partition lies in [`Session::narrowed`], checked on the grain.
+    pub(crate) fn reaches(&self, partition: &str, namespace: Option<&str>) -> bool {
+        // Two names of which each lies in the other are one.
+        let is_it = |namespace: &str| {
+            in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
+        };
+        in_scope(partition, self.options().namespace.as_deref()) && namespace.is_none_or(is_it)
+    }
+
     /// The session's scope, or one partition of it.
     pub(crate) fn narrowed<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
         let own = self.options().namespace.as_deref();
         match namespace {
-            None => Ok(match own {
-                None => Scope::All,
-                Some("") => Scope::Subtree(SHARED),
-                Some(own) => Scope::Subtree(own),
-            }),
-            Some(namespace) if crate::view::in_scope(namespace, own) => {
-                Ok(Scope::Exact(namespace.into()))
-            }
+            None => Ok(self.reach()),
+            Some(namespace) if in_scope(namespace, own) => Ok(Scope::Exact(namespace.into())),
             Some(namespace) => {
                 let message = format!("namespace {namespace:?} is outside this session's");
                 Err(Error::new(ErrorKind::Access, message))
@@ -220,12 +248,6 @@ fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
     Ok(found)
 }
 
-/// Whether the store held a grain for current at this system time (OMS 15.2).
-fn known_then(view: &View, sequence: Sequence, at: EpochMs) -> Result<bool> {
-    let state = view.state_at(sequence)?;
-    view.with_blob(sequence, |blob| with_fields(blob, |grain| Ok(known_at(grain, &state, at))))
-}
-
 fn check_size(versions: usize, bytes: usize) -> Result<()> {
     if versions <= MAX_VERSIONS && bytes <= MAX_HISTORY_BYTES {
         return Ok(());
@@ -239,3 +261,7 @@ fn too_many() -> Error {
     let hint = "take it in parts: newer_versions and older_versions of one of its grains";
     Error::new(ErrorKind::Limit, message).with_hint(hint)
 }
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use grainstore_format::ContentAddress;
 use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
 use redb::ReadableDatabase;
 
-use crate::error::Result;
+use crate::error::{Error, Result, guarded};
 use crate::folder::{Folder, in_transaction};
 use crate::keys::AddressKey;
 use crate::source::{Leased, Source};
@@ -105,19 +105,68 @@ impl Indexed {
 /// The tables of an index database, emptied where they do not fit this code or this log.
 ///
 /// # Errors
-/// `ERR_IO`; `ERR_INTEGRITY` where the log is damaged at the watermark.
+/// `ERR_IO`.
 pub(crate) fn sound_tables(db: &Source, truth: &Truth) -> Result<Leased<Tables>> {
     let txn = db.begin_read()?;
-    let address_at = |sequence: Sequence| -> Result<Option<[u8; 32]>> {
-        if sequence > truth.last_sequence()? {
-            return Ok(None);
-        }
-        let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)))?;
-        Ok(Some(*AddressKey::plain(&address).as_bytes()))
+    let tables = Tables::open(db.begin_read()?);
+    let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
+        // Whether a damaged row is the one that was folded is for the others to say.
+        Row::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
+        Row::Whole(address) => Ok(Some(address)),
+        Row::Absent => Ok::<_, Error>(None),
     };
-    if let IndexState::Stale(_) = index::state(&txn, address_at)? {
-        drop(txn);
+    let fits = match index::state(&txn, address_at)? {
+        IndexState::Stale(_) => false,
+        IndexState::Ready(None) => true,
+        IndexState::Ready(Some(mark)) => guarded(|| fits(&tables, truth, mark.sequence))?,
+    };
+    if !fits {
+        drop((txn, tables));
         in_transaction(db, index::reset)?;
     }
     Ok(db.lease(Tables::open(db.begin_read()?)))
+}
+
+/// Places of the log that are compared behind the end of the index, and as many all over it.
+const COMPARED: u64 = 12;
+
+/// Whether the index knows the addresses of the log by their places: those of the last grains it
+/// was folded to, where another history of the same store would differ, and some of all others.
+fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
+    let tail = Tail::after(tables)?;
+    let reader = index::Reader::new(tables, &tail);
+    let last = last.get();
+    let latest = (0..COMPARED).map(|back| last.saturating_sub(back));
+    let spread = (1..=COMPARED).map(|part| last.saturating_mul(part) / COMPARED);
+    for sequence in latest.chain(spread).filter(|sequence| *sequence > 0).map(Sequence::new) {
+        match address_at(truth, sequence)? {
+            Row::Whole(address) if reader.sequence_of(&address)? != Some(sequence) => {
+                return Ok(false);
+            }
+            Row::Absent => return Ok(false),
+            Row::Whole(_) | Row::Damaged => {}
+        }
+    }
+    Ok(true)
+}
+
+/// What the log has at a place.
+enum Row {
+    Absent,
+    /// The address of a grain, as the index keeps it.
+    Whole([u8; 32]),
+    /// A row whose bytes have changed. It is met again by whoever reads it.
+    Damaged,
+}
+
+fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
+    if sequence > truth.last_sequence()? {
+        return Ok(Row::Absent);
+    }
+    let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
+    match address {
+        Ok(address) => Ok(Row::Whole(*AddressKey::plain(&address).as_bytes())),
+        Err(error) if error.is_of_truth() => Ok(Row::Damaged),
+        Err(error) => Err(error),
+    }
 }

@@ -89,14 +89,14 @@ impl Envelope {
         match bytes {
             [Self::VERSION, Self::PLAIN, rest @ ..] => match rest.split_first_chunk::<4>() {
                 Some((check, body)) if *check == checksum(key, body) => Ok(body),
-                _ => Err(Error::integrity(format!("the bytes of entry {key} have changed"))),
+                _ => Err(Error::truth_damaged(format!("the bytes of entry {key} have changed"))),
             },
             [version, protection, ..] => {
                 let message =
                     format!("envelope version {version}, protection {protection} is not known");
                 Err(Error::new(ErrorKind::StoreVersion, message))
             }
-            _ => Err(Error::integrity("an envelope is shorter than its head")),
+            _ => Err(Error::truth_damaged("an envelope is shorter than its head")),
         }
     }
 }

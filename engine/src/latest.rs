@@ -76,7 +76,8 @@ impl Session {
                     break;
                 }
                 let read = |seen: &Seen<'_>| {
-                    let says = seen.grain.text("subject") == Some(&subject)
+                    let says = self.reaches(seen.grain.partition(), namespace)
+                        && seen.grain.text("subject") == Some(&subject)
                         && seen.grain.text("relation") == Some(&relation);
                     let counts = says && as_of.admits(seen.grain, &seen.state);
                     Ok(counts.then(|| Best::of(seen, posting)))

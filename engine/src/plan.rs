@@ -364,6 +364,10 @@ impl<'v> Plan<'v> {
     /// supersedes.
     fn stage(&mut self, prepared: Prepared, old: Option<&ContentAddress>) -> Result<Sequence> {
         let sequence = Sequence::new(self.next.get().saturating_add(1));
+        if sequence > Sequence::MAX {
+            let message = format!("a store holds {} grains at most", Sequence::MAX.get());
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
         let (held, protects) = with_fields(prepared.blob.bytes(), |view| {
             let policy = Policy::of(view);
             Ok((policy.holds(), policy.protects()))

@@ -3,6 +3,7 @@
 //! Dropping a database ends every snapshot of it, so one that was exchanged is kept until its last
 //! reader has gone. Knows files and readers, not what is in the tables.
 
+use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,15 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{Builder, Database};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::directory;
+use crate::error::{Error, ErrorKind, Result, guarded};
 
 /// A database, those it replaced that are still read from, and where its file is.
 #[derive(Debug)]
 pub(crate) struct Source {
     db: Database,
     lease: Lease,
-    former: Vec<(Database, Lease)>,
-    /// A copy that has not taken over yet.
+    former: Vec<Former>,
+    /// One in the file beside, that has not taken over yet.
     copy: Option<Database>,
     /// Nothing for one in memory.
     home: Option<Home>,
@@ -27,6 +29,13 @@ pub(crate) struct Source {
 /// Held by whoever reads from a database: while there is one, the database stays open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lease(Arc<()>);
+
+/// A database that was exchanged, and what tells whether somebody still reads from it.
+#[derive(Debug)]
+pub(crate) struct Former {
+    db: Database,
+    lease: Lease,
+}
 
 /// What was read from a database, with the lease it needs.
 #[derive(Debug)]
@@ -107,6 +116,11 @@ impl Source {
         &self.db
     }
 
+    /// Whether it has no file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.home.is_none()
+    }
+
     /// Where its file is.
     ///
     /// # Errors
@@ -126,22 +140,81 @@ impl Source {
         self.copy = Some(copy);
     }
 
-    /// The copy that is to take over.
-    pub(crate) fn kept_copy(&mut self) -> Option<Database> {
-        self.copy.take()
+    /// Gives the copy the name of the file. It is not in use yet.
+    ///
+    /// # Errors
+    /// `ERR_IO`: nothing has changed then, and nothing is left of the copy.
+    pub(crate) fn rename_copy(&mut self) -> Result<()> {
+        let home = self.home()?;
+        let (copy, file) = (home.copy(), &home.file);
+        let named = match self.copy {
+            Some(_) => fs::rename(&copy, file).map_err(Error::from),
+            None => Err(no_copy()),
+        };
+        named.inspect_err(|_| {
+            self.copy = None;
+            // That it could not be renamed is told; what stays goes with the next opening.
+            let _ = directory::remove(&copy);
+        })
+    }
+
+    /// Goes on with the copy, which has the name of the file, once the name is durable.
+    ///
+    /// # Errors
+    /// `ERR_IO`: a crash may now leave either file under the name, so nothing may be written to
+    /// either.
+    pub(crate) fn take_copy(&mut self) -> Result<()> {
+        let copy = self.copy.take().ok_or_else(no_copy)?;
+        directory::sync(self.home()?.directory())?;
+        self.exchange(copy);
+        Ok(())
     }
 
     /// Goes on with another database. Whoever reads from the old one keeps it.
     pub(crate) fn exchange(&mut self, db: Database) {
         let old = std::mem::replace(&mut self.db, db);
-        self.former.push((old, std::mem::take(&mut self.lease)));
+        self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease) });
+    }
+
+    /// Whether databases that were exchanged are still open.
+    pub(crate) fn has_former(&self) -> bool {
+        !self.former.is_empty()
+    }
+
+    /// Gives away the exchanged databases, for somebody else to close.
+    pub(crate) fn hand_over(&mut self) -> Vec<Former> {
+        std::mem::take(&mut self.former)
+    }
+
+    /// Takes exchanged databases of another source, to close them.
+    pub(crate) fn adopt(&mut self, former: Vec<Former>) {
+        self.former.extend(former);
     }
 
     /// Closes exchanged databases that nobody reads from any more. A lease is only given from
     /// another one, so that the last one stays the last.
     pub(crate) fn release(&mut self) {
-        self.former.retain(|(_, lease)| Arc::strong_count(&lease.0) > 1);
+        let (read, unread) = self.hand_over().into_iter().partition(Former::is_read);
+        self.former = read;
+        for Former { db, .. } in unread {
+            // Its file has no name any more: that it cannot be closed in order, being damaged
+            // perhaps, loses nothing.
+            let _ = guarded(|| {
+                drop(db);
+                Ok(())
+            });
+        }
     }
+}
+
+impl Former {
+    fn is_read(&self) -> bool {
+        Arc::strong_count(&self.lease.0) > 1
+    }
+}
+
+fn no_copy() -> Error {
+    Error::new(ErrorKind::Io, "there is no copy to go on with")
 }
 
 impl Home {

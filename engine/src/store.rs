@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use grainstore_cal::Writes;
 use grainstore_index::Sequence;
 use redb::{Builder, Database, ReadableDatabase};
+use sha2::{Digest, Sha256};
 
 use crate::access::{Access, Counters};
 use crate::audit::{AuditRecord, Chain, Operation};
@@ -39,7 +40,7 @@ impl std::fmt::Debug for Store {
 
 pub(crate) struct Inner {
     path: PathBuf,
-    id: [u8; 16],
+    cursor_key: [u8; 32],
     created: bool,
     clock: Arc<dyn Clock>,
     shared: Shared,
@@ -105,8 +106,8 @@ impl Store {
             Self::start(files, path, created, options)
         };
         match guarded(start) {
-            // Damage in the truth is met again; damage in the index goes with it.
-            Err(error) if is_damage(&error) => {
+            // Damage in the index goes with it; damage in the truth would be met again.
+            Err(error) if error.is_of_index() => {
                 directory::remove(&directory::index(path))?;
                 start()
             }
@@ -170,7 +171,7 @@ impl Store {
 
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta: Meta { id, chain }, index, opening, lock } = files;
+        let Files { db, meta: Meta { cursor_key, chain }, index, opening, lock } = files;
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -198,7 +199,7 @@ impl Store {
         let running = Running { requests, writer };
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
-            id,
+            cursor_key,
             created,
             clock: Arc::clone(&options.clock),
             shared,
@@ -279,8 +280,9 @@ fn open_index(database: &Builder, path: &Path) -> Result<Database> {
 }
 
 impl Inner {
-    pub(crate) fn id(&self) -> &[u8; 16] {
-        &self.id
+    /// What cursors of this store are sealed with.
+    pub(crate) fn cursor_key(&self) -> &[u8; 32] {
+        &self.cursor_key
     }
 
     pub(crate) fn writes(&self) -> &Writes {
@@ -393,8 +395,8 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
 
 /// What a store says about itself.
 struct Meta {
-    /// Tells one store from another.
-    id: [u8; 16],
+    /// What cursors are sealed with.
+    cursor_key: [u8; 32],
     /// Where the audit log goes on.
     chain: Chain,
 }
@@ -421,13 +423,12 @@ fn check_meta(db: &Database) -> Result<Meta> {
         }
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
-    let missing = || Error::integrity("the store lacks its id, its audit key or its audit head");
-    let id = row(keys::META_STORE_ID)?.ok_or_else(missing)?;
-    let id = id.try_into().map_err(|_| Error::integrity("the id of the store is damaged"))?;
+    let missing = || Error::integrity("the store lacks its audit key or its audit head");
     let key = row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?;
     let key = key.try_into().map_err(|_| Error::integrity("the audit key is damaged"))?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
-    Ok(Meta { id, chain: Chain::at(head, key) })
+    let cursor_key = Sha256::new().chain_update("grainstore-cursor-v1").chain_update(key);
+    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain: Chain::at(head, key) })
 }

@@ -17,6 +17,7 @@ use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
 use crate::error::{Error, Result, guarded};
 use crate::folder::Folder;
+use crate::indexed::Indexed;
 use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Plan, Prepared, Put, SameFact, Staged};
@@ -218,15 +219,25 @@ impl Writer {
 
     fn serve(&mut self, group: Vec<Request>) {
         let bytes = group.iter().map(Request::bytes).sum();
+        let mut alone = Vec::new();
         let view = Arc::clone(&self.view);
         match self.ready().and_then(|()| guarded(|| Plan::new(&view, self.clock.now()))) {
-            Ok(plan) => self.carry_out(plan, group),
+            Ok(plan) => alone = self.carry_out(plan, group),
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
+        }
+        // A view keeps the databases open that it reads from, and such work may exchange them.
+        drop(view);
+        for work in alone {
+            match self.ready() {
+                Ok(()) => work(Ok(self)),
+                Err(error) => work(Err(error)),
+            }
         }
         self.backlog.leave(bytes);
     }
 
-    fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) {
+    /// Does everything but the work that excludes writes, which it gives back.
+    fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) -> Vec<Alone> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
         let mut answers: Vec<Answer> = Vec::new();
@@ -247,12 +258,7 @@ impl Writer {
         for reply in flushes {
             let _ = reply.send(outcome.clone().and_then(|()| self.settle()));
         }
-        for work in alone {
-            match self.ready() {
-                Ok(()) => work(Ok(self)),
-                Err(error) => work(Err(error)),
-            }
-        }
+        alone
     }
 
     /// Writes what was planned, syncs it and lets readers see it.
@@ -278,10 +284,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets readers see what was committed, with the new grains in the tail.
+    /// Lets readers see what was committed, with the new grains in the tail. An index that turns out
+    /// to be damaged is built again.
     fn show(&mut self, grains: &[Staged]) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
+        match guarded(|| self.extend(&mut indexed, grains)) {
+            Ok(()) => {
+                self.replace_view(View::new(truth, indexed));
+                Ok(())
+            }
+            Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn extend(&mut self, indexed: &mut Indexed, grains: &[Staged]) -> Result<()> {
         for Staged { sequence, prepared } in grains {
             let blob = &prepared.blob;
             indexed.push(&mut self.folder, *sequence, &blob.address(), blob.bytes())?;
@@ -289,20 +307,29 @@ impl Writer {
         if indexed.tail.is_full() && !self.folder.is_busy() {
             indexed.fold(&mut self.folder)?;
         }
-        self.replace_view(View::new(truth, indexed));
         Ok(())
     }
 
-    /// Takes over a fold that has ended. One that failed ends writing: grains could not leave the
-    /// tail any more.
+    /// Takes over a fold that has ended. One that failed on a damaged index has it built again; any
+    /// other ends writing, since grains could not leave the tail any more.
     fn take_fold(&mut self) {
         match self.folder.finished() {
+            // What is in memory may lag behind the truth after a failure: nobody sees it again.
+            Some(_) if self.failed.is_some() => {}
             Some(Ok(tables)) => {
                 let mut indexed = self.view.indexed().clone();
                 indexed.folded(tables);
                 self.replace_view(self.view.with_index(indexed));
             }
-            Some(Err(error)) => self.failed = Some(error),
+            Some(Err(error)) => {
+                let rebuilt = match error.is_of_index() {
+                    true => self.rebuild_index(self.view.with_index(self.view.indexed().clone())),
+                    false => Err(error),
+                };
+                if let Err(error) = rebuilt {
+                    self.failed = Some(error);
+                }
+            }
             None => {}
         }
     }

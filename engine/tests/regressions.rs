@@ -126,6 +126,27 @@ fn a_retry_of_put_fact_supersede_changes_nothing() {
 }
 
 #[test]
+fn a_fact_is_known_again_by_its_object_whether_text_or_map() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let fact = |object: &str, at: u32| {
+        let grain = format!(
+            r#"{{"type":"belief","subject":"a","relation":"r","object":{object},
+            "confidence":1.0,"created_at":{at}}}"#
+        );
+        Grain::from_json(&grain).unwrap()
+    };
+    let objects = [r#""x""#, r#""y""#, r#"{"x":1,"y":[0.5]}"#, r#"{"x":2,"y":[0.5]}"#];
+    let first = objects.map(|object| session.put(fact(object, 1000)).unwrap().address());
+    for (object, stored) in objects.iter().zip(first) {
+        let kept = session.put_fact(fact(object, 2000), SameFact::Keep).unwrap();
+        assert_eq!(kept.address(), stored, "{object}");
+    }
+    assert_eq!(store.stats().unwrap().grains, 4);
+    store.close();
+}
+
+#[test]
 fn a_ready_blob_is_kept_byte_for_byte_or_refused() {
     let (_dir, store) = store();
     let session = store.session(SessionOptions::default());

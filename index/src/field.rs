@@ -123,6 +123,13 @@ impl FieldValue {
 pub struct Digest(pub(crate) [u8; 8]);
 
 impl Digest {
+    /// Its first bytes: beside a subject or a relation they are enough to keep values apart, but for
+    /// a candidate more in some thousands.
+    pub(crate) fn start(self) -> [u8; 4] {
+        let [a, b, c, d, ..] = self.0;
+        [a, b, c, d]
+    }
+
     /// The digest of an object that is text.
     #[must_use]
     pub fn of_text(object: Word<'_>) -> Self {

@@ -16,25 +16,24 @@ use crate::term::TermId;
 pub(crate) const LAYOUT: u32 = 2;
 
 /// Bytes of a posting key in memory: its list and room for the widest row.
-pub(crate) const KEY_BYTES: usize = 36;
+pub(crate) const KEY_BYTES: usize = 33;
 
 /// A posting key in memory: the number of its list, its row, and zeros to the end. Keys order as
 /// their rows do in their tables, list by list.
 pub(crate) type Key = [u8; KEY_BYTES];
 
-/// Added to a time so that unsigned order is time order: half the range of six bytes.
-const SIGN: i64 = 1 << 47;
-const TIME_MASK: u64 = (1 << 48) - 1;
+/// Flipped into a time so that unsigned order is time order.
+const SIGN: u64 = 1 << 63;
 const SEQUENCE_BITS: u32 = 32;
-const TIE_BITS: u32 = 24;
+const TIE_BITS: u32 = 16;
 
 /// Inverted time, start of the address, inverted sequence: in a scan from the newest, the first
-/// posting has the smallest rank. 104 bits.
+/// posting has the smallest rank. 112 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u128);
 
 impl Rank {
-    /// The rank of a posting; its time stands at the nearest end where it lies beyond.
+    /// The rank of a posting.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a sequence the index has no room for.
@@ -47,10 +46,9 @@ impl Rank {
 
     /// The rank at a place a scan may start from: beyond the last sequence is the last.
     pub(crate) fn at(Posting { time, tie, sequence }: Posting) -> Self {
-        let time = time.clamp(Posting::EARLIEST, Posting::LATEST);
-        let time = !time.get().wrapping_add(SIGN).cast_unsigned() & TIME_MASK;
-        let Tie([a, b, c]) = tie;
-        let tie = u32::from_be_bytes([0, a, b, c]);
+        let time = !(time.get().cast_unsigned() ^ SIGN);
+        let Tie(tie) = tie;
+        let tie = u16::from_be_bytes(tie);
         let sequence = Sequence::MAX.get() - sequence.min(Sequence::MAX).get();
         let placed = u128::from(time) << TIE_BITS | u128::from(tie);
         Self(placed << SEQUENCE_BITS | u128::from(sequence))
@@ -58,8 +56,8 @@ impl Rank {
 
     /// The ranks of a time range, first and last; nothing for a range that ends before it starts.
     pub(crate) fn bounds(times: TimeRange) -> Option<(Self, Self)> {
-        let from = times.from.unwrap_or(Posting::EARLIEST);
-        let to = times.to.unwrap_or(Posting::LATEST);
+        let from = times.from.unwrap_or(EpochMs::new(i64::MIN));
+        let to = times.to.unwrap_or(EpochMs::new(i64::MAX));
         if times.from.zip(times.to).is_some_and(|(from, to)| from > to) {
             return None;
         }
@@ -80,12 +78,12 @@ impl Rank {
     /// The posting of this rank.
     pub(crate) fn posting(self) -> Posting {
         let bytes = self.0.to_be_bytes();
-        let [_, _, _, t0, t1, t2, t3, t4, t5, a, b, c, s0, s1, s2, s3] = bytes;
-        let time = !u64::from_be_bytes([0, 0, t0, t1, t2, t3, t4, t5]) & TIME_MASK;
+        let [_, _, t0, t1, t2, t3, t4, t5, t6, t7, a, b, s0, s1, s2, s3] = bytes;
+        let time = !u64::from_be_bytes([t0, t1, t2, t3, t4, t5, t6, t7]) ^ SIGN;
         let sequence = u64::from(u32::from_be_bytes([s0, s1, s2, s3]));
         Posting {
-            time: EpochMs::new(time.cast_signed().wrapping_sub(SIGN)),
-            tie: Tie([a, b, c]),
+            time: EpochMs::new(time.cast_signed()),
+            tie: Tie([a, b]),
             sequence: Sequence::new(Sequence::MAX.get() - sequence),
         }
     }
@@ -101,7 +99,7 @@ impl Rank {
     }
 
     fn bytes(self) -> [u8; RANK_BYTES] {
-        let [_, _, _, bytes @ ..] = self.0.to_be_bytes();
+        let [_, _, bytes @ ..] = self.0.to_be_bytes();
         bytes
     }
 }
@@ -162,24 +160,24 @@ impl Prefix {
         Self::within(List::SubjectRelation, namespace).term(subject).term(relation)
     }
 
-    /// `namespace:4 subject:5 object:8`
+    /// `namespace:4 subject:5 object:4`
     pub(crate) fn subject_object(namespace: TermId, subject: TermId, object: Digest) -> Self {
-        Self::within(List::SubjectObject, namespace).term(subject).and(&object.0)
+        Self::within(List::SubjectObject, namespace).term(subject).and(&object.start())
     }
 
-    /// `namespace:4 relation:5 object:8`
+    /// `namespace:4 relation:5 object:4`
     pub(crate) fn relation_object(namespace: TermId, relation: TermId, object: Digest) -> Self {
-        Self::within(List::RelationObject, namespace).term(relation).and(&object.0)
+        Self::within(List::RelationObject, namespace).term(relation).and(&object.start())
     }
 
-    /// `namespace:4 subject:5 relation:5 object:8`
+    /// `namespace:4 subject:5 relation:5 object:4`
     pub(crate) fn triple(
         namespace: TermId,
         subject: TermId,
         relation: TermId,
         object: Digest,
     ) -> Self {
-        Self::within(List::Triple, namespace).term(subject).term(relation).and(&object.0)
+        Self::within(List::Triple, namespace).term(subject).term(relation).and(&object.start())
     }
 
     /// `namespace:4 field:1 value:8`

@@ -48,6 +48,7 @@ mod intersect;
 mod merge;
 mod names;
 mod scan;
+mod spaces;
 
 mod addresses;
 mod reader;
@@ -70,6 +71,7 @@ pub use reader::{Reader, Relation};
 pub use scan::Scan;
 pub use shape::{Object, Scope, Shape};
 pub use size::Size;
+pub use spaces::Spaces;
 pub use stamp::{IndexState, StaleReason, Watermark, drop_all, reset, state};
 pub use stats::{Stats, TableStats};
 pub use status::set_status;

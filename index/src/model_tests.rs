@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::test_kit::{Note, NoteObject, Store, tie};
-use crate::{Field, Order, Posting, Scope, Sequence, Shape, TimeRange, Word};
+use crate::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange, Word};
 
 /// What happens to the index after a grain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -147,11 +147,6 @@ fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
     }
 }
 
-/// A time as it stands in keys.
-fn clamped(ms: i64) -> EpochMs {
-    EpochMs::new(ms).clamp(Posting::EARLIEST, Posting::LATEST)
-}
-
 /// What a lookup must give, newest first.
 fn expected(
     log: &[(Note, Step)],
@@ -165,12 +160,12 @@ fn expected(
         .enumerate()
         .filter(|(_, (note, _))| in_scope(scope, &note.namespace) && has_shape(shape, note))
         .map(|(index, (note, _))| Posting {
-            time: clamped(note.time),
+            time: EpochMs::new(note.time),
             tie: tie(sequence_of(index)),
             sequence: Sequence::new(sequence_of(index)),
         })
-        .filter(|posting| !empty && times.from.is_none_or(|at| posting.time >= clamped(at.get())))
-        .filter(|posting| times.to.is_none_or(|at| posting.time <= clamped(at.get())))
+        .filter(|posting| !empty && times.from.is_none_or(|at| posting.time >= at))
+        .filter(|posting| times.to.is_none_or(|at| posting.time <= at))
         .collect();
     postings.sort_unstable();
     postings.reverse();
@@ -264,7 +259,7 @@ fn check_found(
         lists.iter().all(|shapes| shapes.iter().any(has))
     });
     for order in [Order::Newest, Order::Oldest] {
-        let found = store.reader().find(scope, lists, all, order).unwrap();
+        let found = store.reader().find(&Spaces::of(*scope), lists, all, order).unwrap();
         let found: Vec<Posting> = found.map(Result::unwrap).collect();
         prop_assert_eq!(&found, &wanted, "{:?} {:?} {:?}", scope, lists, order);
         wanted.reverse();
@@ -291,7 +286,7 @@ proptest! {
         let mut places = picks
             .iter()
             .map(|(time, at)| Posting {
-                time: clamped(*time.get(&times())),
+                time: EpochMs::new(*time.get(&times())),
                 tie: tie(at.index(130) as u64),
                 sequence: Sequence::new(at.index(130) as u64),
             })

@@ -32,7 +32,7 @@ pub struct Tie(pub(crate) [u8; Tie::BYTES]);
 impl Tie {
     /// Bytes of an address that are kept. Grains of one time whose addresses start alike beyond
     /// them are put in order by whoever reads them.
-    pub(crate) const BYTES: usize = 3;
+    pub(crate) const BYTES: usize = 2;
     /// That of the smallest address.
     pub const FIRST: Self = Self([0; Self::BYTES]);
     /// That of the greatest address.
@@ -40,8 +40,8 @@ impl Tie {
 
     /// That of an address.
     #[must_use]
-    pub const fn of([a, b, c, ..]: &[u8; 32]) -> Self {
-        Self([*a, *b, *c])
+    pub const fn of([a, b, ..]: &[u8; 32]) -> Self {
+        Self([*a, *b])
     }
 }
 
@@ -49,7 +49,7 @@ impl Tie {
 /// address, and where its bytes are. Newest first is by descending time, then by ascending address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Posting {
-    /// The time of the grain, within [`Posting::EARLIEST`] and [`Posting::LATEST`].
+    /// The time of the grain.
     pub time: EpochMs,
     /// How its address starts.
     pub tie: Tie,
@@ -71,26 +71,7 @@ impl PartialOrd for Posting {
     }
 }
 
-impl Posting {
-    /// The earliest time an index tells apart, some 4,460 years before 1970. What is earlier
-    /// stands here.
-    pub const EARLIEST: EpochMs = EpochMs::new(-(1 << 47));
-    /// The latest time an index tells apart, some 4,460 years after 1970. What is later stands
-    /// here.
-    pub const LATEST: EpochMs = EpochMs::new((1 << 47) - 1);
-
-    /// Whether grains of this time may have others in truth: the time is at an end of the range
-    /// an index tells apart, and its grains are to be ordered by what they say themselves.
-    #[must_use]
-    pub fn is_clamped(&self) -> bool {
-        self.time <= Self::EARLIEST || self.time >= Self::LATEST
-    }
-}
-
 /// A range of times, both ends inclusive; an absent end is open. The default is all of time.
-///
-/// An end beyond what an index tells apart stands for that end, so a range out there gives every
-/// grain out there; their own times decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TimeRange {
     /// The earliest time wanted.

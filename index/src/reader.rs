@@ -5,6 +5,7 @@
 //! engine rechecks each.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::field::FieldValue;
@@ -14,6 +15,7 @@ use crate::names::Names;
 use crate::posting::{Order, Posting, Sequence, TimeRange};
 use crate::scan::{Range, Scan, between};
 use crate::shape::{Scope, Shape};
+use crate::spaces::Spaces;
 use crate::tables::Tables;
 use crate::tail::Tail;
 use crate::term::{Name, TermId, TermKind, Word};
@@ -53,7 +55,7 @@ impl<'v> Reader<'v> {
         times: TimeRange,
         order: Order,
     ) -> Result<Scan<'v>> {
-        self.scan_any(scope, std::slice::from_ref(shape), times, order)
+        self.scan_any(&Spaces::of(*scope), std::slice::from_ref(shape), times, order)
     }
 
     /// The postings that all of these shapes have; without shapes, those of the scope. Put the
@@ -70,7 +72,7 @@ impl<'v> Reader<'v> {
     ) -> Result<Intersection<'v>> {
         let shapes = if shapes.is_empty() { &[Shape::All] } else { shapes };
         let lists: Vec<&[Shape<'_>]> = shapes.iter().map(std::slice::from_ref).collect();
-        self.find(scope, &lists, times, order)
+        self.find(&Spaces::of(*scope), &lists, times, order)
     }
 
     /// The postings that every one of these lists has, each list being the union of its shapes. Put
@@ -80,24 +82,24 @@ impl<'v> Reader<'v> {
     /// `ERR_IO`, `ERR_INTEGRITY`; so do the items.
     pub fn find(
         &self,
-        scope: &Scope<'_>,
+        spaces: &Spaces<'_>,
         lists: &[&[Shape<'_>]],
         times: TimeRange,
         order: Order,
     ) -> Result<Intersection<'v>> {
-        let scans = lists.iter().map(|shapes| self.scan_any(scope, shapes, times, order));
+        let scans = lists.iter().map(|shapes| self.scan_any(spaces, shapes, times, order));
         Ok(Intersection::of(scans.collect::<Result<_>>()?, order))
     }
 
     /// The postings that any of these shapes has.
     fn scan_any(
         &self,
-        scope: &Scope<'_>,
+        spaces: &Spaces<'_>,
         shapes: &[Shape<'_>],
         times: TimeRange,
         order: Order,
     ) -> Result<Scan<'v>> {
-        let ranges = shapes.iter().map(|shape| self.range(scope, shape));
+        let ranges = shapes.iter().map(|shape| self.range(spaces, shape));
         let ranges: Vec<Option<Range>> = ranges.collect::<Result<_>>()?;
         Scan::over(self.names.view(), ranges.into_iter().flatten(), times, order)
     }
@@ -114,13 +116,14 @@ impl<'v> Reader<'v> {
         cap: usize,
     ) -> Result<usize> {
         let mut count = 0_usize;
-        let Some(Range { prefix, namespaces }) = self.range(scope, shape)? else { return Ok(0) };
-        for namespace in namespaces {
+        let range = self.range(&Spaces::of(*scope), shape)?;
+        let Some(Range { prefix, namespaces }) = range else { return Ok(0) };
+        for namespace in namespaces.iter().copied() {
             let left = cap.saturating_sub(count);
             if left == 0 {
                 break;
             }
-            let one = Range { prefix, namespaces: vec![namespace] };
+            let one = Range { prefix, namespaces: Arc::new([namespace]) };
             let mut scan = Scan::over(self.names.view(), [one], times, Order::Newest)?.take(left);
             count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
         }
@@ -133,7 +136,7 @@ impl<'v> Reader<'v> {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn subjects(&self, scope: &Scope<'_>, start: &str, limit: usize) -> Result<Vec<String>> {
-        let namespaces = self.spaces(scope)?;
+        let namespaces = self.everywhere(scope)?;
         let mut found = Vec::new();
         if limit == 0 {
             return Ok(found);
@@ -141,7 +144,7 @@ impl<'v> Reader<'v> {
         for named in self.names.starting_with(TermKind::Subject, start)? {
             let named = named?;
             let prefix = Prefix::subject(TermId::NONE, named.id()?);
-            let range = Range { prefix, namespaces: namespaces.clone() };
+            let range = Range { prefix, namespaces: Arc::clone(&namespaces) };
             let (view, times) = (self.names.view(), TimeRange::default());
             let mut scan = Scan::over(view, [range], times, Order::Newest)?;
             if let Name::Plain(text) = named.name()?
@@ -179,7 +182,7 @@ impl<'v> Reader<'v> {
             return Ok(Vec::new());
         };
         let mut newest = BTreeMap::new();
-        for namespace in self.spaces(scope)? {
+        for namespace in self.everywhere(scope)?.iter().copied() {
             self.gather_relations((namespace, subject), limit, &mut newest)?;
             while newest.len() > limit {
                 newest.pop_last();
@@ -223,23 +226,28 @@ impl<'v> Reader<'v> {
         Ok(new.chain(folded).min())
     }
 
+    /// How many ranges it takes to read these shapes in a scope: one a shape and namespace, but one
+    /// alone where the list keeps rows for the whole store and all of it is asked for.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn ranges(&self, spaces: &Spaces<'_>, shapes: &[Shape<'_>]) -> Result<usize> {
+        shapes.iter().try_fold(0_usize, |count, shape| {
+            let namespaces = spaces.ids(&self.names, shape.list().def().everywhere)?;
+            Ok(count.saturating_add(namespaces.len()))
+        })
+    }
+
     /// The range of a shape in a scope; none where the shape names a term nobody ever used.
-    pub(crate) fn range(&self, scope: &Scope<'_>, shape: &Shape<'_>) -> Result<Option<Range>> {
+    pub(crate) fn range(&self, spaces: &Spaces<'_>, shape: &Shape<'_>) -> Result<Option<Range>> {
         let Some(prefix) = self.bound(shape)? else { return Ok(None) };
-        let namespaces = if prefix.list().def().everywhere {
-            self.spaces(scope)?
-        } else {
-            self.names.namespaces(scope)?
-        };
+        let namespaces = spaces.ids(&self.names, prefix.list().def().everywhere)?;
         Ok(Some(Range { prefix, namespaces }))
     }
 
     /// The namespaces to read of a list that keeps rows for the whole store.
-    fn spaces(&self, scope: &Scope<'_>) -> Result<Vec<TermId>> {
-        match scope {
-            Scope::All => Ok(vec![TermId::NONE]),
-            Scope::Exact(_) | Scope::Subtree(_) => self.names.namespaces(scope),
-        }
+    fn everywhere(&self, scope: &Scope<'_>) -> Result<Arc<[TermId]>> {
+        Spaces::of(*scope).ids(&self.names, true)
     }
 
     /// What a shape binds, as yet in no namespace.

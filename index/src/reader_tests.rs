@@ -212,7 +212,7 @@ fn the_figures_of_a_view_are_its_rows() {
         let found = stats.tables.iter().find(|stats| stats.table == table).unwrap();
         (found.rows, found.row_bytes)
     };
-    assert_eq!(figures("index.s"), (2, Some(44)));
+    assert_eq!(figures("index.s"), (2, Some(46)));
     assert_eq!(figures("index.p"), (0, Some(0)));
     assert_eq!(figures("index.address"), (1, Some(40)));
     assert_eq!(figures("index.terms"), (2, None));

@@ -12,7 +12,7 @@ use crate::keys::{self, KEY_BYTES, Key};
 
 const SAMPLE_BYTES: usize = KEY_BYTES + 1;
 
-/// `level:1 list:1 row:35`, shorter rows with zeros to the end.
+/// `level:1 list:1 row:32`, shorter rows with zeros to the end.
 pub(crate) const SAMPLE: TableDefinition<'static, &'static [u8; SAMPLE_BYTES], ()> =
     TableDefinition::new("index.sample");
 

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::keys::{Key, Prefix, Rank};
@@ -45,7 +46,7 @@ pub(crate) struct Range {
     /// What is bound, in whatever namespace.
     pub(crate) prefix: Prefix,
     /// The namespaces, ascending.
-    pub(crate) namespaces: Vec<TermId>,
+    pub(crate) namespaces: Arc<[TermId]>,
 }
 
 impl<'v> Scan<'v> {
@@ -246,7 +247,7 @@ impl Range {
         (first, last): (Rank, Rank),
     ) -> Vec<(Prefix, &'r [Key])> {
         let mut found = Vec::new();
-        let mut namespaces = self.namespaces.as_slice();
+        let mut namespaces = &*self.namespaces;
         while let Some((namespace, others)) = namespaces.split_first() {
             let prefix = self.prefix.in_namespace(*namespace);
             let (start, end) = (prefix.key(first), prefix.key(last));

@@ -8,7 +8,8 @@ use crate::posting::{Order, TimeRange};
 use crate::reader::Reader;
 use crate::sample::{self, LEVELS};
 use crate::scan::between;
-use crate::shape::{Scope, Shape};
+use crate::shape::Shape;
+use crate::spaces::Spaces;
 
 /// How many postings a lookup has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +33,10 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn size(&self, scope: &Scope<'_>, shape: &Shape<'_>, times: TimeRange) -> Result<Size> {
+    pub fn size(&self, spaces: &Spaces<'_>, shape: &Shape<'_>, times: TimeRange) -> Result<Size> {
         let mut size = Size { postings: 0, exact: true };
         let Some(ranks) = Rank::bounds(times) else { return Ok(size) };
-        let Some(range) = self.range(scope, shape)? else { return Ok(size) };
+        let Some(range) = self.range(spaces, shape)? else { return Ok(size) };
         let prefixes = range.prefixes();
         let all = u64::try_from(prefixes.len()).unwrap_or(u64::MAX);
         let stride = prefixes.len().div_ceil(NAMESPACES).max(1);

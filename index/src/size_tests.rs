@@ -1,10 +1,11 @@
 //! A planner's figures: exact where there is little, near where there is much.
 
 use super::*;
+use crate::shape::Scope;
 use crate::test_kit::{Note, Store};
 
 fn size(store: &Store, scope: &Scope<'_>, shape: &Shape<'_>) -> Size {
-    store.reader().size(scope, shape, TimeRange::default()).unwrap()
+    store.reader().size(&Spaces::of(*scope), shape, TimeRange::default()).unwrap()
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn many_postings_are_judged_by_the_sample() {
     near(size(&store, &Scope::Exact("a".into()), &Shape::subject("fifth".into())), many / 5);
     near(size(&store, &Scope::All, &Shape::subject("other".into())), many * 4 / 5);
     let half = TimeRange { from: None, to: Some(grainstore_format::EpochMs::new(10_000)) };
-    near(store.reader().size(&Scope::All, &Shape::All, half).unwrap(), many / 2);
+    near(store.reader().size(&Spaces::of(Scope::All), &Shape::All, half).unwrap(), many / 2);
 }
 
 #[test]

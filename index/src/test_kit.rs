@@ -160,14 +160,13 @@ impl Store {
         self.dump_table(&mut rows, ADDRESS);
         for def in &LISTS {
             match def.access.width {
-                17 => self.dump_list::<17>(&mut rows, def.table),
                 18 => self.dump_list::<18>(&mut rows, def.table),
-                22 => self.dump_list::<22>(&mut rows, def.table),
-                25 => self.dump_list::<25>(&mut rows, def.table),
+                19 => self.dump_list::<19>(&mut rows, def.table),
+                23 => self.dump_list::<23>(&mut rows, def.table),
                 26 => self.dump_list::<26>(&mut rows, def.table),
                 27 => self.dump_list::<27>(&mut rows, def.table),
-                30 => self.dump_list::<30>(&mut rows, def.table),
-                35 => self.dump_list::<35>(&mut rows, def.table),
+                28 => self.dump_list::<28>(&mut rows, def.table),
+                32 => self.dump_list::<32>(&mut rows, def.table),
                 other => panic!("no test reads rows of {other} bytes"),
             }
         }

@@ -16,10 +16,11 @@ const MAX_QUERY: usize = 64 << 10;
 /// CAL's refusal of a statement that writes where only reading is allowed.
 const READS_ONLY: &str = "CAL-E044";
 
-/// Run one CAL statement: RECALL, ASSEMBLE, EXISTS, HISTORY; with --evolve also ADD and SUPERSEDE
+/// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE; with --evolve also ADD and SUPERSEDE
 ///
-/// The answer is text where the statement asks for one (AS sml, ASSEMBLE), else JSON; with --json it
-/// is always the machine envelope.
+/// Grains are text where the statement or --as asks for it (AS sml, ASSEMBLE), else JSON; values,
+/// groups, counts, versions, differences, plans and descriptions are lines. With --json the answer is
+/// always the machine envelope. The guide is docs/cal.md.
 #[derive(Debug, Args)]
 pub(crate) struct Cal {
     /// The statement; without it and -f, stdin is read
@@ -30,7 +31,10 @@ pub(crate) struct Cal {
     /// Bind $NAME: JSON where VALUE is JSON (5, true, ["a"], {"hash": "sha256:..."}), else text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Value)>,
-    /// The format of the answer, in place of the statement's own
+    /// The format of grains, in place of the statement's own; ASSEMBLE takes sml alone
+    ///
+    /// It acts on answers that are whole grains: RECALL, set operations, COALESCE, and those slots of
+    /// a BATCH. It is refused where it cannot act.
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
     /// Let the statement write
@@ -54,7 +58,7 @@ impl Cal {
             evolve: self.evolve,
             now: self.now,
         };
-        let answer = question.ask(&context.session()?);
+        let answer = question.ask_formatted(&context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
         show(&answer, &mut context.output)
     }

@@ -3,8 +3,8 @@
 use clap::Args;
 use grainstore::{Diagnosis, Health};
 
-use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::context::{Context, NO_STORE};
+use crate::error::{Code, Error, Result};
 
 /// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
 #[derive(Debug, Args)]
@@ -12,7 +12,12 @@ pub(crate) struct Doctor {}
 
 impl Doctor {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let diagnosis = grainstore::doctor(&context.globals.store, &context.options()?);
+        let mut diagnosis = grainstore::doctor(&context.globals.store, &context.options()?);
+        for finding in &mut diagnosis.findings {
+            if finding.code == Some(Code::NotFound.name()) {
+                finding.advice = Some(NO_STORE.to_owned());
+            }
+        }
         if context.output.is_json() {
             context.output.json_line(&diagnosis)?;
         } else {

@@ -21,7 +21,7 @@ pub(crate) struct Recall {
     #[arg(long)]
     text: Option<String>,
     /// At most so many grains, up to 1000; 20 if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
     /// The format of the answer; sml if not given
     #[arg(long = "as", value_enum, value_name = "FORMAT")]

@@ -44,8 +44,8 @@ impl Verify {
             return Ok(());
         }
         let message = format!("{} problems were found", found.problem_count);
-        let hint = "where only the index is concerned, `grain reindex` rebuilds it; keep a copy of \
-                    the store before anything else";
+        let hint = "copy the directory first; where only the index is concerned `grain reindex` \
+                    rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
     }
 }

@@ -9,6 +9,9 @@ use crate::output::Bounded;
 /// Bytes of a result: 8 MiB less room for the envelope and the longest id.
 const MAX_RESULT: usize = (8 << 20) - 2048;
 
+/// Bytes of a result that are left for what stands beside a list.
+const BESIDE: usize = 1024;
+
 /// A result, serialised.
 #[derive(Debug)]
 pub(crate) struct Answer(Vec<u8>);
@@ -49,14 +52,28 @@ impl List {
     /// # Errors
     /// `ERR_LIMIT` past 8 MiB in all.
     pub(crate) fn push(&mut self, item: &impl Serialize) -> Result<(), Fault> {
-        let left = MAX_RESULT.saturating_sub(self.bytes);
+        if self.offer(item)? { Ok(()) } else { Err(Fault::answer_too_large()) }
+    }
+
+    /// Adds an item, if an answer that holds little else still has room for it.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for an item that cannot be serialised.
+    pub(crate) fn offer(&mut self, item: &impl Serialize) -> Result<bool, Fault> {
         let item = serde_json::value::to_raw_value(item).map_err(|_| Fault::answer_too_large())?;
-        if item.get().len() > left {
-            return Err(Fault::answer_too_large());
+        // With the comma behind it.
+        let bytes = self.bytes.saturating_add(item.get().len()).saturating_add(1);
+        if bytes > MAX_RESULT - BESIDE {
+            return Ok(false);
         }
-        self.bytes = self.bytes.saturating_add(item.get().len());
+        self.bytes = bytes;
         self.items.push(item);
-        Ok(())
+        Ok(true)
+    }
+
+    /// How many items it has.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
     }
 }
 

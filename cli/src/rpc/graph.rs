@@ -172,22 +172,38 @@ pub(crate) fn versions(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
         Towards::Older => session.older_versions(&address, limit)?,
         Towards::Newer => session.newer_versions(&address, limit)?,
     };
-    let mut versions = List::default();
+    let (mut versions, mut more) = (List::default(), found.more);
     for stored in found.items {
-        versions.push(&Version::try_from(stored)?)?;
+        if !versions.offer(&Version::try_from(stored)?)? {
+            // Whoever goes on from the last one must get beyond it.
+            if versions.len() < 2 {
+                return Err(Fault::answer_too_large());
+            }
+            more = true;
+            break;
+        }
     }
-    Answer::of(&json!({ "versions": versions, "more": found.more }))
+    Answer::of(&json!({ "versions": versions, "more": more }))
 }
 
 pub(super) fn lens(include_superseded: bool) -> Lens {
     Lens { include_superseded, ..Lens::default() }
 }
 
-/// A list under its name, and whether there is more.
+/// A list under its name, as much of it as an answer holds, and whether there is more.
+///
+/// # Errors
+/// `ERR_LIMIT` where not even one item fits.
 pub(super) fn listed<T: Serialize>(name: &str, found: &Listed<T>) -> Result<Answer, Fault> {
-    let mut items = List::default();
+    let (mut items, mut more) = (List::default(), found.more);
     for item in &found.items {
-        items.push(item)?;
+        if !items.offer(item)? {
+            if items.len() == 0 {
+                return Err(Fault::answer_too_large());
+            }
+            more = true;
+            break;
+        }
     }
-    Answer::of(&json!({ name: items, "more": found.more }))
+    Answer::of(&json!({ name: items, "more": more }))
 }

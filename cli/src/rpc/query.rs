@@ -13,7 +13,9 @@ use super::params::{self, time};
 use crate::error::{Code, Error};
 
 /// Matches counted for `total`; beyond, it is null.
-const COUNT_TO: u64 = 10_000;
+const COUNT_TO: u64 = 1_000;
+/// Bytes of payloads in a page, so that as JSON it stays below what an answer may hold.
+const PAGE_BYTES: usize = 2 << 20;
 
 /// `query`.
 #[derive(Debug, Deserialize)]
@@ -84,6 +86,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
     let page = Page {
         limit: params.limit.unwrap_or(defaults.limit),
+        bytes: PAGE_BYTES,
         count_to: COUNT_TO,
         explain: params.explain,
         ..defaults
@@ -129,10 +132,10 @@ impl Conditions<'_> {
         if let Some(object) = self.object {
             query = query.when(same_object(object)?);
         }
-        if let Some(tags) = self.tags_all {
+        if let Some(tags) = self.tags_all.filter(|tags| !tags.is_empty()) {
             query = query.when(Predicate::tags_include(all_texts(&tags)?));
         }
-        if let Some(tags) = self.tags_none {
+        if let Some(tags) = self.tags_none.filter(|tags| !tags.is_empty()) {
             query = query.when(Predicate::tags_exclude(all_texts(&tags)?));
         }
         let from = self.time_from.map_or(TimeRange::ALWAYS.from, EpochMs::new);

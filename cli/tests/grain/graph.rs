@@ -199,3 +199,17 @@ fn accesses_are_counted_and_kept() {
     assert_eq!(second["access_count"], 1);
     assert!(second["last_accessed_at"].is_i64());
 }
+
+#[test]
+fn an_answer_ends_where_it_is_full_and_says_so() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let long = "x".repeat(1_000_000);
+    for number in 0..12 {
+        edge(&mut rpc, "hub", &format!("{number}{long}"));
+    }
+    let full = rpc.result("neighbours", &json!({ "node": "hub", "limit": 50 }));
+    assert_eq!((full["edges"].as_array().unwrap().len(), &full["more"]), (8, &json!(true)));
+    let whole = rpc.result("neighbours", &json!({ "node": "hub", "limit": 3 }));
+    assert_eq!((whole["edges"].as_array().unwrap().len(), &whole["more"]), (3, &json!(true)));
+}

@@ -3,7 +3,7 @@
 //! - `sight`: what one read may look at, and how much of it.
 //! - `edges`: triples as edges. `paths`: the shortest ways between two nodes.
 //! - `lineage`: what a grain derives from, and what derives from it. `related`: cross-links.
-//! - `thread`: messages and their replies as a tree.
+//! - `thread`: messages and their replies as a tree. `replies`: how replies are found.
 //! - `identity`: owners and capabilities of agents. `handoff`: who passed a session to whom.
 //!
 //! Every grain on the way is rechecked: a grain of another namespace is no stepping stone, and the
@@ -15,6 +15,7 @@ mod identity;
 mod lineage;
 mod paths;
 mod related;
+mod replies;
 mod sight;
 mod thread;
 

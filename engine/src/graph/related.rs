@@ -51,8 +51,8 @@ impl Session {
                     continue;
                 }
                 let (other, kind) = link;
-                let Some(sequence) = view.sequence_of(&other)? else { continue };
-                if sight.at(sequence, |_| Ok(Some(())))?.is_none() {
+                let state = sight.any_of(&other, |seen| Ok(Some(seen.state)))?;
+                if !state.is_some_and(|state| sight.shows(&state)) {
                     continue;
                 }
                 let link = Related { address: other, kind, direction: Direction::Out };

@@ -5,7 +5,7 @@
 
 use grainstore_cal::Visibility;
 use grainstore_format::{ContentAddress, GrainRef, GrainState, normalise_text};
-use grainstore_index::{Order, Posting, Scope, Sequence, Shape, TimeRange};
+use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use super::Lens;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,6 +15,9 @@ use crate::view::{View, in_scope, with_fields};
 
 /// Grains and links one graph read looks at before it gives up with `ERR_LIMIT`.
 pub const MAX_LOOKED: u64 = 200_000;
+/// Ranges of the index one graph read opens before it gives up with `ERR_LIMIT`: a few seconds.
+/// A range is what one lookup has in one namespace, so stores of many namespaces take many.
+const MAX_RANGES: u64 = 10_000_000;
 /// Bytes of texts one answer holds; it ends before it would hold more.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
@@ -26,7 +29,10 @@ pub(crate) struct Sight<'s> {
     session: &'s Session,
     view: &'s View,
     lens: &'s Lens,
+    /// The namespaces of the session.
+    spaces: Spaces<'s>,
     looked: u64,
+    ranges: u64,
 }
 
 /// A grain that may be seen.
@@ -46,7 +52,8 @@ impl Seen<'_> {
 
 impl<'s> Sight<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
-        Self { session, view, lens, looked: 0 }
+        let spaces = Spaces::of(session.reach());
+        Self { session, view, lens, spaces, looked: 0, ranges: 0 }
     }
 
     /// Counts a step of work.
@@ -67,28 +74,64 @@ impl<'s> Sight<'s> {
     }
 
     /// Every posting that has one of these shapes, in the session's namespaces, newest first.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` beyond [`MAX_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
-        &self,
+        &mut self,
         shapes: &[Shape<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        self.postings_in(&self.session.narrowed(None)?, shapes)
+        self.charge(self.view.index().ranges(&self.spaces, shapes)?)?;
+        self.open(&self.spaces, shapes)
     }
 
     /// As [`Sight::postings`], in these namespaces.
     pub(crate) fn postings_in(
-        &self,
+        &mut self,
         scope: &Scope<'_>,
         shapes: &[Shape<'_>],
     ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
-        let found =
-            self.view.index().find(scope, &[shapes], TimeRange::default(), Order::Newest)?;
+        let spaces = Spaces::of(*scope);
+        self.charge(self.view.index().ranges(&spaces, shapes)?)?;
+        self.open(&spaces, shapes)
+    }
+
+    fn open(
+        &self,
+        spaces: &Spaces<'_>,
+        shapes: &[Shape<'_>],
+    ) -> Result<impl Iterator<Item = Result<Posting>> + use<'s>> {
+        let reader = self.view.index();
+        let found = reader.find(spaces, &[shapes], TimeRange::default(), Order::Newest)?;
         Ok(found.map(|posting| Ok(posting?)))
     }
 
+    /// Counts ranges that are about to be opened. Each costs a seek, whether or not it has
+    /// anything, so this is where a read that finds nothing sees that its time is over.
+    fn charge(&mut self, ranges: usize) -> Result<()> {
+        self.lens.cancel.check().map_err(Halt::Stopped)?;
+        self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
+        if self.ranges > MAX_RANGES {
+            let message = format!("more than {MAX_RANGES} ranges of the index to open");
+            let hint = "ask for less, or in a session of fewer namespaces";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// Ranges of the index opened so far.
+    pub(crate) fn ranges(&self) -> u64 {
+        self.ranges
+    }
+
     /// How many postings these shapes have, counted no further than `cap`.
-    pub(crate) fn estimate(&self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
-        let scope = self.session.narrowed(None)?;
+    ///
+    /// # Errors
+    /// As [`Sight::postings`].
+    pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
+        self.charge(reader.ranges(&self.spaces, shapes)?)?;
+        let scope = self.session.reach();
         shapes.iter().try_fold(0_usize, |count, shape| {
             let left = cap.saturating_sub(count);
             let rows = reader.estimate(&scope, shape, TimeRange::default(), left)?;
@@ -133,15 +176,19 @@ impl<'s> Sight<'s> {
     }
 
     /// As [`Sight::any_at`], by address.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the index leads to another grain.
     pub(crate) fn any_of<T>(
         &mut self,
         address: &ContentAddress,
         read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        match self.view.sequence_of(address)? {
-            Some(sequence) => self.any_at(sequence, read),
-            None => Ok(None),
-        }
+        let Some(sequence) = self.view.sequence_of(address)? else { return Ok(None) };
+        self.any_at(sequence, |seen| {
+            address.verify(seen.blob)?;
+            read(seen)
+        })
     }
 
     /// The grain a read starts from: it must be there, in whatever state.

@@ -11,6 +11,7 @@ use grainstore_index::{Field, Shape};
 use serde::Serialize;
 
 use super::Lens;
+use super::replies::Replies;
 use super::sight::{Seen, Sight, address_in, spelled};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::{Session, not_in_reach};
@@ -132,16 +133,16 @@ impl Session {
 
 /// A message as it was found.
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    address: ContentAddress,
+pub(super) struct Found {
+    pub(super) address: ContentAddress,
     /// What it says it replies to.
-    parent: Option<ContentAddress>,
+    pub(super) parent: Option<ContentAddress>,
     time: EpochMs,
     state: GrainState,
 }
 
 impl Found {
-    fn of(seen: &Seen<'_>) -> Option<Self> {
+    pub(super) fn of(seen: &Seen<'_>) -> Option<Self> {
         (seen.grain.grain_type() == GrainType::Event).then(|| Self {
             address: seen.address(),
             parent: seen.grain.text("parent_message_id").and_then(address_in),
@@ -159,7 +160,7 @@ fn schema(message: String) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message)
 }
 
-fn message_at(sight: &mut Sight<'_>, address: &ContentAddress) -> Result<Option<Found>> {
+pub(super) fn message_at(sight: &mut Sight<'_>, address: &ContentAddress) -> Result<Option<Found>> {
     sight.any_of(address, |seen| Ok(Found::of(seen)))
 }
 
@@ -195,7 +196,7 @@ fn above(sight: &mut Sight<'_>, last: Found, limit: usize) -> Result<Vec<Found>>
 }
 
 /// Everything below the first message above this one, at most `limit`.
-fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Result<Vec<Found>> {
+pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Result<Vec<Found>> {
     let line = above(sight, message, limit)?;
     if line.len() >= limit {
         return Ok(line);
@@ -204,18 +205,14 @@ fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Result<Vec<Fou
     let mut met = HashSet::from([root.address]);
     let mut members = vec![root];
     let mut open = VecDeque::from([root.address]);
+    let mut replies = Replies::new(sight);
     while let Some(parent) = open.pop_front() {
-        let digits = parent.to_string();
-        for posting in sight.postings(&[Shape::Value(Field::Parent, digits.as_str().into())])? {
-            let reply = sight.any_at(posting?.sequence, |seen| {
-                Ok(Found::of(seen).filter(|found| found.parent == Some(parent)))
-            })?;
-            let Some(reply) = reply.filter(|reply| met.insert(reply.address)) else { continue };
-            if members.len() >= limit {
-                return Ok(members);
-            }
-            members.push(reply);
-            open.push_back(reply.address);
+        let room = limit.saturating_sub(members.len());
+        let found = replies.to(sight, &parent, &mut met, room)?;
+        open.extend(found.iter().map(|reply| reply.address));
+        members.extend(found);
+        if members.len() >= limit {
+            break;
         }
     }
     Ok(members)

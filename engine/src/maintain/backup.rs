@@ -1,6 +1,6 @@
 //! Backup: the truth of one view as a store of its own, without a pause for writers.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Store {
         let to = to.as_ref();
         let view = self.inner().view()?;
         let made = claim(to)?;
-        let _lock = directory::lock(to, Duration::ZERO).inspect_err(|_| unmake(&made))?;
+        let _lock = hold(to, &made)?;
         let written = guarded(|| {
             directory::create(to, |file| {
                 let opening = Opening::new(CACHE_BYTES);
@@ -70,18 +70,54 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     }
     let missing: Vec<_> =
         to.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
-    if missing.is_empty() && !directory::is_free(to)? {
-        let message = format!("{} is not empty: a backup is a directory of its own", to.display());
-        let hint = "name a directory that is not there yet, or an empty one";
-        return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+    if missing.is_empty() {
+        check_free(to)?;
     }
     directory::make(to).inspect_err(|_| unmake(&missing))?;
     Ok(missing)
+}
+
+/// Takes the lock of the directory. Somebody may have made a store there before that: it is looked
+/// at once more.
+fn hold(to: &Path, made: &[PathBuf]) -> Result<File> {
+    let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
+    held.inspect_err(|_| unmake(made))
+}
+
+fn check_free(to: &Path) -> Result<()> {
+    if directory::is_free(to)? {
+        return Ok(());
+    }
+    let message = format!("{} is not empty: a backup is a directory of its own", to.display());
+    let hint = "name a directory that is not there yet, or an empty one";
+    Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
 }
 
 /// Removes directories that were made in vain; one that has something in it stays.
 fn unmake(made: &[PathBuf]) {
     for directory in made {
         let _ = fs::remove_dir(directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::OpenOptions;
+
+    #[test]
+    fn a_store_made_after_the_directory_was_claimed_is_left_alone() {
+        let dir = TempDir::new().unwrap();
+        let to = dir.path().join("backup");
+        let made = claim(&to).unwrap();
+        let store = Store::open(&to, &OpenOptions::new().create(true)).unwrap();
+        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
+        store.close();
+        let whole = fs::read(directory::grains(&to)).unwrap();
+        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
+        assert_eq!(fs::read(directory::grains(&to)).unwrap(), whole);
+        assert!(Store::open(&to, &OpenOptions::new()).is_ok());
     }
 }

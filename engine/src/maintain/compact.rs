@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::copy::copy_to;
 use crate::directory;
-use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::error::{Result, guarded};
 use crate::pending::Pending;
 use crate::source::Source;
 use crate::store::Store;
@@ -78,25 +78,29 @@ impl Writer {
 
     fn compact_truth(&mut self) -> Result<()> {
         self.db.make_copy()?;
+        self.db.rename_copy()?;
         self.or_stop(|writer| {
             writer.db.take_copy()?;
             let truth = Arc::new(Truth::open(&writer.db)?);
             writer.replace_view(View::new(truth, writer.view.indexed().clone()));
-            Ok(())
+            // What somebody still reads from is closed when they have ended.
+            let former = writer.db.hand_over();
+            writer.folder.adopt(former)
         })
     }
 
     fn compact_index(&mut self) -> Result<()> {
-        self.folder.begin(Box::new(Source::make_copy))?;
-        self.folder.wait()?;
+        self.folder.aside(|db| {
+            db.make_copy()?;
+            db.rename_copy()
+        })?;
         self.or_stop(|writer| {
             writer.folder.begin(Box::new(Source::take_copy))?;
             let mut indexed = writer.view.indexed().clone();
             indexed.folded(writer.folder.wait()?);
             writer.replace_view(writer.view.with_index(indexed));
             // The views of the old file are gone, unless somebody reads: it can be closed.
-            writer.folder.begin(Box::new(|_| Ok(())))?;
-            writer.folder.wait().map(drop)
+            writer.folder.release()
         })
     }
 }
@@ -111,21 +115,6 @@ impl Source {
         let txn = self.database().begin_read()?;
         let copy = copy_to(&home.copy(), &txn, &home.opening)?;
         self.keep_copy(copy);
-        Ok(())
-    }
-
-    /// Gives the copy the name of the file, durably, and goes on with it.
-    ///
-    /// # Errors
-    /// `ERR_IO`: a crash may now leave either file under the name, so nothing may be written to
-    /// either.
-    pub(crate) fn take_copy(&mut self) -> Result<()> {
-        let no_copy = || Error::new(ErrorKind::Io, "there is no copy to go on with");
-        let copy = self.kept_copy().ok_or_else(no_copy)?;
-        let home = self.home()?;
-        fs::rename(home.copy(), &home.file)?;
-        directory::sync(home.directory())?;
-        self.exchange(copy);
         Ok(())
     }
 }

@@ -65,8 +65,10 @@ fn a_crash_after_any_step_leaves_one_whole_store() {
         assert_eq!(after_a_crash(dir.path()), whole, "{share} eighths copied");
     }
     fs::write(&copy, &bytes).unwrap();
-    source.take_copy().unwrap();
+    source.rename_copy().unwrap();
     assert_eq!(after_a_crash(dir.path()), whole, "renamed");
+    source.take_copy().unwrap();
+    assert_eq!(after_a_crash(dir.path()), whole, "taken");
     drop(source);
     assert_eq!(after_a_crash(dir.path()), whole, "closed");
 }
@@ -76,11 +78,14 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
     let dir = TempDir::new().unwrap();
     filled(dir.path()).close();
     let mut source = source(dir.path());
-    let refused: Result<()> = source.take_copy();
-    assert_eq!(refused.map_err(|error| error.code()), Err("ERR_IO"), "there is no copy yet");
+    for step in [Source::rename_copy, Source::take_copy] {
+        let refused: Result<()> = step(&mut source);
+        assert_eq!(refused.map_err(|error| error.code()), Err("ERR_IO"), "there is no copy yet");
+    }
     source.make_copy().unwrap();
     fs::remove_file(source.home().unwrap().copy()).unwrap();
-    assert_eq!(source.take_copy().map_err(|error| error.code()), Err("ERR_IO"));
+    assert_eq!(source.rename_copy().map_err(|error| error.code()), Err("ERR_IO"));
+    assert_eq!(source.take_copy().map_err(|error| error.code()), Err("ERR_IO"), "it is given up");
     drop(source);
     after_a_crash(dir.path());
 }
@@ -105,6 +110,42 @@ fn a_view_taken_before_a_compaction_reads_on_after_it() {
     }
     drop(before);
     assert!(store.verify(true).unwrap().ok);
+}
+
+/// Files that have no name any more and are still open, of those that were in this directory.
+#[cfg(target_os = "linux")]
+fn open_without_a_name(dir: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let files = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    files
+        .filter(|file| file.starts_with(dir) && file.to_str().unwrap().ends_with("(deleted)"))
+        .count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_compaction_and_a_reindex_give_the_disk_back() {
+    let dir = TempDir::new().unwrap();
+    let store = filled(dir.path());
+    store.compact().unwrap();
+    assert_eq!(open_without_a_name(dir.path()), 0, "compacted");
+    store.reindex().unwrap();
+    assert_eq!(open_without_a_name(dir.path()), 0, "built again");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_disk_comes_back_when_the_last_reader_of_the_old_files_has_ended() {
+    let dir = TempDir::new().unwrap();
+    let store = filled(dir.path());
+    let before = store.inner().view().unwrap();
+    store.compact().unwrap();
+    assert_eq!(open_without_a_name(dir.path()), 2);
+    drop(before);
+    // Nobody asks for anything: the folder's thread finds out by itself.
+    while open_without_a_name(dir.path()) > 0 {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -231,7 +231,7 @@ impl Examined {
 
 /// Writes a file beside the store's, syncs it and removes it.
 fn probe(path: &Path) -> Result<()> {
-    let file: PathBuf = path.join(format!("probe-{}.redb.new", std::process::id()));
+    let file = directory::probe_file(path, std::process::id());
     let written = File::create(&file).and_then(|mut probe| {
         probe.write_all(&vec![0; PROBE_BYTES])?;
         probe.sync_all()

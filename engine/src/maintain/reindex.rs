@@ -1,23 +1,31 @@
 //! Rebuilding everything derived from the log, while the store stays open.
 //!
 //! It runs on the writer's thread: writes wait, reads keep the view they have or take the last one.
+//! Nothing is read from the index as it was, which may be damaged: a new file takes its name.
 
+use grainstore_index as index;
+
+use crate::directory;
 use crate::error::{Result, guarded};
-use crate::folder::Folder;
+use crate::folder::{Folder, in_transaction};
 use crate::indexed::Indexed;
 use crate::pending::Pending;
+use crate::source::Source;
 use crate::store::Store;
 use crate::truth::Truth;
+use crate::view::View;
 use crate::writer::{Request, Writer};
 
 impl Store {
-    /// Empties the derived index and builds it again from the log. Says of how many grains.
+    /// Builds the derived index again from the log, in a new file, whatever the old one is like.
+    /// Says of how many grains.
     ///
-    /// A crash on the way leaves an index that the next opening completes.
+    /// A crash on the way leaves the index as it was, or a new one that the next opening completes.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log is damaged, `ERR_IO`. Writing ends then until the store is
-    /// opened again; reads go on with the index as it was.
+    /// `ERR_IO` where no new file can take the place of the old one: the store goes on as it was.
+    /// `ERR_INTEGRITY` where the log is damaged: nothing changes. `ERR_IO` once the new file has its
+    /// name: writing ends until the store is opened again; reads go on with the index as it was.
     pub fn reindex(&self) -> Result<u64> {
         let (reply, pending) = Pending::new();
         self.inner().send(Request::Alone(Box::new(move |writer| {
@@ -30,14 +38,44 @@ impl Store {
 
 impl Writer {
     fn reindex(&mut self) -> Result<u64> {
-        let rebuilt = self.or_stop(|writer| {
-            let mut indexed = writer.view.indexed().clone();
-            indexed.settle(&mut writer.folder)?;
-            let indexed = rebuild(writer.view.truth(), &mut writer.folder)?;
-            writer.replace_view(writer.view.with_index(indexed));
-            Ok(())
-        });
-        rebuilt.and_then(|()| guarded(|| self.view.log_len()))
+        // A log that cannot be read to its end is found out before the old index is given up.
+        guarded(|| self.view.log_after(None)?.try_for_each(|row| row.map(drop)))?;
+        self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
+        guarded(|| self.view.log_len())
+    }
+
+    /// Builds a new index of the log of this view, in a new file, and publishes the view with it.
+    /// Nothing is read from the index there was: it may be damaged. A fold under way is waited for.
+    ///
+    /// # Errors
+    /// `ERR_IO` where no new file can take the name of the old one: index and view are as they were,
+    /// and writing ends only where a fold under way was lost as well. `ERR_INTEGRITY` where the log
+    /// is damaged, and `ERR_IO` after that, end writing.
+    pub(crate) fn rebuild_index(&mut self, view: View) -> Result<()> {
+        let settled = self.settle_fold();
+        self.folder.aside(Source::make_empty).inspect_err(|_| {
+            if let Err(lost) = settled {
+                self.failed = Some(lost);
+            }
+        })?;
+        self.or_stop(|writer| {
+            let indexed = rebuild_in_place(view.truth(), &mut writer.folder)?;
+            let rebuilt = view.with_index(indexed);
+            drop(view);
+            writer.replace_view(rebuilt);
+            // The views of the old file are gone, unless somebody reads: it can be closed.
+            writer.folder.release()
+        })
+    }
+
+    /// Takes over the fold under way, if there is one.
+    fn settle_fold(&mut self) -> Result<()> {
+        if self.folder.is_busy() {
+            let mut indexed = self.view.indexed().clone();
+            indexed.settle(&mut self.folder)?;
+            self.replace_view(self.view.with_index(indexed));
+        }
+        Ok(())
     }
 }
 
@@ -46,9 +84,50 @@ impl Writer {
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn rebuild(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
-    folder.reset()?;
+    folder.aside(Source::make_empty)?;
+    rebuild_in_place(truth, folder)
+}
+
+/// Goes on with the empty index that was made, and fills it with the whole log.
+fn rebuild_in_place(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
+    folder.begin(Box::new(Source::take_empty))?;
     let mut indexed = Indexed::of(folder.wait()?)?;
     indexed.catch_up(truth, folder)?;
     indexed.fold_through(folder)?;
     Ok(indexed)
+}
+
+impl Source {
+    /// Gives a new, empty index the name of the file. It is not in use yet. One in memory is
+    /// emptied when it is taken.
+    ///
+    /// # Errors
+    /// `ERR_IO`: nothing has changed then, and nothing is left of the new file.
+    fn make_empty(&mut self) -> Result<()> {
+        if self.is_in_memory() {
+            return Ok(());
+        }
+        let home = self.home()?;
+        let file = home.copy();
+        directory::remove(&file)?;
+        let made = guarded(|| {
+            let db = home.opening.builder().create(&file)?;
+            in_transaction(&db, index::reset)?;
+            Ok(db)
+        });
+        let made = made.inspect_err(|_| {
+            // The failure is told; what stays of the file goes with the next opening.
+            let _ = directory::remove(&file);
+        })?;
+        self.keep_copy(made);
+        self.rename_copy()
+    }
+
+    /// Goes on with the empty index.
+    fn take_empty(&mut self) -> Result<()> {
+        match self.is_in_memory() {
+            true => in_transaction(self, index::reset),
+            false => self.take_copy(),
+        }
+    }
 }

@@ -24,7 +24,7 @@ impl Scratch {
     /// A name in this directory; no file yet. Without a directory it is memory.
     pub(crate) fn within(directory: Option<&Path>) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self { file: directory.map(|path| path.join(format!("verify-{number}.redb.new"))) }
+        Self { file: directory.map(|path| directory::verify_file(path, number)) }
     }
 
     /// The name of the file, where there is one.

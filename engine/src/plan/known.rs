@@ -1,7 +1,7 @@
 //! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
 
-use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
-use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
+use grainstore_index::{Object, Order, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::error::Result;
 use crate::view::{Row, in_scope, with_fields};
@@ -65,7 +65,7 @@ impl Plan<'_> {
 
     /// A current grain of the same type, namespace, subject, relation and object.
     pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
-        let (Some(subject), Some(relation), Some(_)) =
+        let (Some(subject), Some(relation), Some(said)) =
             (grain.text("subject"), grain.text("relation"), grain.get("object"))
         else {
             return Ok(None);
@@ -78,7 +78,14 @@ impl Plan<'_> {
             }
         }
         let scope = Scope::Exact(grain.partition().into());
-        let shape = Shape::subject_relation(subject.into(), relation.into());
+        let (subject, relation) = (Some(subject.into()), Some(relation.into()));
+        // Other kinds of objects are not indexed.
+        let object = match said {
+            Value::Str(text) => Some(Object::Text(text.as_str().into())),
+            Value::Map(_) => Some(Object::Map(object_hash(said))),
+            _ => None,
+        };
+        let shape = Shape::Triple { subject, relation, object };
         let index = self.view.index();
         for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
             let sequence = posting?.sequence;

@@ -6,7 +6,7 @@
 use grainstore_cal::{self as cal, Lookup, Query, Reach};
 use grainstore_format::{SHARED, is_domain_field};
 use grainstore_index::{
-    self as index, Field, Object, Reader, Scope, Shape, Size, TimeRange, object_hash,
+    self as index, Field, Object, Reader, Scope, Shape, Size, Spaces, TimeRange, object_hash,
 };
 
 use crate::error::Result;
@@ -18,6 +18,10 @@ const SHORT: u64 = 48;
 const WORTH: u64 = 16;
 /// Combinations of subjects, relations and objects that are looked up one by one.
 const MAX_COMBINATIONS: usize = 100;
+
+/// Ranges a query may open, one a shape and namespace: some 0.1 s. What would take more is looked for
+/// among all grains, which can be stopped.
+const MAX_RANGES: usize = 100_000;
 
 /// The payload fields with postings of their own.
 const FIELDS: [Field<'static>; 10] = [
@@ -36,7 +40,7 @@ const FIELDS: [Field<'static>; 10] = [
 /// How the candidates of a query are found.
 #[derive(Debug)]
 pub(crate) struct Access<'q> {
-    pub(crate) scope: Scope<'q>,
+    pub(crate) spaces: Spaces<'q>,
     pub(crate) times: TimeRange,
     pub(crate) order: index::Order,
     /// Lists every match is in; the first drives. Several are intersected.
@@ -59,11 +63,11 @@ impl List<'_> {
     pub(crate) fn measure(
         &self,
         reader: &Reader<'_>,
-        (scope, times): (&Scope<'_>, TimeRange),
+        (spaces, times): (&Spaces<'_>, TimeRange),
     ) -> Result<Size> {
         let mut size = Size { postings: 0, exact: true };
         for shape in &self.shapes {
-            let one = reader.size(scope, shape, times)?;
+            let one = reader.size(spaces, shape, times)?;
             size.postings = size.postings.saturating_add(one.postings);
             size.exact &= one.exact;
         }
@@ -95,31 +99,39 @@ impl<'q> Access<'q> {
         session: &'q Session,
         query: &'q Query,
     ) -> Result<Self> {
-        let (scope, times) = (scope(session, query), times(query));
+        let (mut spaces, times) = (Spaces::of(scope(session, query)), times(query));
         let order = match query.order() {
             cal::Order::Newest => index::Order::Newest,
             cal::Order::Oldest => index::Order::Oldest,
         };
-        let mut choices = lookups(query);
+        let mut choices = Vec::new();
+        for shapes in lookups(query) {
+            if reader.ranges(&spaces, &shapes)? <= MAX_RANGES {
+                choices.push(shapes);
+            }
+        }
         if choices.is_empty() {
             choices.push(vec![Shape::All]);
+            if reader.ranges(&spaces, &[Shape::All])? > MAX_RANGES {
+                spaces = Spaces::of(Scope::All);
+            }
         }
         let lists = match (choices.len(), choices.pop()) {
             // Nothing to choose from, so nothing to measure.
             (1, Some(shapes)) => vec![List { shapes, size: None }],
             (_, last) => {
                 choices.extend(last);
-                worthwhile(measured(reader, (&scope, times), choices)?)
+                worthwhile(measured(reader, (&spaces, times), choices)?)
             }
         };
-        Ok(Self { scope, times, order, lists })
+        Ok(Self { spaces, times, order, lists })
     }
 }
 
 /// The lists with their lengths, until one is so short that no other can do better.
 fn measured<'q>(
     reader: &Reader<'_>,
-    bounds: (&Scope<'_>, TimeRange),
+    bounds: (&Spaces<'_>, TimeRange),
     choices: Vec<Vec<Shape<'q>>>,
 ) -> Result<Vec<List<'q>>> {
     let mut lists = Vec::new();

@@ -1,38 +1,44 @@
 //! Where a page ended: what the next page needs to go on, and to know that it may.
 //!
-//! A cursor names its query, its store and the state of the log its first page was taken from. It
-//! holds no data of any grain but an address and a time.
+//! A cursor is sealed with a key of its store for its query and session: nobody reads in it what the
+//! log holds elsewhere, and nobody makes one up. The same page has the same cursor.
 
 use std::fmt;
 use std::str::FromStr;
 
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Nonce};
 use data_encoding::BASE64URL_NOPAD;
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Sequence;
+use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes of a cursor.
+/// What is sealed, 64 bytes.
 ///
 /// | bytes | meaning |
 /// |---|---|
-/// | 0 | version, 1 |
-/// | 1..9 | digest of the query, its session and its store |
-/// | 9..17 | the last place of the log on the first page |
-/// | 17..25 | the start of the address of the grain there, so that another log shows |
-/// | 25..33 | time of the last row, epoch ms |
-/// | 33..65 | address of the last row |
-/// | 65..73 | matches in all as the first page counted them; all ones where it did not |
-/// | 73..77 | CRC-32 of the bytes before |
-const LEN: usize = 77;
-const VERSION: u8 = 1;
+/// | 0..8 | the last place of the log on the first page |
+/// | 8..16 | the start of the address of the grain there, so that another log shows |
+/// | 16..24 | time of the last row, epoch ms |
+/// | 24..56 | address of the last row |
+/// | 56..64 | matches in all as the first page counted them; all ones where it did not |
+const OPEN_LEN: usize = 64;
+const NONCE_LEN: usize = 12;
+const TAG_LEN: usize = 16;
+/// Version, nonce, sealed bytes, tag.
+const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
+const VERSION: u8 = 2;
 const UNCOUNTED: u64 = u64::MAX;
 
-/// The end of a page, to ask for the next one with. Its text form is opaque.
+/// The end of a page, to ask for the next one with. Opaque.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    /// Which query on which store.
-    pub(super) query: [u8; 8],
+pub struct Cursor([u8; LEN]);
+
+/// What a cursor says to the store that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Opened {
     pub(super) origin: Origin,
     pub(super) last: Place,
     /// How many rows the whole answer has, where that is known.
@@ -53,21 +59,62 @@ pub(crate) struct Place {
     pub(super) address: ContentAddress,
 }
 
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total = self.total.unwrap_or(UNCOUNTED);
-        let parts: [&[u8]; 7] = [
-            &[VERSION],
-            &self.query,
-            &self.origin.sequence.get().to_be_bytes(),
+impl Opened {
+    /// The cursor for a question of a store with this key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` never, for a key of the right length.
+    pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
+        let open = [
+            self.origin.sequence.get().to_be_bytes().as_slice(),
             &self.origin.address,
             &self.last.time.get().to_be_bytes(),
             self.last.address.as_bytes(),
-            &total.to_be_bytes(),
-        ];
-        let mut bytes = parts.concat();
-        bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
-        f.write_str(&BASE64URL_NOPAD.encode(&bytes))
+            &self.total.unwrap_or(UNCOUNTED).to_be_bytes(),
+        ]
+        .concat();
+        // Of what is sealed and for what, so that no two cursors share a nonce but equal ones.
+        let hash = Sha256::new().chain_update(key).chain_update(question).chain_update(&open);
+        let hash: [u8; 32] = hash.finalize().into();
+        let failed = || Error::integrity("a cursor could not be sealed");
+        let nonce: &[u8; NONCE_LEN] = hash.first_chunk().ok_or_else(failed)?;
+        let payload = Payload { msg: &open, aad: question };
+        let sealed = cipher(key).encrypt(&Nonce::from(*nonce), payload).map_err(|_| failed())?;
+        let bytes = [&[VERSION], nonce.as_slice(), &sealed].concat();
+        bytes.try_into().map(Cursor).map_err(|_| failed())
+    }
+}
+
+impl Cursor {
+    /// What it says, if it was sealed with this key for this question.
+    ///
+    /// # Errors
+    /// `ERR_CURSOR` else.
+    pub(super) fn open(&self, key: &[u8; 32], question: &[u8]) -> Result<Opened> {
+        let other = || {
+            let message = "this cursor belongs to another query, session or store";
+            Error::new(ErrorKind::Cursor, message)
+        };
+        let (_, rest) = self.0.split_first().ok_or_else(other)?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or_else(other)?;
+        let payload = Payload { msg: sealed, aad: question };
+        let open = cipher(key).decrypt(&Nonce::from(*nonce), payload).map_err(|_| other())?;
+        let mut rest = Fields(&open);
+        let origin = Origin { sequence: Sequence::new(rest.number()?), address: rest.take()? };
+        let time = EpochMs::new(rest.number()?.cast_signed());
+        let last = Place { time, address: ContentAddress::from_bytes(rest.take()?) };
+        let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
+        Ok(Opened { origin, last, total })
+    }
+}
+
+fn cipher(key: &[u8; 32]) -> Aes256Gcm {
+    Aes256Gcm::new(key.into())
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE64URL_NOPAD.encode(&self.0))
     }
 }
 
@@ -78,18 +125,10 @@ impl FromStr for Cursor {
     /// `ERR_CURSOR` for text that is no cursor.
     fn from_str(text: &str) -> Result<Self> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| damaged())?;
-        let bytes: &[u8; LEN] = bytes.as_slice().try_into().map_err(|_| damaged())?;
-        let mut rest = Fields(bytes);
-        let (version, query) = (rest.take::<1>()?, rest.take()?);
-        let origin = Origin { sequence: Sequence::new(rest.number()?), address: rest.take()? };
-        let time = EpochMs::new(rest.number()?.cast_signed());
-        let address = ContentAddress::from_bytes(rest.take()?);
-        let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
-        let whole = bytes.get(..LEN - 4).unwrap_or_default();
-        if version != [VERSION] || rest.take()? != crc32fast::hash(whole).to_be_bytes() {
-            return Err(damaged());
+        match <[u8; LEN]>::try_from(bytes) {
+            Ok(bytes) if bytes.first() == Some(&VERSION) => Ok(Self(bytes)),
+            _ => Err(damaged()),
         }
-        Ok(Self { query, origin, last: Place { time, address }, total })
     }
 }
 
@@ -116,11 +155,12 @@ fn damaged() -> Error {
 mod tests {
     use super::*;
 
+    const KEY: [u8; 32] = [7; 32];
+
     #[test]
-    fn a_cursor_survives_its_text_and_nothing_else_does() {
+    fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
         for total in [None, Some(0), Some(7)] {
-            let cursor = Cursor {
-                query: [1; 8],
+            let opened = Opened {
                 origin: Origin { sequence: Sequence::new(5), address: [2; 8] },
                 last: Place {
                     time: EpochMs::new(-3),
@@ -128,14 +168,19 @@ mod tests {
                 },
                 total,
             };
+            let cursor = opened.seal(&KEY, b"question").unwrap();
+            assert_eq!(opened.seal(&KEY, b"question").unwrap(), cursor, "the same bytes again");
             let text = cursor.to_string();
-            assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
-            for at in 0..text.len() {
-                let mut other = text.clone().into_bytes();
-                other[at] = if other[at] == b'A' { b'B' } else { b'A' };
-                let other = String::from_utf8(other).unwrap();
-                let code = other.parse::<Cursor>().map_err(|error| error.code());
-                assert_eq!(code, Err("ERR_CURSOR"), "{at}");
+            assert_eq!(text.parse::<Cursor>().unwrap().open(&KEY, b"question").unwrap(), opened);
+            assert!(!cursor.0.windows(8).any(|bytes| bytes == [2; 8] || bytes == [4; 8]));
+            assert!(cursor.open(&KEY, b"another").is_err());
+            assert!(cursor.open(&[8; 32], b"question").is_err());
+            for at in 0..LEN {
+                let mut other = cursor;
+                other.0[at] ^= 1;
+                let reopened =
+                    other.to_string().parse().and_then(|c: Cursor| c.open(&KEY, b"question"));
+                assert_eq!(reopened.map_err(|error| error.code()), Err("ERR_CURSOR"), "{at}");
             }
             let code = text.replacen('A', "", 1).parse::<Cursor>().map_err(|error| error.code());
             assert_eq!(code, Err("ERR_CURSOR"));

@@ -80,7 +80,7 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     for list in &access.lists {
         let size = match list.size {
             Some(size) => size,
-            None => list.measure(&reader, (&access.scope, access.times))?,
+            None => list.measure(&reader, (&access.spaces, access.times))?,
         };
         lists.push(QueryList {
             index: list.index_name(),

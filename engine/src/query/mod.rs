@@ -20,9 +20,8 @@ use std::time::Duration;
 use grainstore_cal::{Cancel, Candidate, Query};
 use grainstore_format::{ContentAddress, Grain, GrainState};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use self::cursor::{Origin, Place};
+use self::cursor::{Opened, Origin, Place};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::Session;
 use crate::view::View;
@@ -34,8 +33,9 @@ pub(crate) use walk::{Halt, Walk};
 
 /// Rows one page holds at most.
 pub const MAX_PAGE: usize = 10_000;
-/// Bytes of blobs one page holds at most; a page ends before it would hold more.
-pub const MAX_PAGE_BYTES: usize = 32 << 20;
+/// Bytes of payloads one page holds at most, but for a first row that is larger: a page ends before
+/// it would hold more. Decoded, they take up to some thirty times that.
+pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Which part of an answer is wanted, and what beside it.
 #[derive(Debug, Clone)]
@@ -44,6 +44,8 @@ pub struct Page {
     pub limit: usize,
     /// Where the page before ended; nothing for the first.
     pub cursor: Option<Cursor>,
+    /// Bytes of payloads at most, up to [`MAX_PAGE_BYTES`]: the page ends before it would hold more.
+    pub bytes: usize,
     /// Matches are counted up to here for [`Answer::total`]; 0 counts none beyond the page.
     pub count_to: u64,
     /// Whether the answer tells how it was found.
@@ -60,6 +62,7 @@ impl Default for Page {
         Self {
             limit: 50,
             cursor: None,
+            bytes: MAX_PAGE_BYTES,
             count_to: 0,
             explain: false,
             timeout: Duration::from_secs(5),
@@ -150,13 +153,15 @@ impl Session {
     }
 
     fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
-        let after = page.cursor.map(|cursor| resume(self, view, query, cursor)).transpose()?;
+        let resumed = page.cursor.map(|cursor| resume(self, view, query, &cursor)).transpose()?;
+        let after = resumed.map(|opened| (opened.origin, opened.last));
         let mut rows = Rows {
             limit: page.limit,
             count_to: page.cursor.map_or(page.count_to, |_| 0),
             names: matched_fields(query),
             found: Vec::new(),
             bytes: 0,
+            most_bytes: page.bytes.min(MAX_PAGE_BYTES),
             seen: 0,
             failed: None,
         };
@@ -180,18 +185,19 @@ impl Session {
             return Err(error);
         }
         let more = rows.seen > rows.found.len() as u64;
-        let total = match page.cursor {
-            Some(cursor) => cursor.total,
+        let total = match resumed {
+            Some(opened) => opened.total,
             None => ended.is_continue().then_some(rows.seen),
         };
         let next_cursor = match rows.found.last().filter(|_| more) {
             None => None,
-            Some(last) => Some(Cursor {
-                query: identity(self, query)?,
-                origin: after.map_or_else(|| origin_of(view), |(origin, _)| Ok(origin))?,
-                last: Place { time: last.grain.time(), address: last.content_address },
-                total,
-            }),
+            Some(last) => {
+                let last = Place { time: last.grain.time(), address: last.content_address };
+                let origin = after.map_or_else(|| origin_of(view), |(origin, _)| Ok(origin))?;
+                let opened = Opened { origin, last, total };
+                let key = self.store().inner().cursor_key();
+                Some(opened.seal(key, question(self, query).as_bytes())?)
+            }
         };
         let plan = match page.explain {
             true => Some(explain(view, self, query)?.with_counts(walk.scanned, walk.matched)),
@@ -208,6 +214,7 @@ struct Rows {
     names: Vec<String>,
     found: Vec<Match>,
     bytes: usize,
+    most_bytes: usize,
     /// Matches shown, taken or only counted.
     seen: u64,
     failed: Option<Error>,
@@ -220,7 +227,7 @@ impl Rows {
         let size = candidate.grain.payload_len();
         let full = self.found.len() >= self.limit
             || self.seen > self.found.len() as u64 + 1
-            || (self.bytes.saturating_add(size) > MAX_PAGE_BYTES && !self.found.is_empty());
+            || (self.bytes.saturating_add(size) > self.most_bytes && !self.found.is_empty());
         if full {
             return match self.seen > self.count_to {
                 true => ControlFlow::Break(()),
@@ -259,14 +266,10 @@ fn matched_fields(query: &Query) -> Vec<String> {
     names
 }
 
-/// What tells one question from another: the query, who asks, and of which store.
-fn identity(session: &Session, query: &Query) -> Result<[u8; 8]> {
+/// What tells one question from another: the query, and who asks.
+fn question(session: &Session, query: &Query) -> String {
     let scope = session.options();
-    let who = (&scope.namespace, &scope.user_id);
-    let question = format!("{:?} {who:?} {query:?}", session.store().inner().id());
-    let digest: [u8; 32] = Sha256::digest(question).into();
-    let first = digest.first_chunk::<8>().copied();
-    first.ok_or_else(|| Error::integrity("a digest is too short"))
+    format!("{:?} {query:?}", (&scope.namespace, &scope.user_id))
 }
 
 /// The state of the log as it is now.
@@ -276,23 +279,17 @@ fn origin_of(view: &View) -> Result<Origin> {
 }
 
 /// Where a cursor goes on, once it is known to belong here.
-fn resume(
-    session: &Session,
-    view: &View,
-    query: &Query,
-    cursor: Cursor,
-) -> Result<(Origin, Place)> {
-    let refused = |message: &str| Err(Error::new(ErrorKind::Cursor, message));
-    if cursor.query != identity(session, query)? {
-        return refused("this cursor belongs to another query, session or store");
-    }
-    let origin = cursor.origin;
+fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<Opened> {
+    let key = session.store().inner().cursor_key();
+    let opened = cursor.open(key, question(session, query).as_bytes())?;
+    let origin = opened.origin;
     if origin.sequence > view.last_sequence()?
         || address_start(view, origin.sequence)? != origin.address
     {
-        return refused("this cursor belongs to another history of the store");
+        let message = "this cursor belongs to another history of the store";
+        return Err(Error::new(ErrorKind::Cursor, message));
     }
-    Ok((origin, cursor.last))
+    Ok(opened)
 }
 
 /// The first bytes of the address of the grain at a place of the log; zeros for no grain.

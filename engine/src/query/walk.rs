@@ -1,16 +1,15 @@
 //! One walk over the candidates of a query: each is rechecked on the grain and its state, and shown
 //! in the order of the answer.
 //!
-//! The order is by time, ties by ascending address. Postings come in it already but for two rare
-//! cases, which are put right here: grains whose addresses start alike within one instant, and
-//! times beyond what the index tells apart.
+//! The order is by time, ties by ascending address. Postings come in it already, but for grains of
+//! one instant whose addresses start alike, which are put right here.
 
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Cancel, Candidate, Query, Stop, Visit};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
-use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie};
+use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie, TimeRange};
 
 use super::access::Access;
 use super::cursor::{Origin, Place};
@@ -81,7 +80,7 @@ struct Waiting {
 }
 
 /// Postings whose grains are ordered by looking at them.
-type Group = (EpochMs, Option<Tie>);
+type Group = (EpochMs, Tie);
 
 impl Walk<'_> {
     /// Shows every match in order until `visit` has enough.
@@ -126,13 +125,16 @@ impl Walk<'_> {
                 index::Order::Oldest => times.from = Some(place.time),
             }
         }
-        let shapes: Vec<&[index::Shape<'_>]> =
-            access.lists.iter().map(|list| list.shapes.as_slice()).collect();
-        let found = reader.find(&access.scope, &shapes, times, access.order)?;
-        let postings = Watched { postings: found, cancel: self.cancel };
+        let found = Found { reader, access, cancel: self.cancel };
+        let place = self.after.as_ref().map(|(_, place)| *place);
         match access.order {
-            index::Order::Newest => self.stream(postings.peekable(), visit),
-            index::Order::Oldest => self.stream(ByAddress::of(postings).peekable(), visit),
+            index::Order::Newest => {
+                let postings = found.open(times, index::Order::Newest, place)?;
+                self.stream(postings.peekable(), visit)
+            }
+            index::Order::Oldest => {
+                self.stream(ByAddress::of(found, times, place)?.peekable(), visit)
+            }
         }
     }
 
@@ -152,7 +154,7 @@ impl Walk<'_> {
                 Some(Ok(next)) => group(next) == group(&posting),
                 _ => false,
             };
-            if tied || !waiting.is_empty() || posting.is_clamped() {
+            if tied || !waiting.is_empty() {
                 self.collect(posting.sequence, &mut waiting)?;
                 if tied {
                     continue;
@@ -173,9 +175,7 @@ impl Walk<'_> {
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, place)) = &self.after else { return false };
         posting.sequence > origin.sequence
-            || (posting.time == place.time
-                && !posting.is_clamped()
-                && posting.tie < Tie::of(place.address.as_bytes()))
+            || (posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes()))
     }
 
     fn tick(&mut self) -> Result<(), Halt> {
@@ -285,7 +285,34 @@ impl Walk<'_> {
 }
 
 fn group(posting: &Posting) -> Group {
-    (posting.time, (!posting.is_clamped()).then_some(posting.tie))
+    (posting.time, posting.tie)
+}
+
+/// What is found in the lists of a query.
+struct Found<'w> {
+    reader: index::Reader<'w>,
+    access: &'w Access<'w>,
+    cancel: &'w Cancel,
+}
+
+impl<'w> Found<'w> {
+    /// The postings of a range of times, from newest going on at a place.
+    fn open(
+        &self,
+        times: TimeRange,
+        order: index::Order,
+        place: Option<Place>,
+    ) -> Result<Watched<'w>, Halt> {
+        let lists = &self.access.lists;
+        let shapes: Vec<&[index::Shape<'_>]> =
+            lists.iter().map(|list| list.shapes.as_slice()).collect();
+        let mut postings = self.reader.find(&self.access.spaces, &shapes, times, order)?;
+        if let (index::Order::Newest, Some(place)) = (order, place) {
+            let (tie, sequence) = (Tie::of(place.address.as_bytes()), Sequence::MAX);
+            postings.seek(Posting { time: place.time, tie, sequence })?;
+        }
+        Ok(Watched { postings, cancel: self.cancel })
+    }
 }
 
 /// Postings whose search is given up when it should stop: lists that have little in common are read
@@ -313,42 +340,86 @@ impl Iterator for Watched<'_> {
     }
 }
 
-/// Postings from oldest to newest, each instant by ascending address: the index runs backwards
-/// within an instant too.
-struct ByAddress<I> {
-    postings: I,
+/// Postings of one time that are turned round in memory; of a time with more, the list is read a
+/// second time.
+const TURNED: usize = 64;
+
+/// Postings from oldest to newest, each instant by ascending address: an index that is read
+/// backwards runs backwards within an instant too.
+struct ByAddress<'w> {
+    found: Found<'w>,
+    times: TimeRange,
+    place: Option<Place>,
+    postings: Watched<'w>,
     /// What follows the instant being given.
     next: Option<Result<Posting, Halt>>,
     /// The instant being given, its last posting first.
     instant: Vec<Posting>,
+    /// The instant being given, where it is long.
+    forward: Option<Watched<'w>>,
 }
 
-impl<I: Iterator<Item = Result<Posting, Halt>>> ByAddress<I> {
-    fn of(mut postings: I) -> Self {
+impl<'w> ByAddress<'w> {
+    fn of(found: Found<'w>, times: TimeRange, place: Option<Place>) -> Result<Self, Halt> {
+        let mut postings = found.open(times, index::Order::Oldest, None)?;
         let next = postings.next();
-        Self { postings, next, instant: Vec::new() }
+        Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
     }
-}
 
-impl<I: Iterator<Item = Result<Posting, Halt>>> Iterator for ByAddress<I> {
-    type Item = Result<Posting, Halt>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if let Some(posting) = self.instant.pop() {
-            return Some(Ok(posting));
-        }
-        let first = match self.next.take()? {
-            Ok(first) => first,
-            Err(error) => return Some(Err(error)),
-        };
+    /// Gathers the instant that starts with this posting, or opens it to be read forward.
+    fn gather(&mut self, first: Posting) -> Result<(), Halt> {
         self.instant.push(first);
         loop {
             match self.postings.next() {
                 Some(Ok(next)) if next.time == first.time => self.instant.push(next),
                 other => {
                     self.next = other;
-                    return self.instant.pop().map(Ok);
+                    return Ok(());
                 }
+            }
+            if self.instant.len() > TURNED {
+                self.instant.clear();
+                return self.read_forward(first.time);
+            }
+        }
+    }
+
+    fn read_forward(&mut self, time: EpochMs) -> Result<(), Halt> {
+        let instant = TimeRange { from: Some(time), to: Some(time) };
+        let place = self.place.filter(|place| place.time == time);
+        self.forward = Some(self.found.open(instant, index::Order::Newest, place)?);
+        let Some(later) = time.get().checked_add(1) else {
+            // Nothing is later, and what is left of the list is this instant.
+            self.next = None;
+            return Ok(());
+        };
+        let rest = TimeRange { from: Some(EpochMs::new(later)), ..self.times };
+        self.postings = self.found.open(rest, index::Order::Oldest, None)?;
+        self.next = self.postings.next();
+        Ok(())
+    }
+}
+
+impl Iterator for ByAddress<'_> {
+    type Item = Result<Posting, Halt>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(forward) = &mut self.forward {
+                match forward.next() {
+                    Some(posting) => return Some(posting),
+                    None => self.forward = None,
+                }
+            }
+            if let Some(posting) = self.instant.pop() {
+                return Some(Ok(posting));
+            }
+            let gathered = match self.next.take()? {
+                Ok(first) => self.gather(first),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = gathered {
+                return Some(Err(error));
             }
         }
     }

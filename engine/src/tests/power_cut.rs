@@ -139,7 +139,7 @@ fn what_was_acknowledged_is_there_whenever_the_power_goes() {
 
 #[test]
 fn a_tail_that_grows_full_is_folded_or_not_at_all() {
-    let wide = Script::of((0..40).map(wide).collect());
+    let wide = Script::of((0..35).map(wide).collect());
     let mut sweep = Sweep::new(&wide, usize::MAX);
     assert!(!wide.folds.is_empty(), "some tail grew full");
     if !is_full() {

@@ -77,6 +77,56 @@ fn copies_that_were_not_finished_are_removed_and_change_nothing() {
 }
 
 #[test]
+fn only_what_the_store_itself_has_left_is_removed() {
+    let (dir, store) = filled(5);
+    store.close();
+    let others =
+        ["somebody-elses.redb.new", "verify-.redb.new", "verify-x.redb.new", "probe-1.new"];
+    let own = ["grains.redb.new", "index.redb.new", "verify-12.redb.new", "probe-7.redb.new"];
+    for name in others.iter().chain(&own) {
+        fs::write(dir.path().join(name), "text").unwrap();
+    }
+    open(dir.path()).close();
+    let left = ["LOCK", "grains.redb", "index.redb"].iter().chain(&others);
+    assert_eq!(names(dir.path()), left.map(|name| (*name).to_owned()).collect());
+}
+
+/// Something that makes a file of a store anew.
+#[cfg(unix)]
+type Renewal = fn(&grainstore::Store) -> grainstore::Result<()>;
+
+#[cfg(unix)]
+#[test]
+fn where_a_copy_cannot_have_the_name_nothing_changes_and_the_store_goes_on() {
+    let compact: Renewal = |store| store.compact().map(drop);
+    let reindex: Renewal = |store| store.reindex().map(drop);
+    for (blocked, work) in
+        [("grains.redb", compact), ("index.redb", compact), ("index.redb", reindex)]
+    {
+        let (dir, store) = filled(40);
+        store.flush().unwrap();
+        let before = answers(&store);
+        let (name, aside) = (dir.path().join(blocked), dir.path().join("aside"));
+        // A directory under the name of the file, which the store has open: nothing can be renamed
+        // over it.
+        fs::rename(&name, &aside).unwrap();
+        fs::create_dir_all(name.join("inside")).unwrap();
+        assert_eq!(work(&store).map_err(|error| error.code()).err(), Some("ERR_IO"), "{blocked}");
+        assert!(!names(dir.path()).contains(&format!("{blocked}.new")), "{blocked}");
+        fs::remove_dir_all(&name).unwrap();
+        fs::rename(&aside, &name).unwrap();
+        assert_eq!(answers(&store), before, "{blocked}");
+        fill(&store, 500..510);
+        work(&store).unwrap();
+        let before = answers(&store);
+        store.close();
+        let store = open(dir.path());
+        assert_eq!(answers(&store), before, "{blocked}");
+        assert!(store.verify(true).unwrap().ok);
+    }
+}
+
+#[test]
 fn where_no_copy_can_be_made_nothing_changes_and_the_store_goes_on() {
     for blocked in ["grains.redb.new", "index.redb.new"] {
         let (dir, store) = filled(40);

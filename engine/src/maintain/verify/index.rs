@@ -182,7 +182,7 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
         for shape in shapes(grain) {
             let index = check.view.index();
             let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
-            let time = facts.time.clamp(Posting::EARLIEST, Posting::LATEST);
+            let time = facts.time;
             scan.seek(Posting { time, tie: Tie::of(address.as_bytes()), sequence: place })?;
             count(&mut findings.checked.index_rows);
             if scan.next().transpose()?.is_none_or(|found| found.sequence != place) {

@@ -1,0 +1,94 @@
+//! What DESCRIBE tells, as people read it: the grammar as text, tables as columns, facts as lines.
+//!
+//! It reads the JSON of a description by its shape, and knows by name only what has columns of its own.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::output::Output;
+
+/// Shows a description.
+pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
+    let Value::Object(parts) = description else {
+        return output.document(description);
+    };
+    for (name, part) in parts {
+        match part {
+            Value::String(grammar) if name == "grammar" => lines(grammar, output)?,
+            Value::Array(fields) if name == "fields" => columns(&field_rows(fields), output)?,
+            Value::Array(rows) if rows.iter().any(Value::is_object) => {
+                if parts.len() > 1 {
+                    output.line(&format!("{name}:"))?;
+                }
+                columns(&rows_of(rows), output)?;
+            }
+            other => fact(name, other, output)?,
+        }
+    }
+    Ok(())
+}
+
+fn lines(text: &str, output: &mut Output<'_>) -> Result<()> {
+    text.lines().try_for_each(|line| output.line(line))
+}
+
+/// A fact on one line; those within it under its name.
+fn fact(name: &str, told: &Value, output: &mut Output<'_>) -> Result<()> {
+    match told {
+        Value::Object(inner) => {
+            for (key, told) in inner {
+                fact(&format!("{name}.{key}"), told, output)?;
+            }
+            Ok(())
+        }
+        told => output.line(&format!("{name}: {}", word(told))),
+    }
+}
+
+/// Name, operators and values of each field, under a heading.
+fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
+    let heading = ["name", "operators", "values"].map(str::to_owned).to_vec();
+    let row = |field: &Value| {
+        let told = |name: &str| field.get(name).map(word).unwrap_or_default();
+        let values = if field.get("values").is_some() { "values" } else { "holds" };
+        vec![told("name"), told("operators"), told(values)]
+    };
+    std::iter::once(heading).chain(fields.iter().map(row)).collect()
+}
+
+/// Rows that all have the same keys, under a heading of these.
+fn rows_of(rows: &[Value]) -> Vec<Vec<String>> {
+    let keys: Vec<&String> =
+        rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys()).collect();
+    let heading = keys.iter().map(|key| key.replace('_', " ")).collect();
+    let row = |row: &Value| {
+        keys.iter().map(|key| row.get(key.as_str()).map(word).unwrap_or_default()).collect()
+    };
+    std::iter::once(heading).chain(rows.iter().map(row)).collect()
+}
+
+/// Rows with their cells one under the other.
+fn columns(rows: &[Vec<String>], output: &mut Output<'_>) -> Result<()> {
+    let most = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..most).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        output.line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+/// A value in a line: texts as they are, lists with commas, "none" where there is nothing.
+fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,189 @@
+//! An answer of CAL as people read it: text where it has one, lines where it is a list, else JSON.
+//!
+//! It knows what answers are made of and how they read; it does not know how they were asked for.
+
+use std::borrow::Cow;
+
+use grainstore::cal::{Answer, Change, Grains, Group, PlanReport, RecallReport, Response, Slot};
+use grainstore::format::Value;
+
+use super::describe;
+use crate::error::Result;
+use crate::output::Output;
+use crate::shape::Version;
+
+/// Shows an answer: the envelope to machines; to people its text where it has one.
+pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
+    if output.is_json() {
+        return output.json_line(response);
+    }
+    for warning in &response.meta.warnings {
+        output.note(&format!("warning: {}: {}", warning.code, warning.message));
+    }
+    if is_grains(&response.answer) && !has_text(&response.answer) {
+        return output.document(response);
+    }
+    answer(&response.answer, output)
+}
+
+/// Whether an answer has, or in a BATCH holds, what a format acts on; a failed slot might have.
+pub(super) fn has_text(answer: &Answer) -> bool {
+    match answer {
+        Answer::Grains(grains) => grains.formatted.is_some(),
+        Answer::Assembly { .. } => true,
+        Answer::Coalesced { answer, .. } => has_text(answer),
+        Answer::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
+            Slot::Answer(answer) => has_text(answer),
+            Slot::Failed { .. } => true,
+        }),
+        _ => false,
+    }
+}
+
+/// Whether an answer is a list of grains.
+fn is_grains(answer: &Answer) -> bool {
+    match answer {
+        Answer::Grains(_) => true,
+        Answer::Coalesced { answer, .. } => is_grains(answer),
+        _ => false,
+    }
+}
+
+fn answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
+    match shown {
+        Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
+        Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
+        Answer::Count { count } => output.line(&count.to_string()),
+        Answer::Exists { exists } => output.line(&exists.to_string()),
+        Answer::Values { values, total } => {
+            for one in values {
+                output.line(&value(one))?;
+            }
+            cut(values.len(), *total, "values", output);
+            Ok(())
+        }
+        Answer::Groups { groups, total } => {
+            counted(groups, output)?;
+            cut(groups.len(), Some(*total), "groups", output);
+            Ok(())
+        }
+        Answer::Versions { versions } => {
+            for version in versions {
+                output.line(&Version::from(version.clone()).line())?;
+            }
+            Ok(())
+        }
+        Answer::Diff { diff } => differences(diff, output),
+        Answer::Plan { plan: report } => plan(report, output),
+        Answer::Description { description } => describe::show(description, output),
+        Answer::Coalesced { answer: found, .. } => answer(found, output),
+        Answer::Batch { batch } => slots(&batch.0, output),
+        Answer::Added { content_address } | Answer::Superseded { content_address, .. } => {
+            output.line(&content_address.to_string())
+        }
+        other => output.document(other),
+    }
+}
+
+/// A formatted text as it is, ended by a newline.
+fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
+    output.bytes(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        output.bytes(b"\n")?;
+    }
+    Ok(())
+}
+
+/// The groups of GROUP BY, their counts flush right.
+fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
+    let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
+    let width = most.to_string().len();
+    for Group { key, count } in groups {
+        output.line(&format!("{count:>width$}  {}", value(key)))?;
+    }
+    Ok(())
+}
+
+/// Says beside the data that there is more of it.
+fn cut(shown: usize, total: Option<u64>, what: &str, output: &mut Output<'_>) {
+    match total {
+        Some(total) if total > shown as u64 => {
+            output.note(&format!("the first {shown} of {total} {what}"));
+        }
+        None => output.note(&format!("the first {shown} {what}; there are more")),
+        Some(_) => {}
+    }
+}
+
+fn differences(diff: &[Change], output: &mut Output<'_>) -> Result<()> {
+    let side =
+        |side: &Option<Value>| side.as_ref().map_or("(none)".into(), |one| value(one).into_owned());
+    for Change { field, from, to } in diff {
+        output.line(&format!("{field}: {} -> {}", side(from), side(to)))?;
+    }
+    Ok(())
+}
+
+/// The plan of EXPLAIN: the statement, then each of its recalls.
+fn plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
+    output.line(&plan.statement)?;
+    output.line(&format!("  tier {}, about {} tokens", plan.tier, plan.estimated_tokens))?;
+    for effect in &plan.side_effects {
+        output.line(&format!("  changes: {effect}"))?;
+    }
+    for report in &plan.recalls {
+        recall(report, output)?;
+    }
+    Ok(())
+}
+
+fn recall(report: &RecallReport, output: &mut Output<'_>) -> Result<()> {
+    let plan = &report.plan;
+    let lookups = if plan.lookups.is_empty() {
+        "none: all of the index".to_owned()
+    } else {
+        plan.lookups.join("; ")
+    };
+    let most =
+        plan.scans_at_most.map_or("not known beforehand".to_owned(), |most| most.to_string());
+    output.line(&format!("  {}", report.part))?;
+    for (name, told) in [
+        ("runs", report.desugared.clone()),
+        ("index", plan.index.clone()),
+        ("lookups", lookups),
+        ("estimated", plan.estimated.to_string()),
+        ("at most", most),
+    ] {
+        output.line(&format!("    {name:<10} {told}"))?;
+    }
+    for waited in &report.waits_for {
+        output.line(&format!("    {:<10} {waited}", "waits for"))?;
+    }
+    Ok(())
+}
+
+/// The slots of a BATCH, each under its label; an empty line between them.
+fn slots(slots: &[(String, Slot)], output: &mut Output<'_>) -> Result<()> {
+    for (at, (label, slot)) in slots.iter().enumerate() {
+        if at > 0 {
+            output.line("")?;
+        }
+        output.line(&format!("{label}:"))?;
+        match slot {
+            Slot::Answer(found) => answer(found, output)?,
+            Slot::Failed { error } => {
+                output.line(&format!("error: {}: {}", error.code(), error.message()))?;
+                output.line(&format!("  hint: {}", error.suggestion()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value on a line: texts as they are, anything else as JSON.
+fn value(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Str(text) => Cow::Borrowed(text),
+        other => Cow::Owned(serde_json::to_string(other).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,36 @@
+//! The namespaces of a scope, looked up once for all the lists of a query.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::names::Names;
+use crate::shape::Scope;
+use crate::term::TermId;
+
+/// The namespaces of a scope in one view.
+#[derive(Debug, Clone)]
+pub struct Spaces<'s> {
+    scope: Scope<'s>,
+    ids: OnceCell<Arc<[TermId]>>,
+}
+
+impl<'s> Spaces<'s> {
+    /// Those of this scope; they are looked up when they are first needed.
+    #[must_use]
+    pub fn of(scope: Scope<'s>) -> Self {
+        Self { scope, ids: OnceCell::new() }
+    }
+
+    /// Their ids, ascending: of a list that keeps rows for the whole store, the one place for all.
+    pub(crate) fn ids(&self, names: &Names<'_>, everywhere: bool) -> Result<Arc<[TermId]>> {
+        if everywhere && matches!(self.scope, Scope::All) {
+            return Ok(Arc::new([TermId::NONE]));
+        }
+        if let Some(ids) = self.ids.get() {
+            return Ok(Arc::clone(ids));
+        }
+        let ids: Arc<[TermId]> = names.namespaces(&self.scope)?.into();
+        Ok(Arc::clone(self.ids.get_or_init(|| ids)))
+    }
+}

@@ -11,7 +11,20 @@ use crate::error::{Code, Error, Result};
 use crate::output::Output;
 
 /// What to do where there is no store.
-pub(crate) const NO_STORE: &str = "create one with `grain init`, or name another with --store";
+const NO_STORE: &str = "create one with `grain init`, or name another with --store";
+
+/// What to do where a store is too damaged to be opened, and therefore to be verified.
+const NOT_OPENED: &str = "copy the directory first, then restore a backup: `grain verify` tells what \
+                          is damaged only where a store opens";
+
+/// What to do about what keeps a store from opening, where the command knows better.
+pub(crate) fn way_out(code: &str) -> Option<&'static str> {
+    match code {
+        code if code == Code::NotFound.name() => Some(NO_STORE),
+        code if code == Code::Integrity.name() => Some(NOT_OPENED),
+        _ => None,
+    }
+}
 
 /// The surroundings of one command.
 pub(crate) struct Context<'w> {
@@ -43,10 +56,11 @@ impl<'w> Context<'w> {
     pub(crate) fn open(&self, create: bool) -> Result<Store> {
         let options = self.options()?.create(create);
         Store::open(&self.globals.store, &options).map_err(|error| {
-            if error.code() == Code::NotFound.name() {
-                return Error::new(Code::NotFound, error.to_string(), NO_STORE);
+            let code = error.code();
+            match way_out(code) {
+                Some(hint) => Error::from(error).with_hint_for(code, hint),
+                None => error.into(),
             }
-            error.into()
         })
     }
 

@@ -310,4 +310,12 @@ mod tests {
         let place = cal::Position { start: 22, end: 30, line: 2, col: 8 };
         assert_eq!(draw(query, place).unwrap(), "   WHERE nonsense = 1\n         ^^^^^^^^");
     }
+
+    #[test]
+    fn damage_in_a_store_is_not_fetched_again_and_better_hints_stay() {
+        let of_format = format::ErrorKind::Integrity.hint();
+        assert_eq!(store_hint("ERR_INTEGRITY", of_format), DAMAGED);
+        assert_eq!(store_hint("ERR_INTEGRITY", "grain reindex"), "grain reindex");
+        assert_eq!(store_hint("ERR_BUSY", "wait"), "wait");
+    }
 }

@@ -171,6 +171,14 @@ impl Truth {
         read(Envelope::open(sequence.get(), row.value())?)
     }
 
+    /// Reads the whole log: a row whose bytes have changed is an error.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn check_log(&self) -> Result<()> {
+        self.log_after(None)?.try_for_each(|row| row.map(drop))
+    }
+
     /// Every place of the log after `sequence`, oldest first.
     pub(crate) fn log_after(
         &self,

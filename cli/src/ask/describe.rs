@@ -7,22 +7,33 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::output::Output;
 
+/// The table with columns of its own.
+const FIELDS: &str = "fields";
+
 /// Shows a description.
 pub(super) fn show(description: &Value, output: &mut Output<'_>) -> Result<()> {
     let Value::Object(parts) = description else {
         return output.document(description);
     };
-    for (name, part) in parts {
+    let is_table =
+        |part: &Value| part.as_array().is_some_and(|rows| rows.iter().any(Value::is_object));
+    for (name, part) in parts.iter().filter(|(_, part)| !is_table(part)) {
         match part {
             Value::String(grammar) if name == "grammar" => lines(grammar, output)?,
-            Value::Array(fields) if name == "fields" => columns(&field_rows(fields), output)?,
-            Value::Array(rows) if rows.iter().any(Value::is_object) => {
-                if parts.len() > 1 {
-                    output.line(&format!("{name}:"))?;
-                }
-                columns(&rows_of(rows), output)?;
-            }
             other => fact(name, other, output)?,
+        }
+    }
+    // The fields are what was asked for; what else there is follows under its name.
+    if let Some(Value::Array(fields)) = parts.get(FIELDS) {
+        columns(&field_rows(fields), output)?;
+    }
+    for (name, part) in parts.iter().filter(|(name, part)| *name != FIELDS && is_table(part)) {
+        if parts.len() > 1 {
+            output.line("")?;
+            output.line(&format!("{name}:"))?;
+        }
+        if let Value::Array(rows) = part {
+            columns(&rows_of(rows), output)?;
         }
     }
     Ok(())
@@ -56,10 +67,11 @@ fn field_rows(fields: &[Value]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(fields.iter().map(row)).collect()
 }
 
-/// Rows that all have the same keys, under a heading of these.
+/// Rows that all have the same keys, under a heading of these, names first.
 fn rows_of(rows: &[Value]) -> Vec<Vec<String>> {
-    let keys: Vec<&String> =
+    let mut keys: Vec<&String> =
         rows.first().and_then(Value::as_object).into_iter().flat_map(|row| row.keys()).collect();
+    keys.sort_by_key(|key| *key != "name");
     let heading = keys.iter().map(|key| key.replace('_', " ")).collect();
     let row = |row: &Value| {
         keys.iter().map(|key| row.get(key.as_str()).map(word).unwrap_or_default()).collect()

@@ -3,8 +3,8 @@
 use clap::Args;
 use grainstore::{Diagnosis, Health};
 
-use crate::context::{Context, NO_STORE};
-use crate::error::{Code, Error, Result};
+use crate::context::{Context, way_out};
+use crate::error::{Error, Result};
 
 /// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
 #[derive(Debug, Args)]
@@ -14,8 +14,8 @@ impl Doctor {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let mut diagnosis = grainstore::doctor(&context.globals.store, &context.options()?);
         for finding in &mut diagnosis.findings {
-            if finding.code == Some(Code::NotFound.name()) {
-                finding.advice = Some(NO_STORE.to_owned());
+            if let Some(advice) = finding.code.and_then(way_out) {
+                finding.advice = Some(advice.to_owned());
             }
         }
         if context.output.is_json() {

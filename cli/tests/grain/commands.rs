@@ -72,6 +72,8 @@ fn wrong_usage_exits_with_2_and_help_with_0() {
         &["history", "abcdef01", "--as-of", "5"],
         &["history", "--subject", "s", "--relation", "r", "--as-of", "yesterday"],
         &["recall", "alice", "--limit", "many"],
+        &["recall", "alice", "--limit", "0"],
+        &["recall", "alice", "--limit", "1001"],
         &["cal", "RECALL", "-f", "file"],
         &["cal", "RECALL", "--param", "unnamed"],
         &["cal", "RECALL", "--as", "toon"],
@@ -243,8 +245,6 @@ fn recall_answers_as_sml_or_json_and_narrows() {
     assert_eq!(one["grains"].as_array().unwrap().len(), 1);
     let none = place.grain(&["recall", "alice", "--relation", "avoids", "--json"]).done().json();
     assert_eq!((&none["results"], &none["total"]), (&json!([]), &json!(0)));
-    let zero = place.grain(&["recall", "alice", "--limit", "0"]);
-    assert_eq!((zero.code, zero.error_code().as_str()), (1, "CAL-E006"));
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod commands;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod kit;
@@ -19,5 +21,7 @@ mod maintain;
 mod protocol;
 #[cfg(test)]
 mod put;
+#[cfg(test)]
+mod readable;
 #[cfg(test)]
 mod rpc;

@@ -33,11 +33,13 @@ impl Store {
     /// writes go on meanwhile.
     ///
     /// # Errors
-    /// `ERR_CONFLICT` where the directory has something in it already; `ERR_INTEGRITY` where the
-    /// store cannot be read; `ERR_IO`. What was written is removed then.
+    /// `ERR_CONFLICT` where the directory has something in it already, or lies in a store;
+    /// `ERR_INTEGRITY` where a grain of the log cannot be read, since such a backup could not be
+    /// opened; `ERR_IO`. What was written is removed then.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
         let to = to.as_ref();
         let view = self.inner().view()?;
+        guarded(|| view.check_log())?;
         let made = claim(to)?;
         let _lock = hold(to, &made)?;
         let written = guarded(|| {
@@ -68,6 +70,7 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     if to.as_os_str().is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "an empty path names no directory"));
     }
+    check_outside(to)?;
     let missing: Vec<_> =
         to.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
     if missing.is_empty() {
@@ -75,6 +78,22 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     }
     directory::make(to).inspect_err(|_| unmake(&missing))?;
     Ok(missing)
+}
+
+/// A backup within a store would be in the way of its own files.
+fn check_outside(to: &Path) -> Result<()> {
+    let existing = to.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    let place =
+        fs::canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing })?;
+    for above in place.ancestors() {
+        // The directory itself may be one that is empty, which is looked at later.
+        if directory::has_store(above)? && above != to {
+            let message = format!("{} lies in the store at {}", to.display(), above.display());
+            let hint = "name a directory outside of every store";
+            return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+        }
+    }
+    Ok(())
 }
 
 /// Takes the lock of the directory. Somebody may have made a store there before that: it is looked

@@ -57,6 +57,8 @@ impl Store {
 impl Writer {
     fn compact(&mut self) -> Result<Compaction> {
         self.fold_all()?;
+        // A copy would lose what the pages of a damaged row can still tell.
+        self.view.check_log()?;
         let (truth, index) = {
             let home = self.db.home()?;
             (home.file.clone(), directory::index(home.directory()))

@@ -39,7 +39,7 @@ impl Store {
 impl Writer {
     fn reindex(&mut self) -> Result<u64> {
         // A log that cannot be read to its end is found out before the old index is given up.
-        guarded(|| self.view.log_after(None)?.try_for_each(|row| row.map(drop)))?;
+        guarded(|| self.view.check_log())?;
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
         guarded(|| self.view.log_len())
     }

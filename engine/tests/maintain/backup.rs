@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use grainstore::Store;
+use grainstore::{OpenOptions, Store};
 use tempfile::TempDir;
 
 use crate::kit::{answers, belief, filled, names, open, operator};
@@ -84,4 +84,17 @@ fn a_backup_that_fails_leaves_nothing() {
     store.close();
     assert_eq!(code(store.backup(to.path().join("closed"))), "ERR_IO");
     assert_eq!(names(to.path()).len(), 0);
+}
+
+#[test]
+fn a_backup_into_a_store_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::open(&path, &OpenOptions::new().create(true)).unwrap();
+    for name in ["grains.redb.new", "index.redb.new", "below/deeper"] {
+        let refused = store.backup(path.join(name)).map_err(|error| error.code());
+        assert_eq!(refused.err(), Some("ERR_CONFLICT"), "{name}");
+        assert!(!path.join(name).exists(), "{name}");
+    }
+    store.compact().unwrap();
 }

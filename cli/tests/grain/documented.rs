@@ -1,0 +1,50 @@
+//! docs/rpc.md against the program: its methods, its examples, and what they answer.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::kit::Place;
+
+const DOCUMENT: &str = include_str!("../../../docs/rpc.md");
+
+/// The sections about a method: its name and its text.
+fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DOCUMENT.split("\n### ").skip(1).map(|section| section.split_once('\n').unwrap())
+}
+
+/// The request a section shows.
+fn example(section: &str) -> &str {
+    let (_, shown) = section.split_once("```json\n").unwrap();
+    shown.split_once("\n```").unwrap().0
+}
+
+#[test]
+fn the_document_lists_the_methods_there_are() {
+    let hello = Place::empty().rpc().result("hello", &json!({}));
+    let there: BTreeSet<_> =
+        hello["methods"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let told: Vec<_> = sections().map(|(name, _)| name).collect();
+    assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), there);
+    assert_eq!(told.len(), there.len(), "each once");
+}
+
+#[test]
+fn its_examples_work_and_their_answers_hold_what_is_told() {
+    let place = Place::empty();
+    let mut rpc = place.rpc();
+    let (ending, working): (Vec<_>, Vec<_>) =
+        sections().partition(|(name, _)| ["close", "clock"].contains(name));
+    let mut blob = String::new();
+    for (name, section) in working.into_iter().chain(ending) {
+        let response = rpc.ask(example(section).replace("@blob", &blob));
+        let answer = response["result"].as_object();
+        let answer = answer.unwrap_or_else(|| panic!("{name}: {response}"));
+        for key in answer.keys() {
+            assert!(section.contains(&format!("`{key}`")), "{name}: {key} is not told");
+        }
+        if name == "encode" {
+            blob = answer["blob"].as_str().unwrap().to_owned();
+        }
+    }
+}

@@ -15,7 +15,7 @@ use redb::{Durability, WriteTransaction};
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
-use crate::error::{Error, Result, guarded};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::Indexed;
 use crate::keys::{self, Envelope};
@@ -156,6 +156,12 @@ impl Backlog {
 /// An answer that is ready, but not to be given before the group is durable.
 type Answer = Box<dyn FnOnce(Result<()>) + Send>;
 
+/// A member of a group that was decided: its answer, and the failure of the disk that met it.
+struct Decided {
+    answer: Answer,
+    failure: Option<Error>,
+}
+
 /// The view readers take, replaced with each commit.
 pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
 
@@ -240,7 +246,7 @@ impl Writer {
     fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) -> Vec<Alone> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
-        let mut answers: Vec<Answer> = Vec::new();
+        let mut answers: Vec<Decided> = Vec::new();
         for request in group {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
@@ -252,7 +258,9 @@ impl Writer {
         }
         let outcome = guarded(|| self.apply(&plan));
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
-        for answer in answers {
+        for Decided { answer, failure } in answers {
+            // A disk that failed to be read is no better to be written.
+            self.failed = self.failed.take().or(failure);
             answer(outcome.clone());
         }
         for reply in flushes {
@@ -394,7 +402,7 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
 }
 
 /// Stages one member; its answer waits for the group.
-fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
+fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
     match write {
         Write::Put { grain, same_fact, author, reply } => {
             let put = plan.put(vec![*grain], same_fact, &author);
@@ -412,11 +420,13 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Answer {
 
 /// What was decided holds only if the group is durable: a refusal may name what the group wrote,
 /// and its record in the audit log is part of the group.
-fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Answer {
-    Box::new(move |durable| {
+fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
+    let failure = decided.as_ref().err().filter(|error| error.kind() == ErrorKind::Io).cloned();
+    let answer: Answer = Box::new(move |durable| {
         // Nobody may be waiting any more.
         let _ = reply.send(durable.and(decided));
-    })
+    });
+    Decided { answer, failure }
 }
 
 fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {

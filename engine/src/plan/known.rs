@@ -1,7 +1,7 @@
 //! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
-use grainstore_index::{Object, Order, Scope, Sequence, Shape, TimeRange, object_hash};
+use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::error::Result;
 use crate::view::{Row, in_scope, with_fields};
@@ -87,20 +87,25 @@ impl Plan<'_> {
         };
         let shape = Shape::Triple { subject, relation, object };
         let index = self.view.index();
+        let mut newest: Option<(Posting, ContentAddress)> = None;
         for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
-            let sequence = posting?.sequence;
-            if !self.state(sequence)?.is_current() {
+            let posting = posting?;
+            // Of several at one time it is the last that was written.
+            match &newest {
+                Some((found, _)) if found.time != posting.time => break,
+                Some((found, _)) if found.sequence > posting.sequence => continue,
+                _ => {}
+            }
+            if !self.state(posting.sequence)?.is_current() {
                 continue;
             }
-            let found = self.view.with_blob(sequence, |blob| {
+            let found = self.view.with_blob(posting.sequence, |blob| {
                 let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
                 Ok(same.then(|| ContentAddress::of(blob)))
             })?;
-            if found.is_some() {
-                return Ok(found);
-            }
+            newest = found.map(|address| (posting, address)).or(newest);
         }
-        Ok(None)
+        Ok(newest.map(|(_, address)| address))
     }
 
     fn staged(&self, address: &ContentAddress) -> Option<&Staged> {

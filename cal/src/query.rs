@@ -131,9 +131,20 @@ impl Query {
         grain: &GrainRef<'_>,
         state: &GrainState,
     ) -> bool {
-        self.sees(grain, state)
-            && self.address.is_none_or(|wanted| wanted == *address)
+        self.allows(address) && self.suits(grain, state)
+    }
+
+    /// Whether an address is among those the query is about.
+    #[must_use]
+    pub fn allows(&self, address: &ContentAddress) -> bool {
+        self.address.is_none_or(|wanted| wanted == *address)
             && self.among.as_ref().is_none_or(|set| set.binary_search(address).is_ok())
+    }
+
+    /// As [`Query::matches`], whatever its address: what is asked before anybody hashes a grain.
+    #[must_use]
+    pub fn suits(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+        self.sees(grain, state)
             && self.types.contains(grain.grain_type())
             && (self.time == TimeRange::ALWAYS || self.time.contains(grain.time()))
             && (self.reach == Reach::Session || self.reach.contains(grain.partition()))

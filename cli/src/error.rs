@@ -14,8 +14,6 @@ use crate::text::printable;
 /// What to do about damage to a store, where nothing below knows better.
 const DAMAGED: &str =
     "copy the directory first; `grain verify` tells what is damaged; restore a backup";
-/// What to do about a number, where CAL knows nothing better.
-const NUMBERS: &str = "write digits, optionally with one fraction; LIMIT and RECENT take 1 to 1000";
 
 /// Results of this crate.
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
@@ -248,7 +246,6 @@ fn store_hint<'h>(code: &str, hint: &'h str) -> &'h str {
 fn cal_hint(error: &cal::Error) -> &str {
     match error.kind() {
         cal::ErrorKind::Memory => store_hint(error.code(), error.suggestion()),
-        kind @ cal::ErrorKind::BadNumber if error.suggestion() == kind.advice() => NUMBERS,
         _ => error.suggestion(),
     }
 }

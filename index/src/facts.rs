@@ -30,20 +30,6 @@ pub struct Facts<'a> {
     pub(crate) values: Vec<FieldValue>,
 }
 
-/// Fields that hold a text or a list of texts: off the type they belong to, they hold either.
-/// Citations in `derived_from` are maps and no address.
-const FIELDS: [(&str, Field<'static>); 9] = [
-    ("user_id", Field::User),
-    ("session_id", Field::Session),
-    ("run_id", Field::Run),
-    ("parent_message_id", Field::Parent),
-    ("processing_basis", Field::Basis),
-    ("structural_tags", Field::Tag),
-    ("derived_from", Field::Derived),
-    ("depends_on", Field::Depends),
-    ("premises", Field::Premise),
-];
-
 impl<'a> Facts<'a> {
     /// Facts of a grain that says nothing but where, what and when.
     #[must_use]
@@ -71,8 +57,10 @@ impl<'a> Facts<'a> {
                 ("timestamp_ms", _) => stamped = value.as_i64(),
                 ("related_to", ValueRef::Array(links)) => facts.add_related(*links),
                 ("context", ValueRef::Map(context)) => facts.add_context(*context),
-                _ => match FIELDS.iter().find(|(known, _)| *known == name) {
-                    Some((_, field)) => facts.add_texts(*field, &value),
+                // A text or a list of texts: off the type it belongs to, a field holds either.
+                // Citations in `derived_from` are maps and no address.
+                _ => match Field::of_payload(name) {
+                    Some(field) => facts.add_texts(field, &value),
                     None => facts.add_domain_field(name, &value),
                 },
             }

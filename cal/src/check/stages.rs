@@ -130,7 +130,10 @@ impl Pipeline {
 /// A LIMIT or RECENT: E006 for 0, E010 above the maximum.
 fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) -> Result<u64> {
     match context.whole(count, span)? {
-        0 => Err(Error::new(ErrorKind::BadNumber, format!("{name} is at least 1")).at(span)),
+        0 => {
+            let error = Error::new(ErrorKind::BadNumber, format!("{name} is at least 1"));
+            Err(error.at(span).suggest(format!("write a number from 1 to {}", limits::MAX_LIMIT)))
+        }
         count if count > limits::MAX_LIMIT => {
             let message = format!("{name} {count} is above the maximum of {}", limits::MAX_LIMIT);
             Err(Error::new(ErrorKind::LimitTooLarge, message).at(span))

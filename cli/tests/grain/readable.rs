@@ -129,7 +129,7 @@ fn errors_name_what_would_be_accepted() {
     for (query, expected) in [
         ("RECALL goals WHERE goal_state = \"x\"", "\n  one of: active, satisfied, "),
         ("RECALL beliefs | ORDER BY tags", "\n  one of: "),
-        ("RECALL LIMIT 0", "LIMIT and RECENT take 1 to 1000"),
+        ("RECALL LIMIT 0", "write a number from 1 to 1000"),
     ] {
         let run = place.grain(&["cal", query]);
         assert!(run.code == 1 && run.err.contains(expected), "{query}: {}", run.err);

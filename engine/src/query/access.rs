@@ -23,20 +23,6 @@ const MAX_COMBINATIONS: usize = 100;
 /// among all grains, which can be stopped.
 const MAX_RANGES: usize = 100_000;
 
-/// The payload fields with postings of their own.
-const FIELDS: [Field<'static>; 10] = [
-    Field::Tag,
-    Field::User,
-    Field::Session,
-    Field::Run,
-    Field::Parent,
-    Field::Derived,
-    Field::Related,
-    Field::Basis,
-    Field::Depends,
-    Field::Premise,
-];
-
 /// How the candidates of a query are found.
 #[derive(Debug)]
 pub(crate) struct Access<'q> {
@@ -220,8 +206,8 @@ fn value<'q>(field: Field<'q>, text: &'q str) -> Shape<'q> {
 
 /// The shapes of a field's values, if the field has postings.
 fn values<'q>(name: &str, texts: impl IntoIterator<Item = &'q str>) -> Option<Vec<Shape<'q>>> {
-    let field = FIELDS.iter().find(|field| field.name() == name)?;
-    Some(texts.into_iter().map(|text| value(*field, text)).collect())
+    let field = Field::of_payload(name)?;
+    Some(texts.into_iter().map(|text| value(field, text)).collect())
 }
 
 /// What is asked of subject, relation and object; nothing asked of a part is an empty list.

@@ -201,12 +201,13 @@ impl Walk<'_> {
             },
         };
         let flow = self.view.with_blob(sequence, |blob| {
-            let address = ContentAddress::of(blob);
             with_fields(blob, |grain| {
-                if checked.is_none() && !self.admits(&address, grain, &state) {
-                    return Ok(None);
-                }
-                Ok(Some(visit(Candidate { address, grain, state: &state })))
+                let address = match checked {
+                    Some(_) => Some(ContentAddress::of(blob)),
+                    None => self.admitted(blob, grain, &state),
+                };
+                let show = |address| visit(Candidate { address, grain, state: &state });
+                Ok(address.map(show))
             })
         })?;
         if flow.is_some() {
@@ -222,11 +223,12 @@ impl Walk<'_> {
     fn collect(&mut self, sequence: Sequence, waiting: &mut Vec<Waiting>) -> Result<(), Halt> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
         self.view.with_blob(sequence, |blob| {
-            let address = ContentAddress::of(blob);
             with_fields(blob, |grain| {
-                if self.admits(&address, grain, &state) {
-                    waiting.push(Waiting { time: grain.time(), address, sequence, state });
-                }
+                let address = self.admitted(blob, grain, &state);
+                waiting.extend(address.map(|address| {
+                    let time = grain.time();
+                    Waiting { time, address, sequence, state }
+                }));
                 Ok(())
             })
         })?;
@@ -268,19 +270,30 @@ impl Walk<'_> {
         Ok((!hopeless).then_some(state))
     }
 
-    /// Whether a grain is within the session, behind the last page, and what the query asks for.
-    fn admits(&self, address: &ContentAddress, grain: &GrainRef<'_>, state: &GrainState) -> bool {
-        let namespace = self.session.options().namespace.as_deref();
-        namespace.is_none_or(|own| in_scope(grain.partition(), Some(own)))
-            && self.query.matches(address, grain, state)
-            && self.after.as_ref().is_none_or(|(_, place)| {
-                let time = grain.time();
-                let later = match self.query.order() {
-                    grainstore_cal::Order::Newest => time < place.time,
-                    grainstore_cal::Order::Oldest => time > place.time,
-                };
-                later || (time == place.time && *address > place.address)
-            })
+    /// The address of a grain that is within the session, what the query asks for, and behind the
+    /// last page. Nothing is hashed that is not.
+    fn admitted(
+        &self,
+        blob: &[u8],
+        grain: &GrainRef<'_>,
+        state: &GrainState,
+    ) -> Option<ContentAddress> {
+        let own = self.session.options().namespace.as_deref();
+        if own.is_some_and(|own| !in_scope(grain.partition(), Some(own)))
+            || !self.query.suits(grain, state)
+        {
+            return None;
+        }
+        let address = ContentAddress::of(blob);
+        let behind = self.after.as_ref().is_none_or(|(_, place)| {
+            let time = grain.time();
+            let later = match self.query.order() {
+                grainstore_cal::Order::Newest => time < place.time,
+                grainstore_cal::Order::Oldest => time > place.time,
+            };
+            later || (time == place.time && address > place.address)
+        });
+        (behind && self.query.allows(&address)).then_some(address)
     }
 }
 

@@ -5,6 +5,7 @@
 //! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
 //! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
 //! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
+//! - `cose`: signatures around a [`Blob`] and beside it.
 //! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
 //!
 //! ```
@@ -21,6 +22,7 @@
 //! ```
 
 mod address;
+pub mod cose;
 mod decode;
 mod domain;
 mod error;
@@ -42,6 +44,10 @@ mod value;
 mod wire;
 
 pub use address::ContentAddress;
+pub use cose::{
+    Algorithm, Did, DidResolver, Envelope, OfflineResolver, SigningKey, Verdict, VerifyingKey,
+    sign, sign_detached, verify_detached,
+};
 pub use decode::decode_value;
 pub use domain::{DOMAIN_PREFIXES, int_key, int_name, is_domain_field};
 pub use error::{Error, ErrorKind, Result};

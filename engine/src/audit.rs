@@ -3,7 +3,10 @@
 //! An entry is canonical MessagePack; its hash is SHA-256 of those bytes and the next entry carries
 //! it. This module makes and reads entries; the writer stores them with the effect they record.
 
+mod checkpoint;
+
 use data_encoding::HEXLOWER;
+use grainstore_format::cose::SigningKey;
 use grainstore_format::{
     ContentAddress, Encoding, EpochMs, Map, Value, decode_value, encode_value,
 };
@@ -12,6 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::keys::AuditHead;
+
+pub use checkpoint::Checkpoint;
 
 /// The actor of sessions that name none: whoever opened the store.
 const OPERATOR: &str = "operator";
@@ -123,6 +128,11 @@ impl Chain {
     /// What an entry has of its reason: it can be told from another with the key alone.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
+    }
+
+    /// The key that signs checkpoints where the host gives none.
+    fn checkpoint_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
     }
 
     /// A name for an actor that cannot be traced back without the key.

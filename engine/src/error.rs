@@ -34,11 +34,13 @@ pub enum ErrorKind {
     StoreVersion,
     /// `ERR_TIMEOUT`: the deadline passed.
     Timeout,
+    /// `ERR_SIGNATURE`: a signature that does not hold.
+    Signature,
 }
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 11] = [
+    pub const OWN: [Self; 12] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -50,6 +52,7 @@ impl ErrorKind {
         Self::Io,
         Self::StoreVersion,
         Self::Timeout,
+        Self::Signature,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -68,6 +71,7 @@ impl ErrorKind {
             Self::Io => "ERR_IO",
             Self::StoreVersion => "ERR_STORE_VERSION",
             Self::Timeout => "ERR_TIMEOUT",
+            Self::Signature => "ERR_SIGNATURE",
         }
     }
 
@@ -89,6 +93,7 @@ impl ErrorKind {
             Self::Io => "check the disk; reopening the store recovers every acknowledged write",
             Self::StoreVersion => "open it with the version that wrote it, or create a new store",
             Self::Timeout => "narrow the query, or allow more time",
+            Self::Signature => "have it signed again by the key of the DID it names, unaltered",
         }
     }
 }

@@ -43,7 +43,7 @@ mod view;
 mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::AuditEntry;
+pub use audit::{AuditEntry, Checkpoint};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;

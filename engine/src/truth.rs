@@ -14,8 +14,9 @@ use redb::{
 };
 
 use crate::access::Access;
+use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, Envelope, STATE_LEN};
+use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN};
 use crate::source::{Leased, Source};
 
 /// A state of the truth, frozen.
@@ -88,6 +89,38 @@ impl Truth {
     /// Entries of the audit log; its head is a row beside them.
     pub(crate) fn audit_len(&self) -> Result<u64> {
         Ok(self.audit()?.len()?.saturating_sub(1))
+    }
+
+    /// Where the audit log ends.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where that is missing or damaged.
+    pub(crate) fn audit_head(&self) -> Result<AuditHead> {
+        let row = self.audit()?.get(keys::AUDIT_HEAD)?;
+        AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
+    }
+
+    /// The audit chain of this store before its first entry, with its key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the store lacks its id or its key.
+    pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
+        let meta = self.txn.open_table(keys::META)?;
+        let damaged = || Error::integrity("the store lacks its id or its audit key");
+        let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+        let key = key.value().try_into().map_err(|_| damaged())?;
+        Ok(Chain::genesis(&self.store_id()?, key))
+    }
+
+    /// What tells this store from others.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where it is missing.
+    pub(crate) fn store_id(&self) -> Result<[u8; 16]> {
+        let meta = self.txn.open_table(keys::META)?;
+        let damaged = || Error::integrity("the store lacks its id");
+        let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
+        id.value().try_into().map_err(|_| damaged())
     }
 
     /// Rows of every table of the log and what stands beside it.

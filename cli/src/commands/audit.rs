@@ -15,11 +15,18 @@ pub(crate) struct Audit {
     /// Only the last N entries
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
+
+    /// Print where the log ends, signed, to be kept elsewhere and given to `verify --checkpoint`
+    #[arg(long, conflicts_with = "tail")]
+    checkpoint: bool,
 }
 
 impl Audit {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
+        if self.checkpoint {
+            return context.output.json_line(&session.store().checkpoint(None)?);
+        }
         let count = session.store().stats()?.audit_entries;
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
         while next < count {

@@ -1,5 +1,7 @@
-//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`.
+//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`;
+//! and `checkpoint`.
 
+use grainstore::format::cose::OfflineResolver;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -10,7 +12,15 @@ use super::params::{self, Nothing};
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
-    Answer::of(&host.session()?.store().verify(params.full.unwrap_or_default())?)
+    let store = host.session()?.store();
+    let passed = params.checkpoint.map(|checkpoint| store.passes(&checkpoint, &OfflineResolver));
+    let found = store.verify(params.full.unwrap_or_default())?;
+    Answer::of(&found.with(passed.transpose()?.flatten()))
+}
+
+pub(crate) fn checkpoint(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let Nothing {} = params::read(params)?;
+    Answer::of(&host.session()?.store().checkpoint(None)?)
 }
 
 pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -22,7 +22,7 @@ const fn method(name: &'static str, run: Run) -> Method {
     Method { name, run, test: false }
 }
 
-const METHODS: [Method; 34] = [
+const METHODS: &[Method] = &[
     method("hello", store::hello),
     method("encode", codec::encode),
     method("decode", codec::decode),
@@ -49,6 +49,7 @@ const METHODS: [Method; 34] = [
     method("handoffs", agents::handoffs),
     method("cal", read::cal),
     method("audit", read::audit),
+    method("checkpoint", maintain::checkpoint),
     method("verify", maintain::verify),
     method("stats", maintain::stats),
     method("doctor", maintain::doctor),

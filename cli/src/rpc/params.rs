@@ -1,7 +1,7 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
-use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
+use grainstore::{Checkpoint, ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -30,6 +30,7 @@ pub(crate) struct Nothing {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {
     pub(crate) full: Option<bool>,
+    pub(crate) checkpoint: Option<Checkpoint>,
 }
 
 /// `stats`.

@@ -130,3 +130,41 @@ fn the_methods_answer_as_the_commands_do() {
         assert_eq!(rpc.refusal(method, &json!({})), "ERR_NOT_FOUND", "{method}");
     }
 }
+
+#[test]
+fn a_checkpoint_kept_elsewhere_shows_a_store_that_was_set_back() {
+    let place = place_with_grains();
+    let store = place.path().join(STORE).join("grains.redb");
+    let before = fs::read(&store).unwrap();
+    place.put(&belief("alice", "milk"));
+    let checkpoint = place.grain(&["audit", "--checkpoint"]).done();
+    fs::write(place.path().join("kept.json"), checkpoint.text()).unwrap();
+    place.grain(&["verify", "--checkpoint", "kept.json"]).done();
+    place.put(&belief("alice", "cocoa"));
+    place.grain(&["verify", "--checkpoint", "kept.json"]).done();
+    fs::write(&store, before).unwrap();
+    place.grain(&["verify"]).done();
+    let run = place.grain(&["verify", "--checkpoint", "kept.json"]);
+    assert_eq!((run.code, run.error_code().as_str()), (4, "ERR_INTEGRITY"));
+    assert!(
+        run.text().contains("audit: audit 4: the checkpoint counts 5 entries"),
+        "{}",
+        run.text()
+    );
+    for (text, code) in [("{}", "ERR_SCHEMA"), ("no", "ERR_SCHEMA")] {
+        fs::write(place.path().join("bad.json"), text).unwrap();
+        let run = place.grain(&["verify", "--checkpoint", "bad.json"]);
+        assert_eq!((run.code, run.error_code().as_str()), (1, code));
+    }
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    let now = rpc.result("checkpoint", &json!({}));
+    let verified = rpc.result("verify", &json!({ "checkpoint": now }));
+    assert_eq!(verified["ok"], true);
+    let kept: serde_json::Value = serde_json::from_str(checkpoint.text()).unwrap();
+    let verified = rpc.result("verify", &json!({ "checkpoint": kept }));
+    assert_eq!(
+        (&verified["ok"], &verified["problems"][0]["what"]),
+        (&false.into(), &"audit".into())
+    );
+}

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Check;
 use super::findings::{Fault, Findings, Place, count};
 use super::places::Places;
-use crate::audit::{AuditEntry, Chain};
+use crate::audit::AuditEntry;
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead, Envelope};
 
@@ -50,7 +50,7 @@ pub(super) fn check(
 
 fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<()> {
     let table = check.view.transaction().open_table(keys::AUDIT)?;
-    let mut end = AuditHead { count: 0, hash: chain(check)?.head().hash };
+    let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
         let (key, bytes) = (key.value(), entry.value());
@@ -65,8 +65,7 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
         }
         end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
     }
-    let head = table.get(keys::AUDIT_HEAD)?.ok_or_else(|| Error::integrity("it has no head"))?;
-    check_head(&end, &AuditHead::decode(head.value())?, findings);
+    check_head(&end, &check.view.audit_head()?, findings);
     Ok(())
 }
 
@@ -103,16 +102,6 @@ fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut Findings) {
         let last = Place::Row(AUDIT, end.count.saturating_sub(1));
         findings.add(Fault::Audit, last, "it is not the entry the head was made of");
     }
-}
-
-/// The chain before its genesis, with its key.
-fn chain(check: &Check<'_>) -> Result<Chain> {
-    let meta = check.view.transaction().open_table(keys::META)?;
-    let damaged = || Error::integrity("the store lacks its id or its audit key");
-    let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
-    let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
-    let id = id.value().try_into().map_err(|_| damaged())?;
-    Ok(Chain::genesis(id, key.value().try_into().map_err(|_| damaged())?))
 }
 
 fn fields(bytes: &[u8]) -> Result<Map> {
@@ -172,7 +161,7 @@ fn find(
 fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let table = check.view.transaction().open_table(keys::REASONS)?;
     let entries = check.view.transaction().open_table(keys::AUDIT)?;
-    let chain = chain(check)?;
+    let chain = check.view.chain_before_genesis()?;
     for row in table.iter()? {
         let (key, envelope) = row?;
         let key = key.value();

@@ -1,17 +1,22 @@
-//! Every way to tamper with the audit log is found, and the entry is named.
+//! Every way to tamper with the audit log is found, and the entry is named; a chain that was written
+//! again as a whole shows in a checkpoint from before.
 
-use redb::{Durability, ReadableDatabase, ReadableTable};
 use std::sync::Arc;
+
+use grainstore_format::cose::{OfflineResolver, SigningKey};
+use grainstore_format::{Encoding, Value, decode_value, encode_value};
+use redb::{Durability, ReadableDatabase, ReadableTable};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::super::{Check, Findings, Problem};
 use crate::format::{BeliefBuilder, EpochMs, Grain};
-use crate::keys;
+use crate::keys::{self, AuditHead};
 use crate::pending::Pending;
 use crate::truth::Truth;
 use crate::view::View;
 use crate::writer::{Request, Writer};
-use crate::{OpenOptions, SessionOptions, Store};
+use crate::{Checkpoint, OpenOptions, SessionOptions, Store};
 
 /// The rows of the audit table, the head last.
 type Rows = Vec<(u64, Vec<u8>)>;
@@ -71,6 +76,12 @@ fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     let mut findings = Findings::default();
     super::check(&check, view.log_len().unwrap(), &mut findings).unwrap();
     findings.finish(true).problems
+}
+
+/// Lets readers see the truth as it is now.
+fn show(writer: &mut Writer) {
+    let truth = Arc::new(Truth::open(&writer.db).unwrap());
+    writer.replace_view(View::new(truth, writer.view.indexed().clone()));
 }
 
 fn names(problems: &[Problem], key: u64) -> bool {
@@ -138,4 +149,93 @@ fn entries_removed_cut_off_swapped_or_put_in_are_found_and_named() {
         twice.insert(3, (3, whole[3].1.clone()));
         check(writer, "put in", twice, 4);
     });
+}
+
+/// The chain written again from entry `from` on, with another time in it, head included.
+fn rewritten(whole: &Rows, from: usize) -> Rows {
+    let mut rows = whole.clone();
+    let (head, entries) = rows.split_last_mut().unwrap();
+    let mut end: Option<[u8; 32]> = None;
+    for (at, (_, bytes)) in entries.iter_mut().enumerate() {
+        let Value::Map(mut entry) = decode_value(bytes, Encoding::MessagePack).unwrap() else {
+            panic!("an entry is a map");
+        };
+        if let Some(end) = end.filter(|_| at > from) {
+            entry.insert("previous".to_owned(), Value::Bytes(end.to_vec()));
+        }
+        if at == from {
+            entry.insert("time_ms".to_owned(), Value::from(1));
+        }
+        *bytes = encode_value(&Value::Map(entry), Encoding::MessagePack);
+        end = Some(Sha256::digest(&*bytes).into());
+    }
+    let count = u64::try_from(entries.len()).unwrap();
+    head.1 = AuditHead { count, hash: end.unwrap() }.encode().to_vec();
+    rows
+}
+
+#[test]
+fn a_chain_written_again_as_a_whole_is_caught_by_a_checkpoint() {
+    let (_dir, store) = filled();
+    let checkpoint = store.checkpoint(None).unwrap();
+    let session = store.session(SessionOptions::default());
+    session.put(BeliefBuilder::new(EpochMs::new(7), "b", "is", "c", 1.0).build().unwrap()).unwrap();
+    assert_eq!(store.passes(&checkpoint, &OfflineResolver).unwrap(), None);
+    let (again, noted) = (store.clone(), checkpoint.clone());
+    with_writer(&store, move |writer| {
+        let whole = rows(writer);
+        for from in 0..7 {
+            assert_eq!(problems(writer, &rewritten(&whole, from)), [], "the chain itself is whole");
+            show(writer);
+            let caught = again.passes(&noted, &OfflineResolver).unwrap();
+            assert_eq!(caught.is_some(), from < 6, "entry {from} was not there yet");
+            assert!(caught.is_none_or(|problem| problem.place == "audit 5"));
+        }
+        for count in 1..6 {
+            let mut cut = whole[..count].to_vec();
+            let hash = Sha256::digest(&cut[count - 1].1).into();
+            let head = AuditHead { count: u64::try_from(count).unwrap(), hash };
+            cut.push((keys::AUDIT_HEAD, head.encode().to_vec()));
+            problems(writer, &cut);
+            show(writer);
+            assert!(again.passes(&noted, &OfflineResolver).unwrap().is_some(), "cut to {count}");
+        }
+        problems(writer, &whole);
+        show(writer);
+    });
+    assert_eq!(store.passes(&checkpoint, &OfflineResolver).unwrap(), None);
+}
+
+#[test]
+fn a_checkpoint_that_was_altered_or_is_of_another_store_is_refused() {
+    let (_dir, store) = filled();
+    let (_other_dir, other) = filled();
+    let passes = |checkpoint: &Checkpoint| {
+        store.passes(checkpoint, &OfflineResolver).map_err(|error| error.code())
+    };
+    let key = SigningKey::ed25519_from_seed(&[5; 32]);
+    let whole = store.checkpoint(Some(&key)).unwrap();
+    assert_eq!(whole.signer(), key.did().as_str());
+    assert_eq!(passes(&whole), Ok(None));
+    assert_eq!(passes(&other.checkpoint(None).unwrap()), Err("ERR_CONFLICT"));
+    let json = serde_json::to_value(&whole).unwrap();
+    let own = store.checkpoint(None).unwrap();
+    for (name, value, code) in [
+        ("entries", serde_json::json!(5), "ERR_SIGNATURE"),
+        ("entries", serde_json::json!(0), "ERR_SIGNATURE"),
+        ("time_ms", serde_json::json!(5), "ERR_SIGNATURE"),
+        ("head", serde_json::json!("0".repeat(64)), "ERR_SIGNATURE"),
+        ("store", serde_json::json!("0".repeat(32)), "ERR_SIGNATURE"),
+        ("signer", serde_json::json!(own.signer()), "ERR_SIGNATURE"),
+        ("head", serde_json::json!("0"), "ERR_SCHEMA"),
+        ("store", serde_json::json!("xy"), "ERR_SCHEMA"),
+        ("signer", serde_json::json!("somebody"), "ERR_SCHEMA"),
+        ("proof", serde_json::json!("."), "ERR_SCHEMA"),
+        ("proof", serde_json::json!(""), "ERR_SIGNATURE"),
+    ] {
+        let mut altered = json.clone();
+        altered[name] = value;
+        let altered: Checkpoint = serde_json::from_value(altered).unwrap();
+        assert_eq!(passes(&altered), Err(code), "{name}");
+    }
 }

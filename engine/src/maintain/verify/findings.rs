@@ -79,6 +79,13 @@ pub struct Checked {
     pub index_rows: u64,
 }
 
+impl Problem {
+    /// One about an entry of the audit log.
+    pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
+        Self { what: Fault::Audit, place: Place::Row("audit", entry).to_string(), detail }
+    }
+}
+
 /// The outcome of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -93,6 +100,20 @@ pub struct Verification {
     pub problem_count: u64,
     /// How much was looked at.
     pub checked: Checked,
+}
+
+impl Verification {
+    /// The same outcome with what a comparison beside it has found.
+    #[must_use]
+    pub fn with(mut self, found: Option<Problem>) -> Self {
+        if let Some(problem) = found {
+            self.ok = false;
+            self.problem_count = self.problem_count.saturating_add(1);
+            self.problems.truncate(MAX_PROBLEMS - 1);
+            self.problems.push(problem);
+        }
+        self
+    }
 }
 
 /// Where something is, written out only where there is a problem.

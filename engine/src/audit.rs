@@ -33,6 +33,7 @@ pub(crate) enum Operation {
     Create,
     Put,
     Supersede,
+    Sign,
 }
 
 impl Operation {
@@ -41,6 +42,7 @@ impl Operation {
             Self::Create => "create",
             Self::Put => "put",
             Self::Supersede => "supersede",
+            Self::Sign => "sign",
         }
     }
 }
@@ -52,7 +54,7 @@ pub struct AuditEntry {
     pub sequence: u64,
     /// When it was written.
     pub time: EpochMs,
-    /// `create`, `put` or `supersede`.
+    /// `create`, `put`, `supersede` or `sign` (a better envelope of a stored grain).
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,

@@ -20,6 +20,8 @@ pub enum ErrorKind {
     SupersedeRequired,
     /// `ERR_INVALIDATION_DENIED`: the grain's invalidation policy refuses (OMS 19.3, 23).
     InvalidationDenied,
+    /// `ERR_SIGNATURE`: the signature around a grain is invalid (OMS 9.3).
+    Signature,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
@@ -38,11 +40,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 11] = [
+    pub const OWN: [Self; 12] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
+        Self::Signature,
         Self::Access,
         Self::Limit,
         Self::Cursor,
@@ -61,6 +64,7 @@ impl ErrorKind {
             Self::Conflict => "ERR_CONFLICT",
             Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
+            Self::Signature => "ERR_SIGNATURE",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
@@ -82,6 +86,7 @@ impl ErrorKind {
             Self::InvalidationDenied => {
                 "the grain's invalidation_policy says who may replace it and how"
             }
+            Self::Signature => "ask the signer for the envelope as it was signed",
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",

@@ -12,7 +12,7 @@ mod protection;
 use std::collections::HashMap;
 
 use grainstore_format::{
-    Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
+    Blob, ContentAddress, Did, EpochMs, Grain, GrainState, GrainType, Header, Value,
 };
 use grainstore_index::Sequence;
 
@@ -31,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) ready: bool,
     /// What stood around the blob, where it came signed.
     pub(crate) wrapping: Option<Wrapping>,
+    /// Who signed it, where the signature was found valid.
+    pub(crate) signer: Option<Did>,
     /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
     pub(crate) open_bytes: usize,
 }
@@ -40,7 +42,7 @@ impl Prepared {
     /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
-        Ok(Self { blob, grain, ready, wrapping: None, open_bytes })
+        Ok(Self { blob, grain, ready, wrapping: None, signer: None, open_bytes })
     }
 
     /// Bytes it waits with.
@@ -265,9 +267,7 @@ impl<'v> Plan<'v> {
     /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
     fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
         let address = new.blob.address();
-        let Some(wrapping) = new.wrapping.as_ref().filter(|wrapping| wrapping.valid) else {
-            return Ok(());
-        };
+        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
         if self.has_valid_signature(&address, sequence)? {
             return Ok(());

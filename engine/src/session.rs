@@ -398,8 +398,9 @@ impl Session {
         let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
         let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
-        let valid = verdict.did().is_some();
-        Ok(Prepared { wrapping: Some(Wrapping { valid, prefix, suffix }), ..prepared })
+        let signer = verdict.did().cloned();
+        let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
+        Ok(Prepared { wrapping: Some(wrapping), signer, ..prepared })
     }
 
     fn prepare_successor(

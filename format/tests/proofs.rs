@@ -69,7 +69,7 @@ fn messages_have_these_bytes() {
     let did = HEXLOWER.encode(key().did().as_str().as_bytes());
     let shown = HEXLOWER.encode(&proof);
     let (head, signature) = shown.split_at(shown.len() - 128);
-    assert_eq!(head, format!("d284583da2012704{}{did}a0f65840", "5838"));
+    assert_eq!(head, format!("d284583ea20127045838{did}a0f65840"));
     assert_eq!(signature.len(), 128);
 }
 

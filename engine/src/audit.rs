@@ -38,6 +38,7 @@ pub(crate) enum Operation {
     Create,
     Put,
     Supersede,
+    Sign,
 }
 
 impl Operation {
@@ -46,6 +47,7 @@ impl Operation {
             Self::Create => "create",
             Self::Put => "put",
             Self::Supersede => "supersede",
+            Self::Sign => "sign",
         }
     }
 }
@@ -57,7 +59,7 @@ pub struct AuditEntry {
     pub sequence: u64,
     /// When it was written.
     pub time: EpochMs,
-    /// `create`, `put` or `supersede`.
+    /// `create`, `put`, `supersede` or `sign` (a better envelope of a stored grain).
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,

@@ -20,6 +20,8 @@ pub enum ErrorKind {
     SupersedeRequired,
     /// `ERR_INVALIDATION_DENIED`: the grain's invalidation policy refuses (OMS 19.3, 23).
     InvalidationDenied,
+    /// `ERR_SIGNATURE`: the signature around a grain is invalid (OMS 9.3).
+    Signature,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
@@ -34,8 +36,6 @@ pub enum ErrorKind {
     StoreVersion,
     /// `ERR_TIMEOUT`: the deadline passed.
     Timeout,
-    /// `ERR_SIGNATURE`: a signature that does not hold.
-    Signature,
 }
 
 impl ErrorKind {
@@ -45,6 +45,7 @@ impl ErrorKind {
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
+        Self::Signature,
         Self::Access,
         Self::Limit,
         Self::Cursor,
@@ -52,7 +53,6 @@ impl ErrorKind {
         Self::Io,
         Self::StoreVersion,
         Self::Timeout,
-        Self::Signature,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -64,6 +64,7 @@ impl ErrorKind {
             Self::Conflict => "ERR_CONFLICT",
             Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
+            Self::Signature => "ERR_SIGNATURE",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
@@ -71,7 +72,6 @@ impl ErrorKind {
             Self::Io => "ERR_IO",
             Self::StoreVersion => "ERR_STORE_VERSION",
             Self::Timeout => "ERR_TIMEOUT",
-            Self::Signature => "ERR_SIGNATURE",
         }
     }
 
@@ -86,6 +86,7 @@ impl ErrorKind {
             Self::InvalidationDenied => {
                 "the grain's invalidation_policy says who may replace it and how"
             }
+            Self::Signature => "ask the signer for the envelope as it was signed",
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",
@@ -93,7 +94,6 @@ impl ErrorKind {
             Self::Io => "check the disk; reopening the store recovers every acknowledged write",
             Self::StoreVersion => "open it with the version that wrote it, or create a new store",
             Self::Timeout => "narrow the query, or allow more time",
-            Self::Signature => "have it signed again by the key of the DID it names, unaltered",
         }
     }
 }

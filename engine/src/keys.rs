@@ -231,6 +231,49 @@ pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Re
     Ok(Access { count: u64::from_be_bytes(*count), last_accessed_at })
 }
 
+/// Sequence -> envelope of a [`Wrapping`]; no row for a grain that came unsigned. The table comes
+/// with the first signed grain.
+pub(crate) const SIGNATURES: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("signatures");
+
+/// What stands around a blob in its COSE_Sign1.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0 | what the signature was worth when it was stored: 0 unverifiable, 1 valid |
+/// | 1..5 | bytes before the blob, u32 |
+/// | 5.. | those bytes, then the bytes behind the blob |
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrapping {
+    pub(crate) valid: bool,
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) suffix: Vec<u8>,
+}
+
+impl Wrapping {
+    pub(crate) fn seal(&self, sequence: Sequence) -> Result<Vec<u8>> {
+        let length = u32::try_from(self.prefix.len());
+        let length = length.map_err(|_| Error::integrity("an envelope has too many bytes"))?;
+        let mut body = vec![u8::from(self.valid)];
+        body.extend_from_slice(&length.to_be_bytes());
+        body.extend_from_slice(&self.prefix);
+        body.extend_from_slice(&self.suffix);
+        Ok(Envelope::seal(sequence.get(), &body))
+    }
+
+    /// # Errors
+    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    pub(crate) fn open(sequence: Sequence, row: &[u8]) -> Result<Self> {
+        let damaged = || Error::truth_damaged("a signature is damaged");
+        let (head, rest) =
+            Envelope::open(sequence.get(), row)?.split_first_chunk::<5>().ok_or_else(damaged)?;
+        let [valid @ 0..=1, length @ ..] = head else { return Err(damaged()) };
+        let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| damaged())?;
+        let (prefix, suffix) = rest.split_at_checked(length).ok_or_else(damaged)?;
+        Ok(Self { valid: *valid == 1, prefix: prefix.to_vec(), suffix: suffix.to_vec() })
+    }
+}
+
 /// Where the audit chain ends, kept apart from it so that a cut chain shows.
 ///
 /// | byte | meaning |
@@ -330,6 +373,23 @@ mod tests {
         ] {
             assert_eq!(Envelope::open(5, bytes).map_err(|e| e.code()), Err(code));
         }
+    }
+
+    #[test]
+    fn wrappings_have_these_bytes() {
+        let wrapping = Wrapping { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
+        let at = Sequence::new(5);
+        let bytes = wrapping.seal(at).unwrap();
+        assert_eq!(HEXLOWER.encode(&bytes), "010074dda3d80100000002d28458");
+        assert_eq!(Wrapping::open(at, &bytes).unwrap(), wrapping);
+        let unverifiable = Wrapping { valid: false, ..wrapping };
+        let again = Wrapping::open(at, &unverifiable.seal(at).unwrap());
+        assert_eq!(again.unwrap(), unverifiable);
+        for body in [&[][..], &[1, 0, 0, 0], &[2, 0, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 2]] {
+            let code = Wrapping::open(at, &Envelope::seal(5, body)).map_err(|error| error.code());
+            assert_eq!(code, Err("ERR_INTEGRITY"), "{body:?}");
+        }
+        assert!(Wrapping::open(Sequence::new(6), &bytes).is_err(), "a row moved elsewhere");
     }
 
     #[test]

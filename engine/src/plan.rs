@@ -12,14 +12,15 @@ mod protection;
 use std::collections::HashMap;
 
 use grainstore_format::{
-    Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
+    Blob, ContentAddress, Did, EpochMs, Grain, GrainState, GrainType, Header, Value,
 };
 use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::keys::Wrapping;
 use crate::policy::Policy;
-use crate::view::{Row, View, with_fields};
+use crate::view::{Row, View, stored_grain, with_fields};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -28,6 +29,10 @@ pub(crate) struct Prepared {
     pub(crate) grain: Grain,
     /// Whether the blob came ready-made: its bytes stay as they are.
     pub(crate) ready: bool,
+    /// What stood around the blob, where it came signed.
+    pub(crate) wrapping: Option<Wrapping>,
+    /// Who signed it, where the signature was found valid.
+    pub(crate) signer: Option<Did>,
     /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
     pub(crate) open_bytes: usize,
 }
@@ -37,7 +42,13 @@ impl Prepared {
     /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
-        Ok(Self { blob, grain, ready, open_bytes })
+        Ok(Self { blob, grain, ready, wrapping: None, signer: None, open_bytes })
+    }
+
+    /// Bytes it waits with.
+    pub(crate) fn bytes(&self) -> usize {
+        let wrapping = self.wrapping.as_ref().map_or(0, |w| w.prefix.len() + w.suffix.len());
+        self.blob.bytes().len().saturating_add(wrapping)
     }
 }
 
@@ -114,6 +125,8 @@ pub(crate) struct Plan<'v> {
     pub(crate) grains: Vec<Staged>,
     pub(crate) states: HashMap<Sequence, GrainState>,
     pub(crate) roots: HashMap<Sequence, Vec<Sequence>>,
+    /// Envelopes that take the place of stored ones.
+    pub(crate) wrappings: HashMap<Sequence, Wrapping>,
     pub(crate) audit: Vec<AuditRecord>,
     by_address: HashMap<ContentAddress, usize>,
 }
@@ -127,6 +140,7 @@ impl<'v> Plan<'v> {
             grains: Vec::new(),
             states: HashMap::new(),
             roots: HashMap::new(),
+            wrappings: HashMap::new(),
             audit: Vec::new(),
             by_address: HashMap::new(),
         })
@@ -138,7 +152,10 @@ impl<'v> Plan<'v> {
 
     /// Whether there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
-        self.grains.is_empty() && self.states.is_empty() && self.audit.is_empty()
+        self.grains.is_empty()
+            && self.states.is_empty()
+            && self.wrappings.is_empty()
+            && self.audit.is_empty()
     }
 
     /// Stages all of these grains, or none of them.
@@ -190,6 +207,7 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         if self.locate(&address)?.is_some() {
+            self.improve(&prepared, author)?;
             return Ok(Put::Duplicate(address));
         }
         disguise::check_fields(&prepared.grain)?;
@@ -245,11 +263,32 @@ impl<'v> Plan<'v> {
         Ok(Put::Added(address))
     }
 
+    /// Takes the envelope of a stored grain where its signature is valid and that of the one that is
+    /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
+    fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+        let address = new.blob.address();
+        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.signer) else { return Ok(()) };
+        let Some(sequence) = self.locate(&address)? else { return Ok(()) };
+        if self.has_valid_signature(&address, sequence)? {
+            return Ok(());
+        }
+        self.wrappings.insert(sequence, wrapping.clone());
+        self.audit.push(AuditRecord {
+            operation: Operation::Sign,
+            actor: author.actor.clone(),
+            subjects: vec![address],
+            refused: false,
+            rules: Vec::new(),
+            reason: author.reason.clone(),
+        });
+        Ok(())
+    }
+
     /// Whether a stored grain is what this one became when it was offered before: the same but for
     /// the parent that superseding added.
     fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
         let Some(row) = self.find(stored)? else { return Ok(false) };
-        let stored = Grain::decode(&row.blob)?;
+        let stored = stored_grain(&row.blob)?;
         let same = |a: &Grain, b: &Grain| {
             a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
         };
@@ -269,7 +308,10 @@ impl<'v> Plan<'v> {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
         match old_row.state.superseded_by {
-            Some(by) if by == address => return Ok(address),
+            Some(by) if by == address => {
+                self.improve(&new, author)?;
+                return Ok(address);
+            }
             Some(by) => {
                 let by = self.name_for(&by, author)?;
                 let message = format!("{old} is superseded already, by {by}");
@@ -291,6 +333,7 @@ impl<'v> Plan<'v> {
                 return Err(Error::new(ErrorKind::InvalidationDenied, message));
             }
         };
+        self.improve(&new, author)?;
         let sequence = self.successor(old, new)?;
         if needs_review {
             let state = GrainState { needs_review: true, ..self.state(sequence)? };
@@ -345,6 +388,7 @@ impl<'v> Plan<'v> {
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit, next) = (self.grains.len(), self.audit.len(), self.next);
         let (states, roots) = (self.states.clone(), self.roots.clone());
+        let wrappings = self.wrappings.clone();
         // Guarded in here, so that a member that meets damage is rolled back like any other.
         let outcome = guarded(|| member(self));
         if outcome.is_err() {
@@ -354,6 +398,7 @@ impl<'v> Plan<'v> {
             self.next = next;
             self.states = states;
             self.roots = roots;
+            self.wrappings = wrappings;
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use grainstore_cal::Writes;
+use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
 use redb::{Builder, Database, ReadableDatabase};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
-use crate::options::{OpenOptions, SessionOptions};
+use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     writes: Writes,
     /// Access counts on their way to the truth; nothing where access is not counted.
     counters: Option<Arc<Counters>>,
+    resolver: Resolver,
     opening: Opening,
 }
 
@@ -207,6 +209,7 @@ impl Store {
             running: Mutex::new(Some(running)),
             writes: Writes::default(),
             counters,
+            resolver: options.resolver.clone(),
             opening,
         })))
     }
@@ -291,6 +294,11 @@ impl Inner {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    /// Who finds the keys of signers.
+    pub(crate) fn resolver(&self) -> &dyn DidResolver {
+        self.resolver.0.as_ref()
     }
 
     /// The newest view.

@@ -1,4 +1,4 @@
-//! A read snapshot of the truth: log, states, roots, audit log and reasons.
+//! A read snapshot of the truth: log, signatures, states, roots, audit log and reasons.
 //!
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
@@ -16,7 +16,7 @@ use redb::{
 use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN};
+use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN, Wrapping};
 use crate::source::{Leased, Source};
 
 /// A state of the truth, frozen.
@@ -28,6 +28,7 @@ pub(crate) struct Truth {
     audit: Lazy<u64, &'static [u8]>,
     reasons: Lazy<u64, &'static [u8]>,
     access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
+    signatures: Lazy<u64, &'static [u8]>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -75,6 +76,7 @@ impl Truth {
             audit: Lazy::new(keys::AUDIT),
             reasons: Lazy::new(keys::REASONS),
             access: Lazy::new(keys::ACCESS),
+            signatures: Lazy::new(keys::SIGNATURES),
         })
     }
 
@@ -126,11 +128,13 @@ impl Truth {
     /// Rows of every table of the log and what stands beside it.
     pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
         let access = self.access.get_if_there(&self.txn)?;
+        let signatures = self.signatures.get_if_there(&self.txn)?;
         Ok(BTreeMap::from([
             ("log", self.log_len()?),
             ("state", self.state_len()?),
             ("roots", self.roots.get(&self.txn)?.len()?),
             ("access", access.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("signatures", signatures.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("audit", self.audit_len()?),
             ("reasons", self.reasons.get(&self.txn)?.len()?),
         ]))
@@ -181,6 +185,19 @@ impl Truth {
             Some(record) => keys::decode_access(sequence, record.value()),
             None => Ok(Access::default()),
         }
+    }
+
+    /// What stands around the blob at a place in the log, where it came signed.
+    pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
+        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
+        let row = table.get(sequence.get())?;
+        row.map(|row| Wrapping::open(sequence, row.value())).transpose()
+    }
+
+    /// Whether something is kept that stands around the blob at a place in the log.
+    pub(crate) fn has_wrapping(&self, sequence: Sequence) -> Result<bool> {
+        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(false) };
+        Ok(table.get(sequence.get())?.is_some())
     }
 
     /// The ancestors whose protection reaches the grain at a place in the log.

@@ -82,11 +82,9 @@ impl Request {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
-                new.blob.bytes().len()
+                new.bytes()
             }
-            Self::Write(Write::PutBatch { grains, .. }) => {
-                grains.iter().map(|grain| grain.blob.bytes().len()).sum()
-            }
+            Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
             Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
         }
     }
@@ -277,6 +275,7 @@ impl Writer {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains)?;
+        write_signatures(&txn, plan)?;
         write_states(&txn, plan)?;
         let mut chain = self.chain.clone();
         append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
@@ -437,6 +436,21 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
     for Staged { sequence, prepared } in grains {
         let envelope = Envelope::seal(sequence.get(), prepared.blob.bytes());
         log.insert(sequence.get(), envelope.as_slice())?;
+    }
+    Ok(())
+}
+
+fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+    let came_with = |staged: &Staged| Some((staged.sequence, staged.prepared.wrapping.clone()?));
+    let first = plan.grains.iter().filter_map(came_with);
+    let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, wrapping.clone()));
+    let mut rows = first.chain(better).peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    let mut signatures = txn.open_table(keys::SIGNATURES)?;
+    for (sequence, wrapping) in rows {
+        signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
     }
     Ok(())
 }

@@ -326,11 +326,28 @@ impl Grain {
         writer.map(entries.len());
         for (key, name, value) in entries {
             writer.text(key);
-            match (NestedFields::under(name), value) {
-                (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
-                _ => writer.value(value),
-            }
+            write_field(writer, name, value);
         }
+    }
+
+    /// The MessagePack of one field's value as it lies in a payload.
+    pub(crate) fn field_bytes(name: &str, value: &Value) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), Encoding::MessagePack);
+        write_field(&mut writer, name, value);
+        writer.into_bytes()
+    }
+
+    /// The header this grain is written with first.
+    pub(crate) fn fresh_header(&self) -> Header {
+        Self { origin: None, ..self.clone() }.header(&EncodeOptions::default())
+    }
+}
+
+/// Values of the three nested fields are compacted one level down.
+fn write_field(writer: &mut Writer, name: &str, value: &Value) {
+    match (NestedFields::under(name), value) {
+        (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
+        _ => writer.value(value),
     }
 }
 

@@ -122,6 +122,78 @@ pub struct RefuseDecodeRow {
     pub code: String,
 }
 
+/// A COSE_Sign1, and what is to be said of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CoseRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it holds.
+    pub rule: String,
+    /// The bytes offered as an envelope.
+    #[serde(rename = "cose_hex", deserialize_with = "text::blob")]
+    pub cose: Vec<u8>,
+    /// `valid`, `invalid` or `unverifiable`; nothing where the answer is `code`.
+    pub verdict: Option<String>,
+    /// Who signed, where it is valid.
+    pub did: Option<String>,
+    /// The error code where the bytes are no envelope of a blob.
+    pub code: Option<String>,
+    /// The content address of the blob inside.
+    pub address: Option<String>,
+    /// What must give these bytes when it is signed.
+    pub signed: Option<Signed>,
+}
+
+/// A blob and the secret it is signed with.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Signed {
+    /// `ed25519` or `p256`.
+    pub algorithm: String,
+    /// The seed, or the scalar.
+    #[serde(rename = "secret_hex", deserialize_with = "text::blob")]
+    pub secret: Vec<u8>,
+    /// The blob before it is signed.
+    #[serde(rename = "blob_hex", deserialize_with = "text::blob")]
+    pub blob: Vec<u8>,
+    /// When, in epoch seconds.
+    pub iat: Option<i64>,
+}
+
+/// A grain, and the view that hides some of its fields.
+#[derive(Debug, Clone, Deserialize)]
+pub struct DiscloseRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The rule it holds.
+    pub rule: String,
+    grain: Box<RawValue>,
+    /// The bytes of the grain.
+    #[serde(rename = "blob_hex", deserialize_with = "text::blob")]
+    pub blob: Vec<u8>,
+    /// The fields to hide.
+    pub hide: Vec<String>,
+    view: Box<RawValue>,
+    /// The bytes of the view.
+    #[serde(rename = "view_hex", deserialize_with = "text::blob")]
+    pub view_blob: Vec<u8>,
+    /// The content address of the view.
+    pub view_address: String,
+}
+
+impl DiscloseRow {
+    /// The grain, as JSON text with full field names.
+    #[must_use]
+    pub fn grain(&self) -> &str {
+        self.grain.get()
+    }
+
+    /// The view, as JSON text with full field names.
+    #[must_use]
+    pub fn view(&self) -> &str {
+        self.view.get()
+    }
+}
+
 fn yes() -> bool {
     true
 }

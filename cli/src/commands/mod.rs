@@ -6,17 +6,21 @@ mod cal;
 mod compact;
 mod decode;
 mod demo;
+mod disclose;
 mod doctor;
 mod encode;
 mod get;
 mod history;
 mod init;
+mod keys;
 mod put;
 mod recall;
 mod reindex;
+mod sign;
 mod stats;
 mod supersede;
 mod verify;
+mod verify_signature;
 
 use clap::Subcommand;
 
@@ -54,6 +58,10 @@ commands! {
     Cal(cal::Cal),
     Encode(encode::Encode),
     Decode(decode::Decode),
+    Sign(sign::Sign),
+    VerifySignature(verify_signature::VerifySignature),
+    Disclose(disclose::Disclose),
+    Keys(keys::Keys),
     Verify(verify::Verify),
     Audit(audit::Audit),
     Doctor(doctor::Doctor),

@@ -2,7 +2,6 @@
 
 use clap::Args;
 use grainstore::Checkpoint;
-use grainstore::format::cose::OfflineResolver;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -29,7 +28,7 @@ impl Verify {
         let store = context.open(false)?;
         context.working("verifying");
         let passed = match &self.checkpoint {
-            Some(source) => store.passes(&read(source, &mut context.output)?, &OfflineResolver)?,
+            Some(source) => store.passes(&read(source, &mut context.output)?)?,
             None => None,
         };
         let found = store.verify(self.full)?.with(passed);

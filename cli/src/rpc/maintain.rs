@@ -1,26 +1,29 @@
 //! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`;
 //! and `checkpoint`.
 
-use grainstore::format::cose::OfflineResolver;
 use serde_json::json;
 use serde_json::value::RawValue;
+use zeroize::Zeroizing;
 
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
+use super::json::Base64;
 use super::params::{self, Nothing};
+use crate::shape::AlgorithmName;
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
     let store = host.session()?.store();
-    let passed = params.checkpoint.map(|checkpoint| store.passes(&checkpoint, &OfflineResolver));
+    let passed = params.checkpoint.map(|checkpoint| store.passes(&checkpoint));
     let found = store.verify(params.full.unwrap_or_default())?;
     Answer::of(&found.with(passed.transpose()?.flatten()))
 }
 
 pub(crate) fn checkpoint(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let Nothing {} = params::read(params)?;
-    Answer::of(&host.session()?.store().checkpoint(None)?)
+    let params: params::Checkpoint = params::read(params)?;
+    let key = params.key.map(|Base64(secret)| AlgorithmName::Ed25519.key(&Zeroizing::new(secret)));
+    Answer::of(&host.session()?.store().checkpoint(key.transpose()?.as_ref())?)
 }
 
 pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, query, read, store, write};
+use super::{agents, codec, graph, maintain, query, read, signed, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -34,6 +34,9 @@ const METHODS: &[Method] = &[
     method("get_batch", read::get_batch),
     method("exists", read::exists),
     method("supersede", write::supersede),
+    method("sign", signed::sign),
+    method("verify_signature", signed::verify_signature),
+    method("disclose", signed::disclose),
     method("history", read::history),
     method("query", query::query),
     method("neighbours", graph::neighbours),

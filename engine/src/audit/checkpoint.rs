@@ -70,13 +70,9 @@ impl Store {
     /// `ERR_SIGNATURE` for a checkpoint whose proof is not by its signer, or whose signer's key
     /// cannot be found; `ERR_SCHEMA` for one that is malformed; `ERR_CONFLICT` for one of another
     /// store; `ERR_IO`, `ERR_INTEGRITY`.
-    pub fn passes(
-        &self,
-        checkpoint: &Checkpoint,
-        resolver: &dyn DidResolver,
-    ) -> Result<Option<Problem>> {
+    pub fn passes(&self, checkpoint: &Checkpoint) -> Result<Option<Problem>> {
         let said = checkpoint.said()?;
-        checkpoint.check_proof(&said, resolver)?;
+        checkpoint.check_proof(&said, self.inner().resolver())?;
         let view = self.inner().view()?;
         if said.store != view.store_id()? {
             return Err(Error::new(ErrorKind::Conflict, "it is a checkpoint of another store"));

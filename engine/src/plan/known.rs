@@ -4,6 +4,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::error::Result;
+use crate::keys::Wrapping;
 use crate::view::{Row, in_scope, with_fields};
 
 use super::{Author, Plan, Staged};
@@ -43,6 +44,20 @@ impl Plan<'_> {
         match self.states.get(&sequence) {
             Some(state) => Ok(*state),
             None => self.view.state_at(sequence),
+        }
+    }
+
+    /// Whether the envelope kept with a grain was found valid.
+    pub(super) fn has_valid_signature(
+        &self,
+        address: &ContentAddress,
+        sequence: Sequence,
+    ) -> Result<bool> {
+        let valid = |wrapping: &Wrapping| wrapping.valid;
+        match (self.wrappings.get(&sequence), self.staged(address)) {
+            (Some(wrapping), _) => Ok(valid(wrapping)),
+            (None, Some(staged)) => Ok(staged.prepared.wrapping.as_ref().is_some_and(valid)),
+            (None, None) => Ok(self.view.wrapping_at(sequence)?.as_ref().is_some_and(valid)),
         }
     }
 

@@ -250,7 +250,8 @@ mod tests {
             (with(&[0x81, 0x24], &[2; 49]), "other"),
             // An uncompressed point would be a second name as well.
             (with(&[0x80, 0x24], &[4; 65]), "malformed"),
-            (with(&[0x80, 0x24], &[2; 33]), "malformed"),
+            (with(&[0x80, 0x24], &[&[2][..], &[0xff; 32]].concat()), "malformed"),
+            (with(&[0x80, 0x24], &[2; 33]), "key"),
             ("did:key:z".to_owned(), "malformed"),
             ("did:key:f00".to_owned(), "malformed"),
             ("did:key:z0OIl".to_owned(), "malformed"),

@@ -96,6 +96,12 @@ impl Envelope {
         &self.bytes
     }
 
+    /// The COSE_Sign1, owned.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The blob inside.
     ///
     /// # Errors

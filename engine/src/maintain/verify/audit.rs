@@ -128,6 +128,9 @@ fn compare(
                 find(check, address, place, findings)?.map(|at| told.written.add(at));
             }
         }
+        ("sign", [address]) => {
+            find(check, address, place, findings)?;
+        }
         ("supersede", [old, new]) => {
             find(check, new, place, findings)?.map(|at| told.written.add(at));
             let Some(at) = find(check, old, place, findings)? else { return Ok(()) };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use grainstore_format::cose::{OfflineResolver, SigningKey};
+use grainstore_format::cose::SigningKey;
 use grainstore_format::{Encoding, Value, decode_value, encode_value};
 use redb::{Durability, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
@@ -180,14 +180,14 @@ fn a_chain_written_again_as_a_whole_is_caught_by_a_checkpoint() {
     let checkpoint = store.checkpoint(None).unwrap();
     let session = store.session(SessionOptions::default());
     session.put(BeliefBuilder::new(EpochMs::new(7), "b", "is", "c", 1.0).build().unwrap()).unwrap();
-    assert_eq!(store.passes(&checkpoint, &OfflineResolver).unwrap(), None);
+    assert_eq!(store.passes(&checkpoint).unwrap(), None);
     let (again, noted) = (store.clone(), checkpoint.clone());
     with_writer(&store, move |writer| {
         let whole = rows(writer);
         for from in 0..7 {
             assert_eq!(problems(writer, &rewritten(&whole, from)), [], "the chain itself is whole");
             show(writer);
-            let caught = again.passes(&noted, &OfflineResolver).unwrap();
+            let caught = again.passes(&noted).unwrap();
             assert_eq!(caught.is_some(), from < 6, "entry {from} was not there yet");
             assert!(caught.is_none_or(|problem| problem.place == "audit 5"));
         }
@@ -198,21 +198,19 @@ fn a_chain_written_again_as_a_whole_is_caught_by_a_checkpoint() {
             cut.push((keys::AUDIT_HEAD, head.encode().to_vec()));
             problems(writer, &cut);
             show(writer);
-            assert!(again.passes(&noted, &OfflineResolver).unwrap().is_some(), "cut to {count}");
+            assert!(again.passes(&noted).unwrap().is_some(), "cut to {count}");
         }
         problems(writer, &whole);
         show(writer);
     });
-    assert_eq!(store.passes(&checkpoint, &OfflineResolver).unwrap(), None);
+    assert_eq!(store.passes(&checkpoint).unwrap(), None);
 }
 
 #[test]
 fn a_checkpoint_that_was_altered_or_is_of_another_store_is_refused() {
     let (_dir, store) = filled();
     let (_other_dir, other) = filled();
-    let passes = |checkpoint: &Checkpoint| {
-        store.passes(checkpoint, &OfflineResolver).map_err(|error| error.code())
-    };
+    let passes = |checkpoint: &Checkpoint| store.passes(checkpoint).map_err(|error| error.code());
     let key = SigningKey::ed25519_from_seed(&[5; 32]);
     let whole = store.checkpoint(Some(&key)).unwrap();
     assert_eq!(whole.signer(), key.did().as_str());

@@ -26,6 +26,8 @@ pub enum Fault {
     Log,
     /// A blob is no grain in canonical form.
     Blob,
+    /// What stands around a signed blob is damaged, gone, or makes no envelope of it.
+    Signature,
     /// A state record is damaged, belongs to no grain, or names a successor that is none.
     State,
     /// A row of protecting ancestors is damaged or belongs to no grain.
@@ -65,6 +67,8 @@ pub struct Checked {
     pub grains: u64,
     /// Blobs that were hashed, decoded and encoded again.
     pub blobs: u64,
+    /// Envelopes of signed blobs.
+    pub signatures: u64,
     /// State records.
     pub states: u64,
     /// Rows of protecting ancestors.

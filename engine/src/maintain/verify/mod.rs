@@ -114,6 +114,7 @@ fn verify(subject: &Subject, full: bool) -> Result<Verification> {
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
     let check = Check::of(trusted, stride)?;
     let told = audit::check(&check, places, found)?;
+    log::check_signatures(&check, found)?;
     log::check_states(&check, told.as_ref(), found)?;
     log::check_roots(&check, found)?;
     log::check_access(&check, found)?;

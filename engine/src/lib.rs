@@ -58,7 +58,7 @@ pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
-    Problem, Verification, doctor,
+    Problem, Verification, doctor, verify,
 };
 pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};

@@ -228,7 +228,7 @@ impl Store {
             }
             let meta = check_meta(&db)?;
             let index = match create_index() {
-                Err(error) if is_damage(&error) => {
+                Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
                     create_index()?
                 }
@@ -239,7 +239,7 @@ impl Store {
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
-            Err(error) if is_damage(&error) => {
+            Err(error) if error.is_integrity() => {
                 index().set_len(0)?;
                 start()
             }
@@ -257,13 +257,20 @@ struct Files {
     lock: Option<File>,
 }
 
+/// The truth of the store in a directory, without its index. The caller holds the lock.
+///
+/// # Errors
+/// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
+    let (file, opening) = (directory::grains(path), opening(options));
+    let db = opening.builder().open(&file)?;
+    check_meta(&db)?;
+    Ok(Source::at(db, Home { file, opening }))
+}
+
 /// How both databases are opened: each with half of the page cache.
 fn opening(options: &OpenOptions) -> Opening {
     Opening::new(options.cache_bytes / 2)
-}
-
-fn is_damage(error: &Error) -> bool {
-    error.kind() == ErrorKind::Format(grainstore_format::ErrorKind::Integrity)
 }
 
 /// Opens the derived index. One that is damaged, or no database at all, is replaced by an empty
@@ -271,7 +278,7 @@ fn is_damage(error: &Error) -> bool {
 fn open_index(database: &Builder, path: &Path) -> Result<Database> {
     let open = || guarded(|| Ok(database.create(path)?));
     match open() {
-        Err(error) if is_damage(&error) || error.kind() == ErrorKind::StoreVersion => {
+        Err(error) if error.is_integrity() || error.kind() == ErrorKind::StoreVersion => {
             directory::remove(path)?;
             open()
         }

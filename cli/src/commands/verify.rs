@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Check the store: bytes, states, the audit chain, and the indexes against the log
@@ -15,9 +15,9 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
         context.working("verifying");
-        let found = store.verify(self.full)?;
+        let (path, options) = (&context.globals.store, context.options()?);
+        let found = grainstore::verify(path, &options, self.full).map_err(not_opened)?;
         if context.output.is_json() {
             context.output.json_line(&found)?;
         } else {

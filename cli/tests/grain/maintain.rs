@@ -57,6 +57,41 @@ fn verify_exits_with_4_and_names_the_place_where_a_byte_has_changed() {
 }
 
 #[test]
+fn verify_names_the_damaged_entry_of_a_store_that_cannot_open_for_want_of_its_index() {
+    let place = place_with_grains();
+    let store = place.path().join(STORE);
+    let file = store.join("grains.redb");
+    let mut bytes = fs::read(&file).unwrap();
+    while let Some(at) = bytes.windows(6).position(|window| window == b"coffee") {
+        bytes[at] = b't';
+    }
+    fs::write(&file, &bytes).unwrap();
+    for harm in ["gone", "damaged"] {
+        fs::remove_file(store.join("index.redb")).unwrap();
+        if harm == "damaged" {
+            fs::write(store.join("index.redb"), b"no database").unwrap();
+        }
+        let refused = place.grain(&["recall", "alice"]);
+        assert_eq!((refused.code, refused.error_code().as_str()), (4, "ERR_INTEGRITY"), "{harm}");
+        for arguments in [&["verify", "--json"][..], &["verify", "--full", "--json"]] {
+            let run = place.grain(arguments);
+            let found: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+            assert_eq!((run.code, &found["ok"]), (4, &false.into()), "{harm}");
+            let problems = found["problems"].as_array().unwrap();
+            let named = |what: &str, place: &str| {
+                problems.iter().any(|found| found["what"] == what && found["where"] == place)
+            };
+            assert!(named("index_unreadable", "index.redb") && named("log", "log 2"), "{found}");
+            assert_eq!(found["checked"]["grains"], 3);
+            assert_eq!(found["checked"]["audit_entries"], 4);
+        }
+        let doctor = place.grain(&["doctor"]);
+        assert_eq!((doctor.code, doctor.error_code().as_str()), (4, "ERR_INTEGRITY"));
+        assert!(doctor.text().contains("grain verify"), "{}", doctor.text());
+    }
+}
+
+#[test]
 fn reindex_compact_and_backup_say_what_they_did() {
     let place = place_with_grains();
     assert_eq!(place.grain(&["reindex"]).done().line(), "indexed 3 grains");

@@ -2,12 +2,14 @@
 //!
 //! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
 //! and what it tells of the log, `index` what is derived, `pages` the file underneath. `findings`
-//! collects, `places` remembers places. Nothing here repairs.
+//! collects, `places` remembers places; `closed` verifies a store that does not open. Nothing here
+//! repairs.
 //!
 //! Memory is bounded: rows are read one at a time, and what has to be remembered of each grain is
 //! four bits.
 
 mod audit;
+mod closed;
 mod findings;
 mod index;
 mod log;
@@ -27,6 +29,7 @@ use crate::store::Store;
 use crate::view::View;
 use crate::writer::{Request, Writer};
 
+pub use closed::verify;
 pub(super) use findings::Findings;
 pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
 use index::Rebuilt;
@@ -68,7 +71,7 @@ impl Store {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(full))));
         })))?;
-        verify(&pending.wait()?, full)
+        verify_whole(&pending.wait()?, full)
     }
 }
 
@@ -90,15 +93,11 @@ impl Writer {
     }
 }
 
-fn verify(subject: &Subject, full: bool) -> Result<Verification> {
+fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     let Subject { whole: Whole { view, index }, copy } = subject;
     let mut findings = Findings::default();
     let found = &mut findings;
-    let stride = match full {
-        true => 1,
-        false => view.log_len()?.div_ceil(SAMPLE).max(1),
-    };
-    let check = Check::of(view, stride)?;
+    let check = Check::of(view, full)?;
     log::check(&check, found)?;
     let places = found.checked.grains;
     let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
@@ -112,19 +111,28 @@ fn verify(subject: &Subject, full: bool) -> Result<Verification> {
         None => index::sample(&check, places, found)?,
     }
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    let check = Check::of(trusted, stride)?;
-    let told = audit::check(&check, places, found)?;
-    log::check_states(&check, told.as_ref(), found)?;
-    log::check_roots(&check, found)?;
-    log::check_access(&check, found)?;
+    check_beside(&Check::of(trusted, full)?, places, found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
     Ok(findings.finish(full))
 }
 
+/// Checks what stands beside a log of so many places.
+fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
+    let told = audit::check(check, places, findings)?;
+    log::check_states(check, told.as_ref(), findings)?;
+    log::check_roots(check, findings)?;
+    log::check_access(check, findings)
+}
+
 impl<'c> Check<'c> {
-    fn of(view: &'c View, stride: u64) -> Result<Self> {
+    /// A check of this view: all of it closely, or a sample.
+    fn of(view: &'c View, full: bool) -> Result<Self> {
+        let stride = match full {
+            true => 1,
+            false => view.log_len()?.div_ceil(SAMPLE).max(1),
+        };
         Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride })
     }
 

@@ -19,6 +19,7 @@ mod places;
 use grainstore_index::Sequence;
 use redb::ReadOnlyTable;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::error::{Result, guarded};
 use crate::keys::{self, Envelope};
@@ -67,21 +68,22 @@ impl Store {
     /// `ERR_IO`, or why writing has ended. Damage is an answer, not an error.
     pub fn verify(&self, full: bool) -> Result<Verification> {
         let (reply, pending) = Pending::new();
+        let directory = full.then(|| self.path().to_owned());
         self.inner().send(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(full))));
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
         verify_whole(&pending.wait()?, full)
     }
 }
 
 impl Writer {
-    /// What is to be verified, while nothing is written.
-    fn subject(&mut self, full: bool) -> Result<Subject> {
+    /// What is to be verified, while nothing is written; with a copy of the truth in this directory.
+    fn subject(&mut self, directory: Option<PathBuf>) -> Result<Subject> {
         let whole = self.whole()?;
-        let copy = match self.db.home() {
-            Ok(home) if full => {
-                let scratch = Scratch::within(Some(home.directory()));
+        let copy = match (self.db.home(), directory) {
+            (Ok(home), Some(directory)) => {
+                let scratch = Scratch::within(Some(&directory));
                 if let Some(file) = scratch.file() {
                     fs::copy(&home.file, file)?;
                 }

@@ -165,3 +165,37 @@ fn the_methods_answer_as_the_commands_do() {
         assert_eq!(rpc.refusal(method, &json!({})), "ERR_NOT_FOUND", "{method}");
     }
 }
+
+#[test]
+fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
+    let place = place_with_grains();
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    rpc.result("close", &json!({}));
+    // A word of the index, and a row of the log.
+    for name in ["grains.redb", "index.redb"] {
+        let file = place.path().join(STORE).join(name);
+        let mut bytes = fs::read(&file).unwrap();
+        while let Some(at) = bytes.windows(6).position(|window| window == b"prefer") {
+            bytes[at] = b'q';
+        }
+        fs::write(&file, &bytes).unwrap();
+    }
+    rpc.result("open", &json!({ "path": STORE, "session": { "namespace": null } }));
+    let told = rpc.result("verify", &json!({})).to_string();
+    rpc.result("session", &json!({ "namespace": "elsewhere" }));
+    let found = rpc.result("verify", &json!({}));
+    assert_eq!(found["ok"], false);
+    for problem in found["problems"].as_array().unwrap() {
+        let table = problem["where"].as_str().unwrap();
+        assert!(!table.contains(' ') && told.contains(table), "{problem}");
+        assert_eq!(problem["detail"], "told to a session without a namespace");
+    }
+    for method in ["stats", "doctor"] {
+        let answer = rpc.result(method, &json!({})).to_string();
+        assert!(!answer.contains("alice") && !answer.contains("prefers"), "{answer}");
+    }
+    let copy = place.path().join("copy").display().to_string();
+    assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_ACCESS");
+    assert!(!place.path().join("copy").exists());
+}

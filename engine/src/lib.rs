@@ -54,7 +54,7 @@ pub use graph::{
     MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
-pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,

@@ -32,6 +32,14 @@ pub(crate) struct AuditRecord {
     pub(crate) reason: Option<String>,
 }
 
+impl AuditRecord {
+    /// The grain that may stop being current by what happened.
+    pub(crate) fn ends(&self) -> Option<&ContentAddress> {
+        let happened = !self.refused && self.operation.may_end();
+        self.subjects.first().filter(|_| happened)
+    }
+}
+
 /// The operations that have entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
@@ -48,6 +56,14 @@ impl Operation {
             Self::Put => "put",
             Self::Supersede => "supersede",
             Self::Sign => "sign",
+        }
+    }
+
+    /// Whether the first grain it is about may stop being current by it.
+    fn may_end(self) -> bool {
+        match self {
+            Self::Create | Self::Put | Self::Sign => false,
+            Self::Supersede => true,
         }
     }
 }

@@ -140,9 +140,14 @@ impl Error {
         self.of_truth
     }
 
+    /// Whether stored bytes are damaged.
+    pub(crate) fn is_integrity(&self) -> bool {
+        self.kind == ErrorKind::Format(format::ErrorKind::Integrity)
+    }
+
     /// Whether stored bytes are damaged that can be derived again.
     pub(crate) fn is_of_index(&self) -> bool {
-        self.kind == ErrorKind::Format(format::ErrorKind::Integrity) && !self.of_truth
+        self.is_integrity() && !self.of_truth
     }
 
     fn caused(

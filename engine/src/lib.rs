@@ -54,11 +54,11 @@ pub use graph::{
     MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
-pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
-    Problem, Verification, doctor,
+    Problem, Verification, doctor, verify,
 };
 pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};

@@ -16,7 +16,7 @@ use redb::{
 use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN, Wrapping};
+use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN, StateRecord, Wrapping};
 use crate::source::{Leased, Source};
 
 /// A state of the truth, frozen.
@@ -170,9 +170,14 @@ impl Truth {
 
     /// The index-layer state at a place in the log.
     pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
+        Ok(self.state_record_at(sequence)?.state)
+    }
+
+    /// The index-layer state at a place in the log, and since when it is not current.
+    pub(crate) fn state_record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.state.get(&self.txn)?.get(sequence.get())? {
             Some(record) => keys::decode_state(sequence, record.value()),
-            None => Ok(GrainState::default()),
+            None => Ok(StateRecord::default()),
         }
     }
 
@@ -235,11 +240,22 @@ impl Truth {
         sequence: Option<Sequence>,
     ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
+        let rows = self.log_from(from)?;
+        Ok(rows.map(|row| row.and_then(|(sequence, blob)| Ok((sequence, blob?)))))
+    }
+
+    /// Every place of the log from this one on, oldest first, each with its blob, or with what is
+    /// wrong with the row.
+    pub(crate) fn log_from(
+        &self,
+        from: u64,
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Vec<u8>>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
             let (sequence, envelope) = row?;
             let sequence = sequence.value();
-            Ok((Sequence::new(sequence), Envelope::open(sequence, envelope.value())?.to_vec()))
+            let blob = Envelope::open(sequence, envelope.value());
+            Ok((Sequence::new(sequence), blob.map(<[u8]>::to_vec)))
         }))
     }
 }

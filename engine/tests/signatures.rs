@@ -347,7 +347,7 @@ fn resealed(at: u64, row: &[u8]) -> Vec<u8> {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&at.to_be_bytes());
     crc.update(body);
-    [&head[..2], &crc.finalize().to_be_bytes(), body].concat()
+    [head.get(..2).unwrap_or_default(), &crc.finalize().to_be_bytes(), body].concat()
 }
 
 #[test]

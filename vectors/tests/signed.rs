@@ -34,7 +34,7 @@ fn verdict(row: &CoseRow) -> Result<(), String> {
         Err(error) => return failed(format!("{}: {error}", error.code())),
     };
     let verdict = envelope.verify(&OfflineResolver);
-    let did = verdict.did().map(|did| did.as_str());
+    let did = verdict.did().map(grainstore_format::cose::Did::as_str);
     if Some(verdict.name()) != row.verdict.as_deref() || did != row.did.as_deref() {
         return failed(format!("{verdict:?}"));
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 use grainstore::Checkpoint;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
@@ -25,13 +25,13 @@ pub(crate) struct Verify {
 
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
         context.working("verifying");
-        let passed = match &self.checkpoint {
-            Some(source) => store.passes(&read(source, &mut context.output)?)?,
-            None => None,
-        };
-        let found = store.verify(self.full)?.with(passed);
+        let (path, options) = (&context.globals.store, context.options()?);
+        let mut found = grainstore::verify(path, &options, self.full).map_err(not_opened)?;
+        if let Some(source) = &self.checkpoint {
+            let checkpoint = read(source, &mut context.output)?;
+            found = found.with(context.open(false)?.passes(&checkpoint)?);
+        }
         if context.output.is_json() {
             context.output.json_line(&found)?;
         } else {

@@ -126,7 +126,8 @@ impl Conditions<'_> {
         ];
         for (field, wanted) in texts {
             if let Some(wanted) = wanted {
-                query = query.when(Predicate::text_is(field, text(&wanted)?));
+                let wanted = Predicate::text_is(field, text(&wanted)?);
+                query = query.when(wanted.map_err(|error| Error::cal(&error, ""))?);
             }
         }
         if let Some(object) = self.object {

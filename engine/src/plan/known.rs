@@ -78,6 +78,11 @@ impl Plan<'_> {
         self.view.with_blob(sequence, |blob| Ok((ContentAddress::of(blob), blob.to_vec())))
     }
 
+    /// Address of the grain at this place.
+    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<ContentAddress> {
+        Ok(self.at(sequence)?.0)
+    }
+
     /// A current grain of the same type, namespace, subject, relation and object.
     pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
         let (Some(subject), Some(relation), Some(said)) =

@@ -12,7 +12,7 @@ use super::findings::{Fault, Findings, Place, count};
 use super::places::Places;
 use crate::audit::AuditEntry;
 use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead, Envelope};
+use crate::keys::{self, AuditHead, Envelope, StateRecord};
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
@@ -135,10 +135,14 @@ fn compare(
             find(check, new, place, findings)?.map(|at| told.written.add(at));
             let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
             told.ended.add(at);
-            let state = findings.damage(Fault::State, place, check.view.state_at(at))?;
-            if state.is_some_and(|state| state.superseded_by != Some(*new)) {
+            let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
+            let Some(StateRecord { state, since }) = record else { return Ok(()) };
+            if state.superseded_by != Some(*new) {
                 let detail = format!("the state of {old} is not that {new} superseded it");
                 findings.add(Fault::Unaudited, place, detail);
+            } else if since > entry.sequence {
+                let detail = format!("the state of {old} says it was current until entry {since}");
+                findings.add(Fault::State, place, detail);
             }
         }
         _ => {}

@@ -72,7 +72,7 @@ fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     txn.commit().unwrap();
     let truth = Arc::new(Truth::open(&writer.db).unwrap());
     let view = View::new(truth, writer.view.indexed().clone());
-    let check = Check::of(&view, 1).unwrap();
+    let check = Check::of(&view, true).unwrap();
     let mut findings = Findings::default();
     super::check(&check, view.log_len().unwrap(), &mut findings).unwrap();
     findings.finish(true).problems

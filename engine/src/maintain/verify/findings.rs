@@ -38,6 +38,8 @@ pub enum Fault {
     Audit,
     /// Log and states tell of something the audit log does not, or the other way round.
     Unaudited,
+    /// The derived index cannot be read, nor built again from a log that is damaged.
+    IndexUnreadable,
     /// The derived index lacks something.
     IndexMissing,
     /// The derived index has something that the log does not.
@@ -79,7 +81,8 @@ pub struct Checked {
     pub audit_entries: u64,
     /// Reasons beside the audit log.
     pub reasons: u64,
-    /// Rows of the derived index.
+    /// Rows of the derived index that were held against the log, each once: all of them in full,
+    /// else the lists of all grains and addresses and the rows of the sample.
     pub index_rows: u64,
 }
 
@@ -217,8 +220,7 @@ impl Findings {
 
 /// Whether an error is about stored bytes: damaged ones, or ones no version of this code wrote.
 fn says_damage(error: &Error) -> bool {
-    let integrity = ErrorKind::Format(grainstore_format::ErrorKind::Integrity);
-    error.kind() == integrity || error.kind() == ErrorKind::StoreVersion
+    error.is_integrity() || error.kind() == ErrorKind::StoreVersion
 }
 
 /// Counts one more.

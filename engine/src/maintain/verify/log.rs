@@ -12,7 +12,7 @@ use super::Check;
 use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use crate::error::{Error, Result};
-use crate::keys::{self, Envelope, Wrapping};
+use crate::keys::{self, Envelope, StateRecord, Wrapping};
 use crate::view::{is_signed, stored_grain, with_fields};
 
 const LOG: &str = "log";
@@ -77,11 +77,17 @@ pub(super) fn check_states(
     told: Option<&Told>,
     findings: &mut Findings,
 ) -> Result<()> {
+    let entries = check.view.audit_len()?;
     rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
         count(&mut findings.checked.states);
         let place = Place::Row(STATE, at.get());
         let decoded = keys::decode_state(at, record);
-        let Some(state) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
+        let Some(record) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
+        let StateRecord { state, since } = record;
+        if !state.is_current() && !(1..entries).contains(&since) {
+            let detail = format!("not current, by audit entry {since}, which there cannot be");
+            findings.add(Fault::State, place, detail);
+        }
         let Some(by) = state.superseded_by else { return Ok(()) };
         if let Some(detail) = wrong_successor(check, at, &state, &by)? {
             findings.add(Fault::State, place, detail);

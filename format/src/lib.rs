@@ -5,6 +5,7 @@
 //! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
 //! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
 //! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
+//! - `container`: many grains in one `.mg` file, or in a stream.
 //! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
 //!
 //! ```
@@ -21,6 +22,7 @@
 //! ```
 
 mod address;
+pub mod container;
 mod decode;
 mod domain;
 mod error;

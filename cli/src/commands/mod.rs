@@ -8,6 +8,7 @@ mod decode;
 mod demo;
 mod doctor;
 mod encode;
+mod export;
 mod get;
 mod history;
 mod init;
@@ -52,6 +53,7 @@ commands! {
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),
+    Export(export::Export),
     Encode(encode::Encode),
     Decode(decode::Decode),
     Verify(verify::Verify),

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, query, read, store, write};
+use super::{agents, codec, graph, maintain, portable, query, read, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -22,7 +22,7 @@ const fn method(name: &'static str, run: Run) -> Method {
     Method { name, run, test: false }
 }
 
-const METHODS: [Method; 34] = [
+const METHODS: [Method; 35] = [
     method("hello", store::hello),
     method("encode", codec::encode),
     method("decode", codec::decode),
@@ -55,6 +55,7 @@ const METHODS: [Method; 34] = [
     method("reindex", maintain::reindex),
     method("compact", maintain::compact),
     method("backup", maintain::backup),
+    method("export", portable::export),
     method("close", store::close),
     Method { name: "clock", run: store::clock, test: true },
 ];

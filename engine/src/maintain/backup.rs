@@ -80,11 +80,8 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// What is written within a store would be in the way of its own files.
-///
-/// # Errors
-/// `ERR_CONFLICT`, `ERR_IO`.
-pub(crate) fn check_outside(to: &Path) -> Result<()> {
+/// A backup within a store would be in the way of its own files.
+fn check_outside(to: &Path) -> Result<()> {
     let existing = to.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
     let place =
         fs::canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing })?;

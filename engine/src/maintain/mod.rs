@@ -18,7 +18,6 @@ mod scratch;
 mod verify;
 
 pub use backup::Backup;
-pub(crate) use backup::check_outside;
 pub use compact::Compaction;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
 pub use pages::{FilePages, Pages};

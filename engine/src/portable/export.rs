@@ -5,6 +5,7 @@
 //! not grow with their number, but for the four bytes a grain that the offsets of a file take.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -22,7 +23,6 @@ use tempfile::NamedTempFile;
 use super::order::{Merge, Place, Sorted, Sorter};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
-use crate::maintain::check_outside;
 use crate::query::{Halt, Walk};
 use crate::session::Session;
 use crate::view::View;
@@ -93,7 +93,8 @@ impl Session {
         how: &Exporting<'_>,
     ) -> Result<Exported> {
         self.check_reach(query)?;
-        let target = Target::of(to.as_ref())?;
+        let to = to.as_ref();
+        let target = Target::of(to).map_err(|error| error.within(to))?;
         let view = self.view()?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all);
@@ -103,7 +104,7 @@ impl Session {
             let files = export.write(&grains)?;
             target.name(files, grains.len())
         })
-        .map_err(|error| error.within(to.as_ref()))
+        .map_err(|error| error.within(to))
     }
 }
 
@@ -122,17 +123,21 @@ struct Finished {
 impl Target {
     fn of(to: &Path) -> Result<Self> {
         let refused = |message: &str| {
-            let message = format!("{}: {message}", to.display());
-            Error::new(ErrorKind::Conflict, message).with_hint("name a file, such as memory.mg")
+            Error::new(ErrorKind::Conflict, message)
+                .with_hint("name a file outside of every store, such as memory.mg")
         };
         if to.file_name().is_none() || to.is_dir() {
             return Err(refused("this names no file"));
         }
-        check_outside(to)?;
         let directory = match to.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
+        for above in fs::canonicalize(directory)?.ancestors() {
+            if directory::has_store(above)? {
+                return Err(refused("this lies in a store, whose files must not be replaced"));
+            }
+        }
         Ok(Self { directory: directory.to_owned(), file: to.to_owned() })
     }
 

@@ -89,11 +89,12 @@ impl Entry {
         (self.grain, self.bytes)
     }
 
-    /// What containers are sorted by: `created_at`, else the second of the header, then the address.
-    pub(super) fn place(&self) -> (EpochMs, ContentAddress) {
+    /// When it was created: the field, or the second of the header where a grain of an unknown type
+    /// has none. What containers are sorted by, ties by address.
+    #[must_use]
+    pub fn created_at(&self) -> EpochMs {
         let second = self.grain.decoded_header().map_or(0, |header| header.created_at_sec);
-        let created_at = self.grain.int("created_at").unwrap_or(i64::from(second) * 1000);
-        (EpochMs::new(created_at), self.address)
+        EpochMs::new(self.grain.int("created_at").unwrap_or(i64::from(second) * 1000))
     }
 }
 

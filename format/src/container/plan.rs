@@ -23,7 +23,8 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// What has to be known of an entry whose blob was created at this time.
+    /// What has to be known of an entry whose blob was created at this time, as
+    /// [`super::Entry::created_at`] has it.
     ///
     /// # Errors
     /// `ERR_TOO_LARGE`; `ERR_CORRUPT` and `ERR_SIGNED_MISMATCH` for what is no entry.

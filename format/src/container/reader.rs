@@ -322,7 +322,7 @@ impl<S: ReadAt> Entries<'_, '_, S> {
     /// Holds the flags of the header against a grain.
     fn check_order(&mut self, entry: &Entry) -> Result<()> {
         let Head { sorted, deduplicated, count, .. } = self.container.head;
-        let place = entry.place();
+        let place = (entry.created_at(), entry.address());
         let lie = |what| damaged(format!("the header says {what}, and this grain is not"), "");
         if sorted && self.last.is_some_and(|last| last > place) {
             return Err(lie("sorted"));

@@ -35,7 +35,7 @@ pub(crate) fn container(
         .iter()
         .map(|entry| {
             let read = grainstore_format::container::Entry::read(entry.clone(), &options).unwrap();
-            Planned::of(entry, read.grain().created_at()).unwrap()
+            Planned::of(entry, read.created_at()).unwrap()
         })
         .collect();
     arrange(&mut planned).unwrap();

@@ -27,7 +27,8 @@ use serde::de::DeserializeOwned;
 
 pub use error::LoadError;
 pub use rows::{
-    AcceptDecodeRow, EncodeRow, LargeRow, RefuseDecodeRow, RefuseEncodeRow, RowEncoding,
+    AcceptDecodeRow, ContainerRow, EncodeRow, HeldRow, LargeRow, RefuseDecodeRow, RefuseEncodeRow,
+    RowEncoding, StateRow,
 };
 
 /// Grains with the exact bytes and address they must encode to.
@@ -68,6 +69,14 @@ pub fn accept_decode_rows() -> Result<Vec<AcceptDecodeRow>, LoadError> {
 /// When `data/refuse_decode.json` does not hold such rows.
 pub fn refuse_decode_rows() -> Result<Vec<RefuseDecodeRow>, LoadError> {
     rows("data/refuse_decode.json", include_str!("../data/refuse_decode.json"))
+}
+
+/// Containers with what is in them, and others with the code they must be refused with.
+///
+/// # Errors
+/// When `data/container.json` does not hold such rows.
+pub fn container_rows() -> Result<Vec<ContainerRow>, LoadError> {
+    rows("data/container.json", include_str!("../data/container.json"))
 }
 
 /// Reference rows kept outside the project: `data/vectors/dev.json` under the directory

@@ -1,6 +1,7 @@
 //! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
 
 use data_encoding::BASE64;
+use grainstore::format::container::Compression;
 use grainstore::format::{
     Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,
     VerificationStatus, sign,
@@ -318,6 +319,29 @@ impl From<EncodingName> for Encoding {
         match name {
             EncodingName::MsgPack => Self::MessagePack,
             EncodingName::Cbor => Self::Cbor,
+        }
+    }
+}
+
+/// How a container is packed, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CompressionName {
+    /// Not at all
+    None,
+    /// zstd, level 3
+    #[default]
+    Zstd,
+    /// lz4: larger, and faster
+    Lz4,
+}
+
+impl From<CompressionName> for Compression {
+    fn from(name: CompressionName) -> Self {
+        match name {
+            CompressionName::None => Self::None,
+            CompressionName::Zstd => Self::Zstd,
+            CompressionName::Lz4 => Self::Lz4,
         }
     }
 }

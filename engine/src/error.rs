@@ -222,7 +222,12 @@ impl std::error::Error for Error {
 
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {
-        Self::caused(ErrorKind::Format(error.kind()), error.to_string(), error)
+        let kind = match error.kind() {
+            format::ErrorKind::Io => ErrorKind::Io,
+            kind => ErrorKind::Format(kind),
+        };
+        let hint = error.hint();
+        Self::caused(kind, error.to_string(), error).with_hint(hint)
     }
 }
 

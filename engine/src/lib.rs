@@ -10,7 +10,7 @@
 //! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
-//! - `maintain`: verify, compact, reindex, back up, examine.
+//! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;
 mod ask;
@@ -30,6 +30,7 @@ mod options;
 mod pending;
 mod plan;
 mod policy;
+mod portable;
 mod query;
 mod report;
 mod session;
@@ -64,6 +65,7 @@ pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};
+pub use portable::{Exported, Exporting};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use report::{MAX_ENTRIES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};

@@ -27,8 +27,8 @@ use serde::de::DeserializeOwned;
 
 pub use error::LoadError;
 pub use rows::{
-    AcceptDecodeRow, CoseRow, DiscloseRow, EncodeRow, LargeRow, RefuseDecodeRow, RefuseEncodeRow,
-    RowEncoding, Signed,
+    AcceptDecodeRow, ContainerRow, CoseRow, DiscloseRow, EncodeRow, HeldRow, LargeRow,
+    RefuseDecodeRow, RefuseEncodeRow, RowEncoding, Signed, StateRow,
 };
 
 /// Grains with the exact bytes and address they must encode to.
@@ -85,6 +85,14 @@ pub fn cose_rows() -> Result<Vec<CoseRow>, LoadError> {
 /// When `data/disclose.json` does not hold such rows.
 pub fn disclose_rows() -> Result<Vec<DiscloseRow>, LoadError> {
     rows("data/disclose.json", include_str!("../data/disclose.json"))
+}
+
+/// Containers with what is in them, and others with the code they must be refused with.
+///
+/// # Errors
+/// When `data/container.json` does not hold such rows.
+pub fn container_rows() -> Result<Vec<ContainerRow>, LoadError> {
+    rows("data/container.json", include_str!("../data/container.json"))
 }
 
 /// Reference rows kept outside the project: `data/vectors/dev.json` under the directory

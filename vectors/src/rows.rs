@@ -1,5 +1,7 @@
 //! What a row holds. Grains stay JSON text, so that `1`, `1.0` and `-0.0` reach a codec as written.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -196,4 +198,59 @@ impl DiscloseRow {
 
 fn yes() -> bool {
     true
+}
+
+/// A portable container, and what is in it or why it is refused.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ContainerRow {
+    /// What the row shows; unique in its file.
+    pub name: String,
+    /// The section of the standard or the reading of `README.md` it holds.
+    pub rule: String,
+    /// The bytes.
+    #[serde(rename = "container_hex", deserialize_with = "text::blob")]
+    pub container: Vec<u8>,
+    /// What is in it; nothing for one that is refused.
+    #[serde(flatten)]
+    pub held: Option<HeldRow>,
+    /// The code it is refused with.
+    pub code: Option<String>,
+}
+
+/// What is in a container.
+#[derive(Debug, Clone, Deserialize)]
+pub struct HeldRow {
+    /// `none`, `zstd` or `lz4`.
+    pub compression: String,
+    /// The entries in order: blobs, or the envelopes around them.
+    #[serde(rename = "entries_hex", deserialize_with = "text::blobs")]
+    pub entries: Vec<Vec<u8>>,
+    /// The known keys of the manifest by address.
+    #[serde(default)]
+    pub manifest: BTreeMap<String, StateRow>,
+    /// Whether writing these entries and this manifest gives back the very bytes.
+    #[serde(default)]
+    pub exact: bool,
+}
+
+/// What a manifest says of one grain, under its short keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StateRow {
+    /// The address that superseded it.
+    pub sb: Option<String>,
+    /// When it stopped being current, epoch ms.
+    pub svt: Option<i64>,
+    /// Its verification status, unless it is unverified.
+    pub vstatus: Option<String>,
+    /// Whether it is contradicted.
+    pub ct: bool,
+    /// Whether it is under a hold.
+    pub x_held: bool,
+    /// Whether a person should look at it.
+    pub x_review: bool,
+    /// How often it was read.
+    pub ac: u64,
+    /// When it was read last, epoch ms.
+    pub laa: Option<i64>,
 }

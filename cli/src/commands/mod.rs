@@ -9,6 +9,7 @@ mod demo;
 mod disclose;
 mod doctor;
 mod encode;
+mod export;
 mod get;
 mod history;
 mod init;
@@ -56,6 +57,7 @@ commands! {
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),
+    Export(export::Export),
     Encode(encode::Encode),
     Decode(decode::Decode),
     Sign(sign::Sign),

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, query, read, signed, store, write};
+use super::{agents, codec, graph, maintain, portable, query, read, signed, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -59,6 +59,7 @@ const METHODS: &[Method] = &[
     method("reindex", maintain::reindex),
     method("compact", maintain::compact),
     method("backup", maintain::backup),
+    method("export", portable::export),
     method("close", store::close),
     Method { name: "clock", run: store::clock, test: true },
 ];

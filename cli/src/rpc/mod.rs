@@ -15,6 +15,7 @@ mod json;
 mod maintain;
 mod methods;
 mod params;
+mod portable;
 mod query;
 mod read;
 mod request;

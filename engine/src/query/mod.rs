@@ -141,7 +141,7 @@ impl Session {
         guarded(|| explain(&view, self, query))
     }
 
-    fn check_reach(&self, query: &Query) -> Result<()> {
+    pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
         use grainstore_cal::Reach;
         match query.reach() {
             Reach::Session => Ok(()),

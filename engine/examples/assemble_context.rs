@@ -1,6 +1,7 @@
 //! Assembling context: what a language model is told, within a budget of tokens.
 //!
 //! Run it with `cargo run -p grainstore --example assemble_context`.
+#![expect(clippy::print_stdout, reason = "a lesson shows what it does")]
 
 use grainstore::format::{BeliefBuilder, EventBuilder};
 use grainstore::{OpenOptions, SessionOptions, Store};

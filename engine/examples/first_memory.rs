@@ -1,6 +1,7 @@
 //! The first memory: open a store, remember something, change your mind, look back.
 //!
 //! Run it with `cargo run -p grainstore --example first_memory`.
+#![expect(clippy::print_stdout, reason = "a lesson shows what it does")]
 
 use grainstore::format::BeliefBuilder;
 use grainstore::{OpenOptions, SessionOptions, Store};

@@ -1,6 +1,7 @@
 //! Searching by structure: conditions, pages, what was so at some time, and the graph.
 //!
 //! Run it with `cargo run -p grainstore --example search`.
+#![expect(clippy::print_stdout, reason = "a lesson shows what it does")]
 
 use grainstore::cal::{Predicate, Query};
 use grainstore::format::BeliefBuilder;

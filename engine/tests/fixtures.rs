@@ -67,40 +67,40 @@ fn fill(store: &Store) {
         actor: Some("did:web:example.com:writer".to_owned()),
         ..SessionOptions::default()
     });
-    let put = |grain: Value| session.put(grain_of(grain)).unwrap().address();
-    let tea = put(belief("alice", "tea", json!({ "namespace": "home", "user_id": "u1" })));
-    let coffee = belief("alice", "coffee", json!({ "namespace": "home", "user_id": "u1" }));
-    session.supersede(&tea, grain_of(coffee), Some("alice said so")).unwrap();
+    let put = |grain: &Value| session.put(grain_of(grain)).unwrap().address();
+    let tea = put(&belief("alice", "tea", &json!({ "namespace": "home", "user_id": "u1" })));
+    let coffee = belief("alice", "coffee", &json!({ "namespace": "home", "user_id": "u1" }));
+    session.supersede(&tea, grain_of(&coffee), Some("alice said so")).unwrap();
     let city = json!({ "object": { "city": "Oslo" }, "structural_tags": ["place", "x:1"] });
-    put(belief("bob", "", city));
-    let cbor = grain_of(belief("carol", "cbor", json!({ "context": { "id": 7 } })));
+    put(&belief("bob", "", &city));
+    let cbor = grain_of(&belief("carol", "cbor", &json!({ "context": { "id": 7 } })));
     session.put(cbor.encode(Encoding::Cbor).unwrap()).unwrap();
     let locked =
-        put(belief("vault", "never", json!({ "invalidation_policy": { "mode": "locked" } })));
-    let refused = belief("vault", "now", json!({}));
-    assert!(session.supersede(&locked, grain_of(refused), Some("why not")).is_err());
+        put(&belief("vault", "never", &json!({ "invalidation_policy": { "mode": "locked" } })));
+    let refused = belief("vault", "now", &json!({}));
+    assert!(session.supersede(&locked, grain_of(&refused), Some("why not")).is_err());
     let policy = json!({ "invalidation_policy": { "mode": "soft_locked" } });
-    let soft = put(belief("rule", "old", policy));
-    session.supersede(&soft, grain_of(belief("rule", "new", json!({}))), Some("law")).unwrap();
-    put(belief("case", "kept", json!({ "invalidation_policy": { "mode": "hold" } })));
-    let said = |text: &str, more: Value| {
+    let soft = put(&belief("rule", "old", &policy));
+    session.supersede(&soft, grain_of(&belief("rule", "new", &json!({}))), Some("law")).unwrap();
+    put(&belief("case", "kept", &json!({ "invalidation_policy": { "mode": "hold" } })));
+    let said = |text: &str, more: &Value| {
         merged(json!({ "type": "event", "content": text, "role": "user", "session_id": "s" }), more)
     };
-    let first = put(said("hello", json!({ "timestamp_ms": 1_700_000_001_000_i64 })));
-    put(said("and more", json!({ "parent_message_id": first.to_string() })));
-    put(json!({ "type": "state", "context": { "messages_tail": first.to_string() } }));
-    put(json!({ "type": "reasoning", "premises": [tea.to_string()], "conclusion": "so" }));
+    let first = put(&said("hello", &json!({ "timestamp_ms": 1_700_000_001_000_i64 })));
+    put(&said("and more", &json!({ "parent_message_id": first.to_string() })));
+    put(&json!({ "type": "state", "context": { "messages_tail": first.to_string() } }));
+    put(&json!({ "type": "reasoning", "premises": [tea.to_string()], "conclusion": "so" }));
     let consent = json!({
         "type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b",
         "scope": ["store"], "is_withdrawal": false,
     });
-    let grant = put(consent.clone());
+    let grant = put(&consent);
     let more = json!({ "is_withdrawal": true, "prior_consent": grant.to_string() });
-    put(merged(consent, more));
+    put(&merged(consent, &more));
     session.get(&first).unwrap();
 }
 
-fn belief(subject: &str, object: &str, more: Value) -> Value {
+fn belief(subject: &str, object: &str, more: &Value) -> Value {
     let belief = json!({
         "type": "belief", "subject": subject, "relation": "prefers", "object": object,
         "confidence": 0.75,
@@ -109,13 +109,12 @@ fn belief(subject: &str, object: &str, more: Value) -> Value {
 }
 
 /// The fields of both, those of the second where they are in both.
-fn merged(mut grain: Value, more: Value) -> Value {
-    let Value::Object(more) = more else { panic!("{more}") };
-    grain.as_object_mut().unwrap().extend(more);
+fn merged(mut grain: Value, more: &Value) -> Value {
+    grain.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     grain
 }
 
-fn grain_of(grain: Value) -> Grain {
+fn grain_of(grain: &Value) -> Grain {
     let dated = merged(json!({ "created_at": 1_700_000_000_000_i64 }), grain);
     Grain::from_json(&dated.to_string()).unwrap()
 }

@@ -25,3 +25,5 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+#[cfg(test)]
+mod signed;

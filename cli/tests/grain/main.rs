@@ -27,3 +27,5 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+#[cfg(test)]
+mod signed;

@@ -34,6 +34,9 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "get_batch",
             "exists",
             "supersede",
+            "sign",
+            "verify_signature",
+            "disclose",
             "history",
             "query",
             "neighbours",
@@ -169,7 +172,7 @@ fn put_answers_the_address_and_whether_it_was_there() {
     assert_eq!(kept, again);
     let replaced = rpc.result("put", &json!({ "grain": later, "same_fact": "supersede" }));
     assert_eq!(replaced["superseded"], first["address"]);
-    assert_eq!(rpc.refusal("put", &json!({ "cose": "AQ==" })), "ERR_SCHEMA");
+    assert_eq!(rpc.refusal("put", &json!({ "cose": "AQ==" })), "ERR_CORRUPT");
     let vectors = json!([{ "model": "m", "metric": "cosine", "values": [1] }]);
     let refused = json!({ "grain": grain("b", "1"), "vectors": vectors });
     assert_eq!(rpc.refusal("put", &refused), "ERR_SCHEMA");
@@ -291,7 +294,7 @@ fn supersession_and_history_follow_the_clock() {
     let again = json!({ "old": old, "grain": grain("a", "3") });
     assert_eq!(rpc.refusal("supersede", &again), "ERR_CONFLICT");
     let signed = json!({ "old": old, "cose": "AQ==" });
-    assert_eq!(rpc.refusal("supersede", &signed), "ERR_SCHEMA");
+    assert_eq!(rpc.refusal("supersede", &signed), "ERR_CORRUPT");
 }
 
 #[test]

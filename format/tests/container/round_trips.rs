@@ -160,3 +160,24 @@ fn a_writer_holds_to_its_plan() {
     assert_eq!(writer.finish(None::<Result<_, Error>>).unwrap_err().code(), "ERR_CORRUPT");
     assert!(Writer::new(Vec::new(), plan.with_manifest(3)).is_err());
 }
+
+/// The bytes that docs/format.md shows.
+#[test]
+fn the_container_of_one_verified_belief_has_these_bytes() {
+    let json = r#"{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 1, "created_at": 1737000000000}"#;
+    let blob = grainstore_format::Grain::from_json(json).unwrap();
+    let blob = blob.encode(Encoding::MessagePack).unwrap();
+    let verification_status = grainstore_format::VerificationStatus::Verified;
+    let state = GrainState { verification_status, ..GrainState::default() };
+    let carried = [(blob.address(), Carried { state, ..Carried::default() })];
+    let bytes = container(&[blob.bytes().to_vec()], &carried, Compression::None);
+    let expected = concat!(
+        "4d4701130000000101000000000000000000001401000100006788844086a163cb3ff0000000000000a26361cf",
+        "000001946d449a00a16fa16fa172a172a173a173a174a662656c69656681d94066623035343563316233396165",
+        "61653635633463366138333934353263316564326439373364353562336532633536313433653666373435393432",
+        "313266386681a776737461747573a876657269666965647ca09edf903d42296aff352064fe80598f56e921411c05",
+        "681b31ea63e4694d20"
+    );
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, expected);
+}

@@ -5,7 +5,7 @@
 
 use data_encoding::HEXLOWER;
 use grainstore_format::{
-    ContentAddress, Encoding, EpochMs, Map, Value, decode_value, encode_value,
+    ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -33,6 +33,11 @@ pub(crate) enum Operation {
     Create,
     Put,
     Supersede,
+    Contradict,
+    /// The status that was set, or was to be set.
+    SetVerification(VerificationStatus),
+    Hold,
+    LiftHold,
 }
 
 impl Operation {
@@ -41,6 +46,17 @@ impl Operation {
             Self::Create => "create",
             Self::Put => "put",
             Self::Supersede => "supersede",
+            Self::Contradict => "contradict",
+            Self::SetVerification(_) => "set_verification",
+            Self::Hold => "hold",
+            Self::LiftHold => "lift_hold",
+        }
+    }
+
+    fn status(self) -> Option<VerificationStatus> {
+        match self {
+            Self::SetVerification(status) => Some(status),
+            _ => None,
         }
     }
 }
@@ -52,7 +68,7 @@ pub struct AuditEntry {
     pub sequence: u64,
     /// When it was written.
     pub time: EpochMs,
-    /// `create`, `put` or `supersede`.
+    /// `create`, `put`, `supersede`, `contradict`, `set_verification`, `hold` or `lift_hold`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -60,8 +76,11 @@ pub struct AuditEntry {
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
-    /// The policy rules that decided.
+    /// The policy rules that were applied, in order; where the decision is `refused` the last of
+    /// them refused.
     pub rules: Vec<String>,
+    /// The verification status that was set, or was to be set.
+    pub status: Option<VerificationStatus>,
     /// The reason that was given, while it is kept.
     pub reason: Option<String>,
 }
@@ -112,6 +131,9 @@ impl Chain {
         ]);
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+        }
+        if let Some(status) = record.operation.status() {
+            entry.insert("status".to_owned(), Value::from(status.name()));
         }
         if let Some(reason) = &record.reason {
             let hash = self.reason_hash(reason.as_bytes());
@@ -175,6 +197,13 @@ impl AuditEntry {
             subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
             decision: text("decision")?,
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            status: match entry.get("status") {
+                None => None,
+                Some(name) => {
+                    let status = name.as_str().and_then(VerificationStatus::from_name);
+                    Some(status.ok_or_else(damaged)?)
+                }
+            },
             reason: None,
         })
     }

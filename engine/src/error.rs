@@ -20,6 +20,13 @@ pub enum ErrorKind {
     SupersedeRequired,
     /// `ERR_INVALIDATION_DENIED`: the grain's invalidation policy refuses (OMS 19.3, 23).
     InvalidationDenied,
+    /// `ERR_EVIDENCE_REQUIRED`: a protected goal is to be closed without the evidence it asks for
+    /// (OMS 19.3, 23.5).
+    EvidenceRequired,
+    /// `ERR_DEPENDENCY`: an active goal waits for another (OMS 8.7).
+    Dependency,
+    /// `ERR_POLICY`: against a rule of the store about what may be written (OMS 12.5.3).
+    Policy,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
@@ -38,11 +45,14 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 11] = [
+    pub const OWN: [Self; 14] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
+        Self::EvidenceRequired,
+        Self::Dependency,
+        Self::Policy,
         Self::Access,
         Self::Limit,
         Self::Cursor,
@@ -61,6 +71,9 @@ impl ErrorKind {
             Self::Conflict => "ERR_CONFLICT",
             Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
+            Self::EvidenceRequired => "ERR_EVIDENCE_REQUIRED",
+            Self::Dependency => "ERR_DEPENDENCY",
+            Self::Policy => "ERR_POLICY",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
@@ -82,6 +95,13 @@ impl ErrorKind {
             Self::InvalidationDenied => {
                 "the grain's invalidation_policy says who may replace it and how"
             }
+            Self::EvidenceRequired => {
+                "name stored grains in satisfaction_evidence, as many as evidence_required says"
+            }
+            Self::Dependency => {
+                "satisfy the goals in depends_on first, or store this one as suspended"
+            }
+            Self::Policy => "the message says which rule; store what it asks for",
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",

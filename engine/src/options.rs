@@ -13,6 +13,7 @@ pub struct OpenOptions {
     pub(crate) cache_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
+    pub(crate) locked_accepts_signature: bool,
 }
 
 impl Default for OpenOptions {
@@ -23,6 +24,7 @@ impl Default for OpenOptions {
             cache_bytes: 128 << 20,
             clock: Arc::new(SystemClock),
             count_access: true,
+            locked_accepts_signature: false,
         }
     }
 }
@@ -67,6 +69,14 @@ impl OpenOptions {
     #[must_use]
     pub fn count_access(mut self, count: bool) -> Self {
         self.count_access = count;
+        self
+    }
+
+    /// Whether a signature by one of the `authorized` DIDs of a locked grain, other than its author,
+    /// lets it be invalidated, as OMS 12.5.4 has it; off unless told otherwise, as 23.2 has it.
+    #[must_use]
+    pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
+        self.locked_accepts_signature = accepts;
         self
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
+use crate::policy::{Proofs, check_ownership, of_successor};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, with_fields};
 use crate::writer::{Request, Write};
@@ -321,7 +322,7 @@ impl Session {
         }
     }
 
-    fn author(&self, reason: Option<&str>) -> Author {
+    pub(crate) fn author(&self, reason: Option<&str>) -> Author {
         Author {
             namespace: self.options.namespace.clone(),
             actor: self.options.actor.clone(),
@@ -353,10 +354,12 @@ impl Session {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
+        let signer = prepared.proofs.signer.as_deref();
+        check_ownership(&prepared.grain, signer, self.options.actor.as_deref())?;
         Ok(prepared)
     }
 
-    fn prepare_successor(
+    pub(crate) fn prepare_successor(
         &self,
         old: &ContentAddress,
         offer: Offer,
@@ -376,11 +379,15 @@ impl Session {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
                 Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
-            _ => Ok(prepared),
+            _ => {
+                let Proofs { signer, .. } = prepared.proofs;
+                let proofs = Proofs { signer, ..of_successor(old, &prepared.grain) };
+                Ok(Prepared { proofs, ..prepared })
+            }
         }
     }
 
-    fn send<T, P>(
+    pub(crate) fn send<T, P>(
         &self,
         prepared: Result<P>,
         write: impl FnOnce(P, crate::pending::Reply<T>) -> Write,

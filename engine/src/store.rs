@@ -50,6 +50,8 @@ pub(crate) struct Inner {
     writes: Writes,
     /// Access counts on their way to the truth; nothing where access is not counted.
     counters: Option<Arc<Counters>>,
+    /// Whether an authorized signature opens a lock.
+    locked_accepts_signature: bool,
     opening: Opening,
 }
 
@@ -190,6 +192,7 @@ impl Store {
             failed: None,
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
+            locked_accepts_signature: options.locked_accepts_signature,
             _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
@@ -207,6 +210,7 @@ impl Store {
             running: Mutex::new(Some(running)),
             writes: Writes::default(),
             counters,
+            locked_accepts_signature: options.locked_accepts_signature,
             opening,
         })))
     }
@@ -291,6 +295,11 @@ impl Inner {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    /// Whether an authorized signature opens a lock.
+    pub(crate) fn accepts_signatures(&self) -> bool {
+        self.locked_accepts_signature
     }
 
     /// The newest view.

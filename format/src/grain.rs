@@ -83,6 +83,8 @@ pub struct DecodeOptions<'a> {
     pub profile: Profile,
     /// The key of payloads encrypted inside the blob.
     pub key: Option<&'a PayloadKey>,
+    /// Whether a COSE_Sign1 wraps the blob: its signed flag must say the same (OMS 9.2).
+    pub enveloped: bool,
 }
 
 impl Grain {
@@ -129,13 +131,14 @@ impl Grain {
         Self::decode_with(blob, &DecodeOptions::default())
     }
 
-    /// As [`Grain::decode`] with another profile, or the key of an encrypted payload.
+    /// As [`Grain::decode`] with another profile, the key of an encrypted payload, or for the blob
+    /// inside an envelope.
     ///
     /// # Errors
     /// As [`Grain::decode`]; `ERR_KEY` for a missing or wrong key.
     pub fn decode_with(blob: &[u8], options: &DecodeOptions<'_>) -> Result<Self> {
         options.profile.check_size(blob.len())?;
-        let (header, stored) = Header::split(blob)?;
+        let (header, stored) = Header::split_wrapped(blob, options.enveloped)?;
         let payload = payload::open(&header, stored, options.key, &options.profile)?;
         let grain_type = header.grain_type;
         let encoding = header.encoding();
@@ -148,6 +151,13 @@ impl Grain {
     /// A grain whose fields were checked when it was stored.
     pub(crate) fn trusted(header: Header, fields: Map) -> Self {
         Self { grain_type: header.grain_type, fields, origin: Some(header) }
+    }
+
+    /// The same grain without a field that no type requires.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let mut other = self.clone();
+        other.fields.remove(name);
+        other
     }
 
     /// The blob of this grain. A decoded grain repeats the flag byte it came with, but for the bit
@@ -316,11 +326,28 @@ impl Grain {
         writer.map(entries.len());
         for (key, name, value) in entries {
             writer.text(key);
-            match (NestedFields::under(name), value) {
-                (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
-                _ => writer.value(value),
-            }
+            write_field(writer, name, value);
         }
+    }
+
+    /// The MessagePack of one field's value as it lies in a payload.
+    pub(crate) fn field_bytes(name: &str, value: &Value) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), Encoding::MessagePack);
+        write_field(&mut writer, name, value);
+        writer.into_bytes()
+    }
+
+    /// The header this grain is written with first.
+    pub(crate) fn fresh_header(&self) -> Header {
+        Self { origin: None, ..self.clone() }.header(&EncodeOptions::default())
+    }
+}
+
+/// Values of the three nested fields are compacted one level down.
+fn write_field(writer: &mut Writer, name: &str, value: &Value) {
+    match (NestedFields::under(name), value) {
+        (Some(nested), Value::Array(items)) => write_nested(writer, nested, items),
+        _ => writer.value(value),
     }
 }
 

@@ -24,14 +24,14 @@ pub struct OpenBlob<'a> {
 }
 
 impl<'a> OpenBlob<'a> {
-    /// Opens the payload of a bare blob.
+    /// Opens the payload of a blob, bare or from within an envelope.
     ///
     /// # Errors
-    /// As [`Header::split`]; `ERR_KEY`, `ERR_CORRUPT` and `ERR_TOO_LARGE` for payloads that are
+    /// As [`Header::read`]; `ERR_KEY`, `ERR_CORRUPT` and `ERR_TOO_LARGE` for payloads that are
     /// encrypted or compressed.
     pub fn new(blob: &'a [u8], options: &DecodeOptions<'_>) -> Result<Self> {
         options.profile.check_size(blob.len())?;
-        let (header, stored) = Header::split(blob)?;
+        let (header, stored) = Header::read(blob)?;
         let payload = payload::open(&header, stored, options.key, &options.profile)?;
         Ok(Self { header, payload })
     }
@@ -51,13 +51,13 @@ pub struct GrainRef<'a> {
 }
 
 impl<'a> GrainRef<'a> {
-    /// A view over a bare blob with a plain payload.
+    /// A view over a blob with a plain payload, bare or from within an envelope.
     ///
     /// # Errors
-    /// As [`Header::split`]; `ERR_NOT_MAP`; `ERR_KEY` for an encrypted payload and `ERR_CORRUPT` for
+    /// As [`Header::read`]; `ERR_NOT_MAP`; `ERR_KEY` for an encrypted payload and `ERR_CORRUPT` for
     /// a compressed one, which [`OpenBlob`] reads.
     pub fn new(blob: &'a [u8]) -> Result<Self> {
-        let (header, payload) = Header::split(blob)?;
+        let (header, payload) = Header::read(blob)?;
         if header.flags.contains(Flags::ENCRYPTED) {
             return Err(Error::new(ErrorKind::Key, "the payload is encrypted"));
         }

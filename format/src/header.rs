@@ -129,21 +129,22 @@ impl Header {
     /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_SIGNED_MISMATCH` (bit 0 without a wrapper),
     /// `ERR_UNKNOWN_TYPE` (byte 0), in that order (OMS 19.1).
     pub fn split(blob: &[u8]) -> Result<(Self, &[u8])> {
-        let [version, flags, type_byte, n0, n1, s0, s1, s2, s3, payload @ ..] = blob else {
-            return Err(too_short(blob.len()));
-        };
-        if payload.is_empty() {
-            return Err(too_short(blob.len()));
-        }
-        if *version != VERSION {
-            let message = format!("unsupported format version: {version}");
-            return Err(Error::new(ErrorKind::Version, message).at("byte 0"));
-        }
-        let flags = Flags::from_byte(*flags);
-        if flags.contains(Flags::SIGNED) {
-            let message = "the signed flag is set, but no COSE_Sign1 wraps the blob";
-            return Err(Error::new(ErrorKind::SignedMismatch, message).at("flags"));
-        }
+        Self::split_wrapped(blob, false)
+    }
+
+    /// As [`Header::split`], for a blob that came in a wrapper or did not.
+    pub(crate) fn split_wrapped(blob: &[u8], enveloped: bool) -> Result<(Self, &[u8])> {
+        let (flags, ..) = leading(blob)?;
+        check_wrapper(flags, enveloped)?;
+        Self::read(blob)
+    }
+
+    /// Splits a blob, bare or from within a wrapper: whether one belongs to it is not asked.
+    ///
+    /// # Errors
+    /// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE` (byte 0).
+    pub fn read(blob: &[u8]) -> Result<(Self, &[u8])> {
+        let (flags, [type_byte, n0, n1, s0, s1, s2, s3], payload) = leading(blob)?;
         let Some(grain_type) = GrainType::from_byte(*type_byte) else {
             return Err(Error::new(ErrorKind::UnknownType, "type byte 0 is no type").at("byte 2"));
         };
@@ -181,6 +182,31 @@ pub fn namespace_hash(namespace: Option<&str>) -> u16 {
             u16::from_be_bytes([hi, lo])
         }
     }
+}
+
+/// The flags, the other bytes of the header, and the payload of a blob of this version.
+fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
+    let too_short = || too_short(blob.len());
+    let ([version, flags], rest) = blob.split_first_chunk().ok_or_else(too_short)?;
+    let (others, payload) = rest.split_first_chunk().ok_or_else(too_short)?;
+    if payload.is_empty() {
+        return Err(too_short());
+    }
+    if *version != VERSION {
+        let message = format!("unsupported format version: {version}");
+        return Err(Error::new(ErrorKind::Version, message).at("byte 0"));
+    }
+    Ok((Flags::from_byte(*flags), others, payload))
+}
+
+/// The signed flag and a wrapper come together or not at all (OMS 9.2).
+fn check_wrapper(flags: Flags, enveloped: bool) -> Result<()> {
+    let message = match (flags.contains(Flags::SIGNED), enveloped) {
+        (true, false) => "the signed flag is set, but no COSE_Sign1 wraps the blob",
+        (false, true) => "a COSE_Sign1 wraps the blob, but its signed flag is clear",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::SignedMismatch, message).at("flags"))
 }
 
 fn too_short(len: usize) -> Error {

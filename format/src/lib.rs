@@ -5,6 +5,8 @@
 //! - `fields`, `grain_type`, `header`, `profile`: the standard's tables.
 //! - `json`, `typed` -> `normalise` -> `validate`: fields into a [`Grain`].
 //! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
+//! - `cose`: signatures around a [`Blob`] and beside it.
+//! - `disclose`: views that hide fields. `cas`: content named by its hash.
 //! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
 //!
 //! ```
@@ -21,7 +23,10 @@
 //! ```
 
 mod address;
+mod cas;
+pub mod cose;
 mod decode;
+mod disclose;
 mod domain;
 mod error;
 pub mod fields;
@@ -42,7 +47,15 @@ mod value;
 mod wire;
 
 pub use address::ContentAddress;
+pub use cas::ContentHash;
+pub use cose::{
+    Algorithm, Did, DidResolver, Envelope, OfflineResolver, SigningKey, Verdict, VerifyingKey,
+    sign, sign_detached, verify_detached,
+};
 pub use decode::decode_value;
+pub use disclose::{
+    check_revealed, check_view, disclose, disclosure_of, is_disclosed_view, restore,
+};
 pub use domain::{DOMAIN_PREFIXES, int_key, int_name, is_domain_field};
 pub use error::{Error, ErrorKind, Result};
 pub use grain::{Blob, DecodeOptions, EncodeOptions, Grain, SHARED};

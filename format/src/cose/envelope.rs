@@ -1,0 +1,161 @@
+//! A signed grain: the COSE_Sign1 that wraps its blob (OMS 9.1, 9.2).
+//!
+//! The address is that of the blob inside, whose signed flag is set. Signing a blob whose flag was
+//! clear sets it, and so gives another address.
+
+use super::keys::{DidResolver, SigningKey};
+use super::sign1::{self, Sign1};
+use super::verdict::{Verdict, judge};
+use crate::address::ContentAddress;
+use crate::error::{Error, ErrorKind, Result, corrupt};
+use crate::grain::{Blob, DecodeOptions, Grain};
+use crate::header::{Flags, Header};
+use crate::profile::Profile;
+use crate::wire::Encoding;
+
+/// A COSE_Sign1 with a blob as its payload, byte for byte as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    bytes: Vec<u8>,
+    /// What lies inside, whether or not it is a blob.
+    payload: Blob,
+    /// Where the payload begins, if the bytes have it in one piece.
+    payload_at: Option<usize>,
+}
+
+/// Signs a blob. One whose signed flag is clear is signed with the flag set: its address changes.
+///
+/// `iat` is when, in epoch seconds. It is not signed, and proves nothing.
+///
+/// # Errors
+/// What [`Grain::decode`] says of the blob; `ERR_KEY` for a payload that is encrypted while the flag
+/// is clear, since the header is part of what was encrypted.
+pub fn sign(blob: &[u8], key: &SigningKey, iat: Option<i64>) -> Result<Envelope> {
+    let (header, _) = Header::read(blob)?;
+    let mut blob = blob.to_vec();
+    if !header.flags.contains(Flags::SIGNED) {
+        if header.flags.contains(Flags::ENCRYPTED) {
+            let message = "the payload was encrypted together with a header that says unsigned";
+            return Err(Error::new(ErrorKind::Key, message).at("flags"));
+        }
+        if let Some(flags) = blob.get_mut(1) {
+            *flags = header.flags.with(Flags::SIGNED).byte();
+        }
+    }
+    match Grain::decode_with(&blob, &ENVELOPED) {
+        // What is encrypted can be signed by somebody who cannot read it.
+        Err(error) if error.kind() != ErrorKind::Key => return Err(error),
+        _ => {}
+    }
+    Envelope::parse(sign1::write(&blob, key, Some(content_type(&header)), iat)?)
+}
+
+const ENVELOPED: DecodeOptions<'static> =
+    DecodeOptions { profile: Profile::EXTENDED, key: None, enveloped: true };
+
+impl Envelope {
+    /// Bytes that the wrapper may add to a blob.
+    pub const MAX_WRAPPER: usize = 64 << 10;
+    /// Bytes of the largest envelope.
+    pub const MAX_BYTES: usize = Profile::EXTENDED.max_blob_bytes + Self::MAX_WRAPPER;
+
+    /// Takes a COSE_Sign1, tagged or not, with its payload inside. Whether its form and its
+    /// signature hold is for [`Envelope::verify`] to say.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE`; `ERR_CORRUPT` for bytes that are no COSE_Sign1, or one without a payload.
+    pub fn parse(bytes: Vec<u8>) -> Result<Self> {
+        if bytes.len() > Self::MAX_BYTES {
+            let message = format!("an envelope has at most {} bytes", Self::MAX_BYTES);
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        let sign1 = Sign1::read(&bytes)?;
+        let payload = sign1.payload.ok_or_else(|| corrupt("the COSE_Sign1 has no payload"))?;
+        let (payload, payload_at) =
+            (Blob::from_bytes(payload.into_owned()), sign1.payload_at.map(|at| at.start));
+        Ok(Self { bytes, payload, payload_at })
+    }
+
+    /// Puts an envelope together again from what stands before and behind its blob.
+    ///
+    /// # Errors
+    /// As [`Envelope::parse`]; `ERR_CORRUPT` where the payload would not be this blob.
+    pub fn around(prefix: &[u8], blob: &[u8], suffix: &[u8]) -> Result<Self> {
+        let envelope = Self::parse([prefix, blob, suffix].concat())?;
+        match envelope.around_blob() {
+            Some((before, _)) if before == prefix && envelope.payload.bytes() == blob => {
+                Ok(envelope)
+            }
+            _ => Err(corrupt("these bytes do not stand around this blob in a COSE_Sign1")),
+        }
+    }
+
+    /// The COSE_Sign1.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The blob inside.
+    ///
+    /// # Errors
+    /// `ERR_TOO_SHORT`, `ERR_VERSION`; `ERR_SIGNED_MISMATCH` where its signed flag is clear.
+    pub fn blob(&self) -> Result<&[u8]> {
+        Profile::EXTENDED.check_size(self.payload.bytes().len())?;
+        Header::split_wrapped(self.payload.bytes(), true)?;
+        Ok(self.payload.bytes())
+    }
+
+    /// The grain inside, decoded and validated.
+    ///
+    /// # Errors
+    /// As [`Grain::decode`].
+    pub fn grain(&self) -> Result<Grain> {
+        Grain::decode_with(self.payload.bytes(), &ENVELOPED)
+    }
+
+    /// SHA-256 of the blob inside.
+    #[must_use]
+    pub fn address(&self) -> ContentAddress {
+        self.payload.address()
+    }
+
+    /// Who is said to have signed: the text of `kid`, with its fragment. No evidence.
+    #[must_use]
+    pub fn kid(&self) -> Option<String> {
+        let sign1 = Sign1::read(&self.bytes).ok()?;
+        let kid = sign1::Protected::read(&sign1.protected)?.kid?;
+        String::from_utf8(kid).ok()
+    }
+
+    /// What stands before the blob and what behind it; nothing where the bytes do not have it in
+    /// one piece, which no valid envelope does.
+    #[must_use]
+    pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
+        let (before, rest) = self.bytes.split_at_checked(self.payload_at?)?;
+        Some((before, rest.get(self.payload.bytes().len()..)?))
+    }
+
+    /// What the signature is worth.
+    #[must_use]
+    pub fn verify(&self, resolver: &dyn DidResolver) -> Verdict {
+        let read = self
+            .blob()
+            .and_then(Header::read)
+            .and_then(|(header, _)| Ok((header, Sign1::read(&self.bytes)?)));
+        match read {
+            Ok((header, sign1)) => {
+                judge(&sign1, self.payload.bytes(), Some(content_type(&header)), resolver)
+            }
+            Err(error) => Verdict::Invalid(error.to_string()),
+        }
+    }
+}
+
+/// What the header of an envelope says its payload is.
+fn content_type(header: &Header) -> &'static str {
+    match header.encoding() {
+        Encoding::MessagePack => "application/vnd.mg+msgpack",
+        Encoding::Cbor => "application/vnd.mg+cbor",
+    }
+}

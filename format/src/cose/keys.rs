@@ -1,0 +1,271 @@
+//! Keys that sign and verify, and the seam through which a host supplies keys of others.
+//!
+//! Ed25519 is verified strictly: no point of small order, no second form of a point or a scalar.
+//! ES256 takes either of the two values of `s` that fit a message, as RFC 9053 does; nothing is
+//! identified by the bytes of a signature. Secrets are zeroized, and never printed.
+
+use std::fmt;
+
+use ed25519_dalek as ed25519;
+use p256::ecdsa;
+use p256::ecdsa::signature::{Signer as _, Verifier as _};
+
+use super::did::{Did, KeyInDid};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A signature algorithm of OMS 9.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Ed25519; -8 in COSE, or -19.
+    EdDsa,
+    /// ECDSA on P-256 with SHA-256; -7 in COSE.
+    Es256,
+}
+
+/// Finds the keys of DIDs that do not hold their own.
+pub trait DidResolver {
+    /// The key that verifies for a DID now; nothing where it cannot be found. `did:key` is never
+    /// asked for: its key lies in its name.
+    fn resolve(&self, did: &Did) -> Option<VerifyingKey>;
+}
+
+/// Resolves what needs no network: `did:key`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OfflineResolver;
+
+impl DidResolver for OfflineResolver {
+    fn resolve(&self, did: &Did) -> Option<VerifyingKey> {
+        match did.key() {
+            KeyInDid::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// A public key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VerifyingKey(Public);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Public {
+    Ed25519(ed25519::VerifyingKey),
+    P256(ecdsa::VerifyingKey),
+}
+
+impl VerifyingKey {
+    /// An Ed25519 key from its 32 bytes (RFC 8032 5.1.5).
+    ///
+    /// # Errors
+    /// `ERR_KEY` for bytes that are no point, a point of small order, or one in a second form.
+    pub fn ed25519(bytes: &[u8; 32]) -> Result<Self> {
+        let key = ed25519::VerifyingKey::from_bytes(bytes).map_err(|_| no_key())?;
+        let [low, middle @ .., high] = bytes;
+        let beyond_prime =
+            *low >= 0xed && high & 0x7f == 0x7f && middle.iter().all(|byte| *byte == 0xff);
+        if key.is_weak() || beyond_prime {
+            return Err(no_key());
+        }
+        Ok(Self(Public::Ed25519(key)))
+    }
+
+    /// A P-256 key from its compressed point of 33 bytes (SEC 1, 2.3.3).
+    ///
+    /// # Errors
+    /// `ERR_KEY` for anything else.
+    pub fn p256(point: &[u8; 33]) -> Result<Self> {
+        let key = ecdsa::VerifyingKey::from_sec1_bytes(point).map_err(|_| no_key())?;
+        Ok(Self(Public::P256(key)))
+    }
+
+    pub(super) fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self> {
+        match algorithm {
+            Algorithm::EdDsa => Self::ed25519(bytes.try_into().map_err(|_| no_key())?),
+            Algorithm::Es256 => Self::p256(bytes.try_into().map_err(|_| no_key())?),
+        }
+    }
+
+    /// What it verifies.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        match self.0 {
+            Public::Ed25519(_) => Algorithm::EdDsa,
+            Public::P256(_) => Algorithm::Es256,
+        }
+    }
+
+    /// The bytes it can be made from again: 32 for Ed25519, 33 for P-256.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match &self.0 {
+            Public::Ed25519(key) => key.to_bytes().to_vec(),
+            Public::P256(key) => key.to_sec1_point(true).as_bytes().to_vec(),
+        }
+    }
+
+    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        match &self.0 {
+            Public::Ed25519(key) => ed25519::Signature::from_slice(signature)
+                .is_ok_and(|signature| key.verify_strict(message, &signature).is_ok()),
+            Public::P256(key) => ecdsa::Signature::from_slice(signature)
+                .is_ok_and(|signature| key.verify(message, &signature).is_ok()),
+        }
+    }
+}
+
+impl fmt::Debug for VerifyingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VerifyingKey({})", Did::of_key(self))
+    }
+}
+
+/// A secret key. It is overwritten when it is dropped.
+pub struct SigningKey(Secret);
+
+enum Secret {
+    Ed25519(ed25519::SigningKey),
+    P256(ecdsa::SigningKey),
+}
+
+impl SigningKey {
+    /// The Ed25519 key of a seed (RFC 8032 5.1.5).
+    #[must_use]
+    pub fn ed25519_from_seed(seed: &[u8; 32]) -> Self {
+        Self(Secret::Ed25519(ed25519::SigningKey::from_bytes(seed)))
+    }
+
+    /// The P-256 key of a big-endian scalar.
+    ///
+    /// # Errors
+    /// `ERR_KEY` for zero and for what is not below the order of the group.
+    pub fn p256_from_bytes(scalar: &[u8; 32]) -> Result<Self> {
+        let key = ecdsa::SigningKey::from_slice(scalar).map_err(|_| no_key())?;
+        Ok(Self(Secret::P256(key)))
+    }
+
+    /// How it signs.
+    #[must_use]
+    pub fn algorithm(&self) -> Algorithm {
+        match self.0 {
+            Secret::Ed25519(_) => Algorithm::EdDsa,
+            Secret::P256(_) => Algorithm::Es256,
+        }
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn verifying_key(&self) -> VerifyingKey {
+        VerifyingKey(match &self.0 {
+            Secret::Ed25519(key) => Public::Ed25519(key.verifying_key()),
+            Secret::P256(key) => Public::P256(*key.verifying_key()),
+        })
+    }
+
+    /// The `did:key` of the public key.
+    #[must_use]
+    pub fn did(&self) -> Did {
+        Did::of_key(&self.verifying_key())
+    }
+
+    /// The 64 bytes of a signature. Both algorithms are deterministic (RFC 8032, RFC 6979).
+    pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
+        match &self.0 {
+            Secret::Ed25519(key) => key.sign(message).to_bytes().to_vec(),
+            Secret::P256(key) => {
+                let signature: ecdsa::Signature = key.sign(message);
+                signature.to_bytes().to_vec()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey(of {})", self.did())
+    }
+}
+
+fn no_key() -> Error {
+    Error::new(ErrorKind::Key, "these bytes are no key of their kind")
+}
+
+#[cfg(test)]
+mod tests {
+    use data_encoding::HEXLOWER;
+
+    use super::*;
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        HEXLOWER.decode(hex.as_bytes()).unwrap().try_into().unwrap()
+    }
+
+    #[test]
+    fn ed25519_is_that_of_rfc_8032() {
+        // Section 7.1, test 2.
+        let key = SigningKey::ed25519_from_seed(&bytes(
+            "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+        ));
+        let public = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c";
+        assert_eq!(HEXLOWER.encode(&key.verifying_key().to_bytes()), public);
+        let signature = "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
+                         085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00";
+        assert_eq!(HEXLOWER.encode(&key.sign(&[0x72])), signature);
+        assert!(key.verifying_key().verifies(&[0x72], &bytes::<64>(signature)));
+    }
+
+    #[test]
+    fn p256_is_that_of_rfc_6979() {
+        // Appendix A.2.5, SHA-256 of "sample".
+        let key = SigningKey::p256_from_bytes(&bytes(
+            "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
+        ))
+        .unwrap();
+        let signature = "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716\
+                         f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8";
+        assert_eq!(HEXLOWER.encode(&key.sign(b"sample")), signature);
+        assert!(key.verifying_key().verifies(b"sample", &bytes::<64>(signature)));
+    }
+
+    #[test]
+    fn either_s_of_p256_verifies_and_a_second_scalar_of_ed25519_does_not() {
+        let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
+        let key = SigningKey::p256_from_bytes(&[7; 32]).unwrap();
+        let signature = key.sign(b"m");
+        let (r, s) = signature.split_at(32);
+        let other = minus(&bytes(order), s.try_into().unwrap());
+        assert!(key.verifying_key().verifies(b"m", &[r, &other].concat()));
+        // s + L is the same scalar modulo L, written again.
+        let l = "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010";
+        let key = SigningKey::ed25519_from_seed(&[7; 32]);
+        let mut signature = key.sign(b"m");
+        let mut carry = 0;
+        for (byte, add) in signature[32..].iter_mut().zip(bytes::<32>(l)) {
+            let sum = u16::from(*byte) + u16::from(add) + carry;
+            (*byte, carry) = (u8::try_from(sum & 0xff).unwrap(), sum >> 8);
+        }
+        assert!(!key.verifying_key().verifies(b"m", &signature));
+    }
+
+    /// The difference of two big-endian numbers.
+    fn minus(a: &[u8; 32], b: [u8; 32]) -> [u8; 32] {
+        let mut out = *a;
+        let mut borrow = 0;
+        for (byte, take) in out.iter_mut().zip(b).rev() {
+            let difference = i16::from(*byte) - i16::from(take) - borrow;
+            borrow = i16::from(difference < 0);
+            *byte = u8::try_from(difference.rem_euclid(256)).unwrap();
+        }
+        out
+    }
+
+    #[test]
+    fn secrets_are_not_printed_and_bad_scalars_are_refused() {
+        let key = SigningKey::ed25519_from_seed(&[0x41; 32]);
+        assert_eq!(format!("{key:?}"), format!("SigningKey(of {})", key.did()));
+        for bad in [[0; 32], [0xff; 32]] {
+            assert_eq!(
+                SigningKey::p256_from_bytes(&bad).map_err(|e| e.code()).err(),
+                Some("ERR_KEY")
+            );
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The bytes of a COSE_Sign1 (RFC 9052 4.2) into its parts, and back.
+//!
+//! Bytes with the right parts in the wrong form still are one, with a flaw: what is told of it is
+//! that it is invalid, not that it is nothing. What the parts are worth is decided elsewhere.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use coset::cbor::Value as Cbor;
+use coset::{
+    CoseSign1Builder, HeaderBuilder, ProtectedHeader, SignatureContext, TaggedCborSerializable,
+    iana, sig_structure_data,
+};
+
+use super::keys::{Algorithm, SigningKey};
+use crate::error::{Result, corrupt};
+use crate::text::excerpt;
+use crate::value::Int;
+use crate::wire::{Encoding, Reader, Token};
+
+/// The tag of a COSE_Sign1, as one byte.
+const TAG: u8 = 0xd2;
+/// The same as a number.
+const TAG_NUMBER: u64 = 18;
+
+/// The parts of a COSE_Sign1.
+pub(super) struct Sign1<'a> {
+    /// The protected header, encoded.
+    pub(super) protected: Cow<'a, [u8]>,
+    /// What is signed; nothing where it lies elsewhere.
+    pub(super) payload: Option<Cow<'a, [u8]>>,
+    pub(super) signature: Cow<'a, [u8]>,
+    /// Where the payload lies in the bytes, if it lies there in one piece.
+    pub(super) payload_at: Option<Range<usize>>,
+    /// Labels of the header that is not signed.
+    pub(super) unprotected: BTreeSet<Label>,
+    /// What is wrong with its form.
+    pub(super) flaw: Option<&'static str>,
+}
+
+/// The name of a header parameter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Label {
+    Int(Int),
+    Text(String),
+}
+
+impl Label {
+    pub(super) fn number(number: i64) -> Self {
+        Self::Int(Int::from(number))
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(number) => number.fmt(f),
+            Self::Text(text) => write!(f, "{:?}", excerpt(text)),
+        }
+    }
+}
+
+/// The protected parameters that mean something here.
+#[derive(Debug, Default)]
+pub(super) struct Protected {
+    pub(super) labels: BTreeSet<Label>,
+    /// The algorithm; nothing where it is no number.
+    pub(super) algorithm: Option<i64>,
+    pub(super) content_type: Option<String>,
+    /// Who signed, as bytes or as text.
+    pub(super) kid: Option<Vec<u8>>,
+}
+
+impl<'a> Sign1<'a> {
+    /// # Errors
+    /// `ERR_CORRUPT` for bytes that do not begin with a COSE_Sign1.
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self> {
+        match Outline::read(bytes) {
+            Ok(sign1) => Ok(sign1),
+            Err(flaw) => loose(bytes, flaw),
+        }
+    }
+
+    /// What the signature is over: the protected header and a message, nothing else.
+    pub(super) fn signed_bytes(&self, message: &[u8]) -> Vec<u8> {
+        let protected = ProtectedHeader {
+            original_data: Some(self.protected.to_vec()),
+            ..ProtectedHeader::default()
+        };
+        sig_structure_data(SignatureContext::CoseSign1, protected, None, &[], message)
+    }
+}
+
+/// Signs a message: in an envelope of a content type, or beside it.
+///
+/// # Errors
+/// `ERR_CORRUPT` never: what is built here can be encoded.
+pub(super) fn write(
+    message: &[u8],
+    key: &SigningKey,
+    content_type: Option<&str>,
+    iat: Option<i64>,
+) -> Result<Vec<u8>> {
+    let algorithm = match key.algorithm() {
+        Algorithm::EdDsa => iana::Algorithm::EdDSA,
+        Algorithm::Es256 => iana::Algorithm::ES256,
+    };
+    let mut protected =
+        HeaderBuilder::new().algorithm(algorithm).key_id(key.did().as_str().as_bytes().to_vec());
+    if let Some(content_type) = content_type {
+        protected = protected.content_type(content_type.to_owned());
+    }
+    let mut unprotected = HeaderBuilder::new();
+    if let Some(iat) = iat {
+        unprotected = unprotected.text_value("iat".to_owned(), Cbor::from(iat));
+    }
+    let building =
+        CoseSign1Builder::new().protected(protected.build()).unprotected(unprotected.build());
+    let sign1 = match content_type {
+        Some(_) => building.payload(message.to_vec()).create_signature(&[], |tbs| key.sign(tbs)),
+        None => building.create_detached_signature(message, &[], |tbs| key.sign(tbs)),
+    };
+    sign1.build().to_tagged_vec().map_err(|error| corrupt(format!("COSE: {error}")))
+}
+
+impl Protected {
+    /// Reads the header, which is deterministic CBOR without tags.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let mut header = Self::default();
+        if bytes.is_empty() {
+            return Some(header);
+        }
+        let mut reader = Reader::new(bytes, Encoding::Cbor);
+        let Ok(Token::Map(entries)) = reader.token() else { return None };
+        for _ in 0..entries {
+            let label = match reader.token().ok()? {
+                Token::Int(number) => Label::Int(number),
+                Token::Str(text) => Label::Text(text.to_owned()),
+                _ => return None,
+            };
+            let before = reader;
+            let value = reader.token().ok()?;
+            match (&label, value) {
+                (Label::Int(n), Token::Int(value)) if n.get() == 1 => {
+                    header.algorithm = value.as_i64();
+                }
+                (Label::Int(n), Token::Str(value)) if n.get() == 3 => {
+                    header.content_type = Some(value.to_owned());
+                }
+                // A content type may be a number, which is none of ours.
+                (Label::Int(n), _) if n.get() == 3 => header.content_type = Some(String::new()),
+                (Label::Int(n), Token::Bytes(value)) if n.get() == 4 => {
+                    header.kid = Some(value.to_vec());
+                }
+                (Label::Int(n), Token::Str(value)) if n.get() == 4 => {
+                    header.kid = Some(value.as_bytes().to_vec());
+                }
+                _ => {}
+            }
+            reader = before;
+            reader.skip().ok()?;
+            if !header.labels.insert(label) {
+                return None;
+            }
+        }
+        reader.rest().is_empty().then_some(header)
+    }
+}
+
+/// A walk over the outer bytes, whose numbers may have any width but no open end.
+struct Outline<'a> {
+    rest: &'a [u8],
+    whole: usize,
+}
+
+/// The first byte of an item and its number.
+struct Head {
+    major: u8,
+    number: u64,
+}
+
+const UNSIGNED: u8 = 0;
+const NEGATIVE: u8 = 1;
+const BYTES: u8 = 2;
+const TEXT: u8 = 3;
+const ARRAY: u8 = 4;
+const MAP: u8 = 5;
+const TAGGED: u8 = 6;
+
+const CUT: &str = "it ends too early, or has parts of no definite length";
+const PARTS: &str = "its parts are not those of a COSE_Sign1";
+
+impl<'a> Outline<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Sign1<'a>, &'static str> {
+        let mut outline = Self { rest: bytes, whole: bytes.len() };
+        if let [TAG, rest @ ..] = bytes {
+            outline.rest = rest;
+        }
+        let Head { major: ARRAY, number: 4 } = outline.head()? else { return Err(PARTS) };
+        let protected = outline.bytes()?;
+        let unprotected = outline.labels()?;
+        let payload_head = *outline.rest.first().ok_or(CUT)?;
+        let payload = match payload_head {
+            0xf6 => {
+                outline.rest = outline.rest.split_first().map_or(&[], |(_, rest)| rest);
+                None
+            }
+            _ => Some(outline.bytes()?),
+        };
+        let payload_at = payload.map(|payload| {
+            let end = outline.whole.saturating_sub(outline.rest.len());
+            end.saturating_sub(payload.len())..end
+        });
+        let signature = outline.bytes()?;
+        if !outline.rest.is_empty() {
+            return Err("there are bytes after it");
+        }
+        Ok(Sign1 {
+            protected: Cow::Borrowed(protected),
+            payload: payload.map(Cow::Borrowed),
+            signature: Cow::Borrowed(signature),
+            payload_at,
+            unprotected,
+            flaw: None,
+        })
+    }
+
+    fn head(&mut self) -> Result<Head, &'static str> {
+        let (first, rest) = self.rest.split_first().ok_or(CUT)?;
+        self.rest = rest;
+        let info = first & 0x1f;
+        let width = match info {
+            0..=23 => return Ok(Head { major: first >> 5, number: u64::from(info) }),
+            24..=27 => 1_usize << (info - 24),
+            _ => return Err(CUT),
+        };
+        let number = self.take(width)?.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+        Ok(Head { major: first >> 5, number })
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], &'static str> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CUT)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn string(&mut self, length: u64) -> Result<&'a [u8], &'static str> {
+        self.take(usize::try_from(length).map_err(|_| CUT)?)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], &'static str> {
+        match self.head()? {
+            Head { major: BYTES, number } => self.string(number),
+            _ => Err(PARTS),
+        }
+    }
+
+    /// The labels of a map of parameters; its values are stepped over.
+    fn labels(&mut self) -> Result<BTreeSet<Label>, &'static str> {
+        let Head { major: MAP, number: entries } = self.head()? else { return Err(PARTS) };
+        let mut labels = BTreeSet::new();
+        for _ in 0..entries {
+            let label = match self.head()? {
+                Head { major: UNSIGNED, number } => Label::Int(Int::from(number)),
+                Head { major: NEGATIVE, number } => {
+                    Label::Int(Int::new(-1 - i128::from(number)).ok_or(PARTS)?)
+                }
+                Head { major: TEXT, number } => {
+                    let text = std::str::from_utf8(self.string(number)?).map_err(|_| PARTS)?;
+                    Label::Text(text.to_owned())
+                }
+                _ => return Err(PARTS),
+            };
+            if !labels.insert(label) {
+                return Err("a header parameter occurs twice");
+            }
+            self.skip()?;
+        }
+        Ok(labels)
+    }
+
+    /// Steps over one item, however deep, without recursion.
+    fn skip(&mut self) -> Result<(), &'static str> {
+        let mut pending = 1_u64;
+        while let Some(others) = pending.checked_sub(1) {
+            let Head { major, number } = self.head()?;
+            let inside = match major {
+                BYTES | TEXT => {
+                    self.string(number)?;
+                    0
+                }
+                ARRAY => number,
+                MAP => number.saturating_mul(2),
+                TAGGED => 1,
+                _ => 0,
+            };
+            pending = others.saturating_add(inside);
+        }
+        Ok(())
+    }
+}
+
+/// Reads what [`Outline`] does not, as any reader of CBOR would: so that its grain can be named.
+///
+/// # Errors
+/// `ERR_CORRUPT`.
+fn loose<'a>(bytes: &[u8], flaw: &'static str) -> Result<Sign1<'a>> {
+    let no_sign1 = || corrupt("these bytes are no COSE_Sign1");
+    let mut rest = bytes;
+    let value: Cbor = coset::cbor::de::from_reader(&mut rest).map_err(|_| no_sign1())?;
+    let parts = match value {
+        Cbor::Tag(TAG_NUMBER, inner) => inner.into_array(),
+        other => other.into_array(),
+    };
+    let parts: [Cbor; 4] =
+        parts.map_err(|_| no_sign1())?.try_into().map_err(|_: Vec<Cbor>| no_sign1())?;
+    let [Cbor::Bytes(protected), Cbor::Map(_), payload, Cbor::Bytes(signature)] = parts else {
+        return Err(no_sign1());
+    };
+    let payload = match payload {
+        Cbor::Bytes(payload) => Some(Cow::Owned(payload)),
+        Cbor::Null => None,
+        _ => return Err(no_sign1()),
+    };
+    Ok(Sign1 {
+        protected: Cow::Owned(protected),
+        payload,
+        signature: Cow::Owned(signature),
+        payload_at: None,
+        unprotected: BTreeSet::new(),
+        flaw: Some(flaw),
+    })
+}

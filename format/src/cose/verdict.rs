@@ -1,0 +1,157 @@
+//! What a signature is worth: valid, invalid, or not to be told from here (OMS 9.3).
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::did::{Did, KeyInDid};
+use super::keys::{Algorithm, DidResolver, VerifyingKey};
+use super::sign1::{Label, Protected, Sign1};
+
+/// The outcome of verifying a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The key of this DID signed these bytes.
+    Valid(Did),
+    /// It is no signature of these bytes, whoever is asked; and why.
+    Invalid(String),
+    /// The key of the signer cannot be found, or is of a kind that is not known here; and why.
+    Unverifiable(String),
+}
+
+impl Verdict {
+    /// `valid`, `invalid` or `unverifiable`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Valid(_) => "valid",
+            Self::Invalid(_) => "invalid",
+            Self::Unverifiable(_) => "unverifiable",
+        }
+    }
+
+    /// Who signed, where that is certain.
+    #[must_use]
+    pub fn did(&self) -> Option<&Did> {
+        match self {
+            Self::Valid(did) => Some(did),
+            _ => None,
+        }
+    }
+
+    /// Why it is not valid.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Valid(_) => None,
+            Self::Invalid(reason) | Self::Unverifiable(reason) => Some(reason),
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    /// An object: `verdict`, and `did` or `reason`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("verdict", self.name())?;
+        match self {
+            Self::Valid(did) => map.serialize_entry("did", did)?,
+            Self::Invalid(reason) | Self::Unverifiable(reason) => {
+                map.serialize_entry("reason", reason)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// The parameters of RFC 9052 3.1.
+const ALGORITHM: i64 = 1;
+const CRITICAL: i64 = 2;
+
+/// Signature algorithms of the COSE registry that are not verified here.
+const OTHERS: [i64; 14] = [-9, -35, -36, -37, -38, -39, -47, -48, -49, -50, -51, -52, -53, -257];
+
+/// Judges a COSE_Sign1 over a message. `content_type` is what its header may say the message is.
+pub(super) fn judge(
+    sign1: &Sign1<'_>,
+    message: &[u8],
+    content_type: Option<&str>,
+    resolver: &dyn DidResolver,
+) -> Verdict {
+    let header = match header(sign1, content_type) {
+        Ok(header) => header,
+        Err(reason) => return Verdict::Invalid(reason),
+    };
+    let (did, algorithm) = match signer(&header) {
+        Ok(signer) => signer,
+        Err(verdict) => return verdict,
+    };
+    let key = match key_of(&did, resolver) {
+        Ok(key) => key,
+        Err(verdict) => return verdict,
+    };
+    if key.algorithm() != algorithm {
+        return Verdict::Invalid(format!("its algorithm is not that of the key of {did}"));
+    }
+    match key.verifies(&sign1.signed_bytes(message), &sign1.signature) {
+        true => Verdict::Valid(did),
+        false => Verdict::Invalid(format!("the signature is not one of {did} over these bytes")),
+    }
+}
+
+/// The header, if its form is the one it must have.
+fn header(sign1: &Sign1<'_>, content_type: Option<&str>) -> Result<Protected, String> {
+    if let Some(flaw) = sign1.flaw {
+        return Err(flaw.to_owned());
+    }
+    let Some(header) = Protected::read(&sign1.protected) else {
+        return Err("its protected header is no map in deterministic CBOR".to_owned());
+    };
+    if let Some(twice) = sign1.unprotected.iter().find(|label| header.labels.contains(label)) {
+        return Err(format!("parameter {twice} is protected and unprotected"));
+    }
+    let anywhere = |label: i64| {
+        let label = Label::number(label);
+        header.labels.contains(&label) || sign1.unprotected.contains(&label)
+    };
+    if anywhere(CRITICAL) {
+        return Err("it has critical parameters (crit), of which none is known".to_owned());
+    }
+    if sign1.unprotected.contains(&Label::number(ALGORITHM)) {
+        return Err("its algorithm is not protected".to_owned());
+    }
+    let said = header.content_type.as_deref();
+    if content_type.is_some() && said.is_some() && said != content_type {
+        return Err("its content type is not that of the grain".to_owned());
+    }
+    Ok(header)
+}
+
+/// Who is said to have signed, and how.
+fn signer(header: &Protected) -> Result<(Did, Algorithm), Verdict> {
+    let invalid = |reason: &str| Verdict::Invalid(reason.to_owned());
+    let number = header.algorithm.ok_or_else(|| invalid("its header names no algorithm"))?;
+    let algorithm = match number {
+        -8 | -19 => Some(Algorithm::EdDsa),
+        -7 => Some(Algorithm::Es256),
+        other if OTHERS.contains(&other) => None,
+        other => return Err(Verdict::Invalid(format!("{other} is no algorithm of signatures"))),
+    };
+    let kid = header.kid.as_deref().and_then(|kid| std::str::from_utf8(kid).ok());
+    let did = kid.and_then(|kid| Did::of_url(kid).ok());
+    let did = did.ok_or_else(|| invalid("its protected header names no DID as signer (kid)"))?;
+    let unknown = || Verdict::Unverifiable(format!("algorithm {number} cannot be verified here"));
+    algorithm.map(|algorithm| (did, algorithm)).ok_or_else(unknown)
+}
+
+fn key_of(did: &Did, resolver: &dyn DidResolver) -> Result<VerifyingKey, Verdict> {
+    match did.key() {
+        KeyInDid::Key(key) => Ok(key),
+        KeyInDid::Malformed(why) => Err(Verdict::Invalid(why.to_owned())),
+        KeyInDid::OtherKind(code) => {
+            Err(Verdict::Unverifiable(format!("{did} holds a key of kind 0x{code:x}")))
+        }
+        KeyInDid::Elsewhere => resolver
+            .resolve(did)
+            .ok_or_else(|| Verdict::Unverifiable(format!("the key of {did} cannot be found"))),
+    }
+}

@@ -1,0 +1,174 @@
+//! Selective disclosure: a view of a grain in which hashes stand for some of its fields (OMS 10).
+//!
+//! A view is made for somebody and is no grain of its own. The hashes are not salted, as the standard
+//! has them: whoever can guess a value can test the guess. That a view tells the truth shows only
+//! beside the original, or when every value it hides is revealed: then the original is built again
+//! and its address, and with it a signature, can be checked.
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use crate::address::ContentAddress;
+use crate::error::{Error, ErrorKind, Result, schema};
+use crate::fields::ELIDABLE;
+use crate::grain::{Blob, DecodeOptions, Grain};
+use crate::header::{Flags, Header};
+use crate::profile::Profile;
+use crate::validate;
+use crate::value::{Map, Value};
+
+const ELIDED: &str = "_elided";
+const ORIGIN: &str = "_disclosure_of";
+const PREFIX: &str = "sha256:";
+
+/// A view of the grain in a blob, signed or not, without these fields. Fields it does not have need
+/// no hiding. A view of a view hides more of the same original.
+///
+/// # Errors
+/// `ERR_SCHEMA` for a field that may not be elided (OMS 10.2); what [`Grain::decode`] says of the
+/// blob.
+pub fn disclose<S: AsRef<str>>(blob: &[u8], hide: &[S]) -> Result<Grain> {
+    let hide = hide.iter().map(AsRef::as_ref);
+    if let Some(shown) = hide.clone().find(|name| !ELIDABLE.contains(name)) {
+        let message = format!("{shown} may not be elided; these may: {}", ELIDABLE.join(", "));
+        return Err(schema(shown, message));
+    }
+    let (header, original) = decode(blob)?;
+    let mut elided = original.map(ELIDED).cloned().unwrap_or_default();
+    for name in hide {
+        if let Some(hash) = hash(&original, name) {
+            elided.insert(name.to_owned(), Value::from(hash));
+        }
+    }
+    let mut fields = original.into_fields();
+    fields.retain(|name, _| !elided.contains_key(name));
+    if !elided.is_empty() {
+        fields.insert(ELIDED.to_owned(), Value::Map(elided));
+    }
+    let origin = || Value::from(format!("{PREFIX}{}", ContentAddress::of(blob)));
+    fields.entry(ORIGIN.to_owned()).or_insert_with(origin);
+    validate::check(header.grain_type, &fields, &Profile::EXTENDED)?;
+    let flags = header.flags.without(Flags::SIGNED);
+    Ok(Grain::trusted(Header { flags, ..header }, fields))
+}
+
+/// Whether a grain is a view of another.
+#[must_use]
+pub fn is_disclosed_view(grain: &Grain) -> bool {
+    grain.get(ELIDED).is_some() || grain.get(ORIGIN).is_some()
+}
+
+/// The address of the grain a view was made of.
+///
+/// # Errors
+/// `ERR_SCHEMA` for a grain that names none; `ERR_HASH_LENGTH`, `ERR_HASH_FORMAT`.
+pub fn disclosure_of(view: &Grain) -> Result<ContentAddress> {
+    let text = view.text(ORIGIN).ok_or_else(|| schema(ORIGIN, "this is no disclosed view"))?;
+    text.strip_prefix(PREFIX).unwrap_or(text).parse().map_err(|error: Error| error.at(ORIGIN))
+}
+
+/// Checks a view against the blob it is said to be made of: its address, every field it shows, and
+/// the hash of every field it hides.
+///
+/// # Errors
+/// `ERR_INTEGRITY` for whatever differs; what [`Grain::decode`] says of the blob.
+pub fn check_view(view: &Grain, original: &[u8]) -> Result<()> {
+    disclosure_of(view)?.verify(original)?;
+    let (_, original) = decode(original)?;
+    let elided = view.map(ELIDED).cloned().unwrap_or_default();
+    for name in original.fields().keys().filter(|name| !elided.contains_key(*name)) {
+        if view.get(name) != original.get(name) {
+            return Err(differs(name, "the original says otherwise"));
+        }
+    }
+    for name in view.fields().keys().filter(|name| ![ELIDED, ORIGIN].contains(&name.as_str())) {
+        if elided.contains_key(name) || original.get(name).is_none() {
+            return Err(differs(name, "the original does not show it so"));
+        }
+    }
+    for (name, value) in &elided {
+        if hash(&original, name).as_deref() != value.as_str() {
+            return Err(differs(name, "its hash is not that of the original's value"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks one revealed value against the hash that stands for it in a view.
+///
+/// # Errors
+/// `ERR_SCHEMA` for a field the view does not hide; `ERR_INTEGRITY` for another value.
+pub fn check_revealed(view: &Grain, name: &str, value: &Value) -> Result<()> {
+    let hidden = view.map(ELIDED).and_then(|elided| elided.get(name)).and_then(Value::as_str);
+    let hidden = hidden.ok_or_else(|| schema(name, "the view does not hide this field"))?;
+    if hidden == hash_of(&Grain::field_bytes(name, value)) {
+        return Ok(());
+    }
+    Err(differs(name, "this is not the value that was hidden"))
+}
+
+/// Builds the original again from a view and all the values it hides. Its address is the one the
+/// view names, so a signature of the original can be verified over it.
+///
+/// # Errors
+/// As [`check_revealed`]; `ERR_SCHEMA` for a hidden field that is not revealed; `ERR_INTEGRITY`
+/// where what comes out is not the original.
+pub fn restore(view: &Grain, revealed: &Map) -> Result<Blob> {
+    let origin = disclosure_of(view)?;
+    let mut fields = view.fields().clone();
+    fields.remove(ORIGIN);
+    let elided = match fields.remove(ELIDED) {
+        Some(Value::Map(elided)) => elided,
+        _ => Map::new(),
+    };
+    for (name, value) in revealed {
+        check_revealed(view, name, value)?;
+        fields.insert(name.clone(), value.clone());
+    }
+    if let Some(hidden) = elided.keys().find(|name| !revealed.contains_key(*name)) {
+        return Err(schema(hidden, "its value must be revealed as well"));
+    }
+    let header = match view.decoded_header() {
+        Some(header) => {
+            validate::check(header.grain_type, &fields, &Profile::EXTENDED)?;
+            *header
+        }
+        None => {
+            let whole = Grain::from_fields(fields)?;
+            let header = whole.fresh_header();
+            fields = whole.into_fields();
+            header
+        }
+    };
+    // A view does not say whether the original was signed; one in JSON, not how it was encoded.
+    let unsaid = [Flags::default(), Flags::SIGNED, Flags::CBOR, Flags::SIGNED.with(Flags::CBOR)];
+    for unsaid in unsaid {
+        let header = Header { flags: header.flags.with(unsaid), ..header };
+        let blob = Grain::trusted(header, fields.clone()).encode(header.encoding())?;
+        if blob.address() == origin {
+            return Ok(blob);
+        }
+    }
+    Err(differs(ORIGIN, "the values do not make the grain the view names"))
+}
+
+/// The header and the grain of a blob, bare or from within an envelope.
+fn decode(blob: &[u8]) -> Result<(Header, Grain)> {
+    let (header, _) = Header::read(blob)?;
+    let enveloped = header.flags.contains(Flags::SIGNED);
+    let grain = Grain::decode_with(blob, &DecodeOptions { enveloped, ..DecodeOptions::default() })?;
+    Ok((header, grain))
+}
+
+/// What stands for a field in a view: the hash of its MessagePack, whatever the blob's encoding.
+fn hash(grain: &Grain, name: &str) -> Option<String> {
+    Some(hash_of(&Grain::field_bytes(name, grain.get(name)?)))
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    format!("{PREFIX}{}", HEXLOWER.encode(&Sha256::digest(bytes)))
+}
+
+fn differs(field: &str, why: &str) -> Error {
+    Error::new(ErrorKind::Integrity, format!("the view and its original differ: {why}")).at(field)
+}

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use grainstore_format::cose::OfflineResolver;
 use grainstore_format::{
     Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value, normalise_text,
 };
@@ -15,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
-use crate::policy::{Proofs, check_ownership, of_successor};
+use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, with_fields};
 use crate::writer::{Request, Write};
@@ -380,9 +381,9 @@ impl Session {
                 Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
             _ => {
+                let cosigners = cosigners(old, &prepared.grain, &OfflineResolver)?;
                 let Proofs { signer, .. } = prepared.proofs;
-                let proofs = Proofs { signer, ..of_successor(old, &prepared.grain) };
-                Ok(Prepared { proofs, ..prepared })
+                Ok(Prepared { proofs: Proofs { signer, cosigners }, ..prepared })
             }
         }
     }

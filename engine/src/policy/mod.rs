@@ -24,7 +24,7 @@ pub use explain::{Explanation, Ruling, explain};
 pub(crate) use facts::{Act, Attempt, Facts, Protector, Tie};
 pub(crate) use goals::GoalTerms;
 pub(crate) use ownership::check_ownership;
-pub(crate) use proofs::{Proofs, of_call, of_successor};
+pub(crate) use proofs::{Proofs, cosigners, of_call};
 pub(crate) use rules::Rule;
 pub(crate) use terms::Terms;
 

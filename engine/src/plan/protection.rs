@@ -62,7 +62,7 @@ struct Inquiry<'a> {
 }
 
 impl Inquiry<'_> {
-    /// Notes a grain where its policy bears on the target, and the target in any case.
+    /// Notes a grain where its policy bears on the target, once, and the target in any case.
     fn note(
         &mut self,
         address: ContentAddress,
@@ -71,7 +71,8 @@ impl Inquiry<'_> {
         tie: Tie,
     ) {
         let mut protector = Protector::of(grain, state, tie);
-        if !self.found.addresses.is_empty() && !protector.bears() {
+        let is_target = self.found.addresses.is_empty();
+        if !is_target && (!protector.bears() || self.found.addresses.contains(&address)) {
             return;
         }
         if let Some(Transition { new, to }) = self.transition

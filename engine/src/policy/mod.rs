@@ -18,6 +18,8 @@ mod ownership;
 mod proofs;
 mod rules;
 mod terms;
+#[cfg(test)]
+mod vector_tests;
 
 pub(crate) use decide::{Decision, decide};
 pub use explain::{Explanation, Ruling, explain};

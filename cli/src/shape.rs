@@ -6,11 +6,11 @@ use grainstore::{Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState,
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::text::iso;
 
 /// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
-const FORMAT_VERSION: u8 = 1;
+pub(crate) const FORMAT_VERSION: u8 = 1;
 
 /// What a put came to.
 #[derive(Debug, Serialize)]
@@ -110,7 +110,7 @@ pub(crate) struct StoredAnswer {
 }
 
 impl TryFrom<&Stored> for StoredAnswer {
-    type Error = crate::error::Error;
+    type Error = Error;
 
     fn try_from(stored: &Stored) -> Result<Self> {
         Ok(Self {
@@ -131,7 +131,7 @@ pub(crate) struct Version {
 }
 
 impl TryFrom<Stored> for Version {
-    type Error = crate::error::Error;
+    type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
         let state = StateAnswer::of(&stored);
@@ -187,6 +187,8 @@ pub(crate) struct AuditAnswer {
     decision: String,
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<VerificationStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
@@ -200,6 +202,7 @@ impl From<AuditEntry> for AuditAnswer {
             subjects: entry.subjects,
             decision: entry.decision,
             rules: entry.rules,
+            status: entry.status,
             reason: entry.reason,
         }
     }
@@ -218,6 +221,15 @@ impl AuditAnswer {
         }
         line
     }
+}
+
+/// The verification status of a name.
+pub(crate) fn verification_status(name: &str) -> Result<VerificationStatus> {
+    VerificationStatus::from_name(name).ok_or_else(|| {
+        let message = format!("{name:?} is no verification status");
+        let names = VerificationStatus::ALL.map(VerificationStatus::name).join(", ");
+        Error::new(Code::Schema, message, format!("use one of {names}"))
+    })
 }
 
 /// The name of an encoding, as it is asked for.

@@ -11,6 +11,8 @@ mod encode;
 mod get;
 mod history;
 mod init;
+mod marks;
+mod policy;
 mod put;
 mod recall;
 mod reindex;
@@ -49,6 +51,11 @@ commands! {
     Put(put::Put),
     Get(get::Get),
     Supersede(supersede::Supersede),
+    Contradict(marks::Contradict),
+    SetVerification(marks::SetVerification),
+    Hold(marks::Hold),
+    LiftHold(marks::LiftHold),
+    Policy(policy::Policy),
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),

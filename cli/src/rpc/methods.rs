@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, query, read, store, write};
+use super::{agents, codec, graph, maintain, marks, query, read, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -22,7 +22,7 @@ const fn method(name: &'static str, run: Run) -> Method {
     Method { name, run, test: false }
 }
 
-const METHODS: [Method; 34] = [
+const METHODS: [Method; 38] = [
     method("hello", store::hello),
     method("encode", codec::encode),
     method("decode", codec::decode),
@@ -34,6 +34,10 @@ const METHODS: [Method; 34] = [
     method("get_batch", read::get_batch),
     method("exists", read::exists),
     method("supersede", write::supersede),
+    method("contradict", marks::contradict),
+    method("set_verification", marks::set_verification),
+    method("hold", marks::hold),
+    method("lift_hold", marks::lift_hold),
     method("history", read::history),
     method("query", query::query),
     method("neighbours", graph::neighbours),

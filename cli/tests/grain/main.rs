@@ -18,6 +18,8 @@ mod limits;
 mod locomo;
 mod maintain;
 #[cfg(test)]
+mod marks;
+#[cfg(test)]
 mod protocol;
 #[cfg(test)]
 mod put;

@@ -269,6 +269,8 @@ pub(crate) struct AuditAnswer {
     decision: String,
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<VerificationStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
@@ -282,6 +284,7 @@ impl From<AuditEntry> for AuditAnswer {
             subjects: entry.subjects,
             decision: entry.decision,
             rules: entry.rules,
+            status: entry.status,
             reason: entry.reason,
         }
     }
@@ -300,6 +303,15 @@ impl AuditAnswer {
         }
         line
     }
+}
+
+/// The verification status of a name.
+pub(crate) fn verification_status(name: &str) -> Result<VerificationStatus> {
+    VerificationStatus::from_name(name).ok_or_else(|| {
+        let message = format!("{name:?} is no verification status");
+        let names = VerificationStatus::ALL.map(VerificationStatus::name).join(", ");
+        Error::new(Code::Schema, message, format!("use one of {names}"))
+    })
 }
 
 /// The name of an encoding, as it is asked for.

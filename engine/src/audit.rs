@@ -8,7 +8,7 @@ mod checkpoint;
 use data_encoding::HEXLOWER;
 use grainstore_format::cose::SigningKey;
 use grainstore_format::{
-    ContentAddress, Encoding, EpochMs, Map, Value, decode_value, encode_value,
+    ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -47,6 +47,11 @@ pub(crate) enum Operation {
     Put,
     Supersede,
     Sign,
+    Contradict,
+    /// The status that was set, or was to be set.
+    SetVerification(VerificationStatus),
+    Hold,
+    LiftHold,
 }
 
 impl Operation {
@@ -56,14 +61,25 @@ impl Operation {
             Self::Put => "put",
             Self::Supersede => "supersede",
             Self::Sign => "sign",
+            Self::Contradict => "contradict",
+            Self::SetVerification(_) => "set_verification",
+            Self::Hold => "hold",
+            Self::LiftHold => "lift_hold",
         }
     }
 
     /// Whether the first grain it is about may stop being current by it.
     fn may_end(self) -> bool {
         match self {
-            Self::Create | Self::Put | Self::Sign => false,
-            Self::Supersede => true,
+            Self::Create | Self::Put | Self::Sign | Self::Hold | Self::LiftHold => false,
+            Self::Supersede | Self::Contradict | Self::SetVerification(_) => true,
+        }
+    }
+
+    fn status(self) -> Option<VerificationStatus> {
+        match self {
+            Self::SetVerification(status) => Some(status),
+            _ => None,
         }
     }
 }
@@ -75,7 +91,8 @@ pub struct AuditEntry {
     pub sequence: u64,
     /// When it was written.
     pub time: EpochMs,
-    /// `create`, `put`, `supersede` or `sign` (a better envelope of a stored grain).
+    /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
+    /// `set_verification`, `hold` or `lift_hold`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -83,8 +100,11 @@ pub struct AuditEntry {
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
-    /// The policy rules that decided.
+    /// The policy rules that were applied, in order; where the decision is `refused` the last of
+    /// them refused.
     pub rules: Vec<String>,
+    /// The verification status that was set, or was to be set.
+    pub status: Option<VerificationStatus>,
     /// The reason that was given, while it is kept.
     pub reason: Option<String>,
 }
@@ -135,6 +155,9 @@ impl Chain {
         ]);
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+        }
+        if let Some(status) = record.operation.status() {
+            entry.insert("status".to_owned(), Value::from(status.name()));
         }
         if let Some(reason) = &record.reason {
             let hash = self.reason_hash(reason.as_bytes());
@@ -203,6 +226,13 @@ impl AuditEntry {
             subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
             decision: text("decision")?,
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            status: match entry.get("status") {
+                None => None,
+                Some(name) => {
+                    let status = name.as_str().and_then(VerificationStatus::from_name);
+                    Some(status.ok_or_else(damaged)?)
+                }
+            },
             reason: None,
         })
     }

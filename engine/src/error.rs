@@ -22,6 +22,13 @@ pub enum ErrorKind {
     InvalidationDenied,
     /// `ERR_SIGNATURE`: the signature around a grain is invalid (OMS 9.3).
     Signature,
+    /// `ERR_EVIDENCE_REQUIRED`: a protected goal is to be closed without the evidence it asks for
+    /// (OMS 19.3, 23.5).
+    EvidenceRequired,
+    /// `ERR_DEPENDENCY`: an active goal waits for another (OMS 8.7).
+    Dependency,
+    /// `ERR_POLICY`: against a rule of the store about what may be written (OMS 12.5.3).
+    Policy,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
@@ -40,12 +47,15 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 12] = [
+    pub const OWN: [Self; 15] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
         Self::Signature,
+        Self::EvidenceRequired,
+        Self::Dependency,
+        Self::Policy,
         Self::Access,
         Self::Limit,
         Self::Cursor,
@@ -65,6 +75,9 @@ impl ErrorKind {
             Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
             Self::Signature => "ERR_SIGNATURE",
+            Self::EvidenceRequired => "ERR_EVIDENCE_REQUIRED",
+            Self::Dependency => "ERR_DEPENDENCY",
+            Self::Policy => "ERR_POLICY",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
@@ -87,6 +100,13 @@ impl ErrorKind {
                 "the grain's invalidation_policy says who may replace it and how"
             }
             Self::Signature => "ask the signer for the envelope as it was signed",
+            Self::EvidenceRequired => {
+                "name stored grains in satisfaction_evidence, as many as evidence_required says"
+            }
+            Self::Dependency => {
+                "satisfy the goals in depends_on first, or store this one as suspended"
+            }
+            Self::Policy => "the message says which rule; store what it asks for",
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",

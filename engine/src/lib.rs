@@ -7,7 +7,8 @@
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
 //! - `directory`: lock and names. `keys`: every byte layout of the truth.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `store`: open, create, recover, close. `session`: validate and encode on the caller's thread.
+//! - `store`: open, create, recover, close. `session`, `marks`: validate and encode on the caller's
+//!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
@@ -25,6 +26,7 @@ mod indexed;
 mod keys;
 mod latest;
 mod maintain;
+mod marks;
 mod memory;
 mod options;
 mod pending;
@@ -61,10 +63,12 @@ pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
     Problem, Verification, doctor, verify,
 };
+pub use marks::Trial;
 pub use memory::Reading;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};
+pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use report::{MAX_ENTRIES, Stats};

@@ -16,6 +16,7 @@ pub struct OpenOptions {
     pub(crate) cache_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
+    pub(crate) locked_accepts_signature: bool,
     pub(crate) resolver: Resolver,
 }
 
@@ -38,6 +39,7 @@ impl Default for OpenOptions {
             clock: Arc::new(SystemClock),
             count_access: true,
             resolver: Resolver(Arc::new(OfflineResolver)),
+            locked_accepts_signature: false,
         }
     }
 }
@@ -90,6 +92,14 @@ impl OpenOptions {
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn DidResolver + Send + Sync>) -> Self {
         self.resolver = Resolver(resolver);
+        self
+    }
+
+    /// Whether a signature by one of the `authorized` DIDs of a locked grain, other than its author,
+    /// lets it be invalidated, as OMS 12.5.4 has it; off unless told otherwise, as 23.2 has it.
+    #[must_use]
+    pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
+        self.locked_accepts_signature = accepts;
         self
     }
 }

@@ -6,21 +6,26 @@
 //! transaction.
 
 mod disguise;
+mod goals;
 mod known;
+mod mark;
 mod protection;
 
 use std::collections::HashMap;
 
 use grainstore_format::{
-    Blob, ContentAddress, Did, EpochMs, Grain, GrainState, GrainType, Header, Value,
+    Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
 };
 use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
-use crate::policy::Policy;
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, decide, same_did};
 use crate::view::{Row, View, stored_grain, with_fields};
+
+pub(crate) use mark::Mark;
+use protection::{Gathered, Transition, own_terms};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -31,10 +36,10 @@ pub(crate) struct Prepared {
     pub(crate) ready: bool,
     /// What stood around the blob, where it came signed.
     pub(crate) wrapping: Option<Wrapping>,
-    /// Who signed it, where the signature was found valid.
-    pub(crate) signer: Option<Did>,
     /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
     pub(crate) open_bytes: usize,
+    /// Who signed it, or signed for it.
+    pub(crate) proofs: Proofs,
 }
 
 impl Prepared {
@@ -42,7 +47,8 @@ impl Prepared {
     /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
-        Ok(Self { blob, grain, ready, wrapping: None, signer: None, open_bytes })
+        let proofs = Proofs::default();
+        Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs })
     }
 
     /// Bytes it waits with.
@@ -121,6 +127,8 @@ pub(crate) struct Staged {
 pub(crate) struct Plan<'v> {
     view: &'v View,
     now: EpochMs,
+    /// Whether an authorized signature opens a lock (OMS 12.5.4).
+    locked_accepts_signature: bool,
     next: Sequence,
     pub(crate) grains: Vec<Staged>,
     pub(crate) states: HashMap<Sequence, GrainState>,
@@ -136,6 +144,7 @@ impl<'v> Plan<'v> {
         Ok(Self {
             view,
             now,
+            locked_accepts_signature: false,
             next: view.last_sequence()?,
             grains: Vec::new(),
             states: HashMap::new(),
@@ -144,6 +153,11 @@ impl<'v> Plan<'v> {
             audit: Vec::new(),
             by_address: HashMap::new(),
         })
+    }
+
+    /// The same plan, in a store where an authorized signature opens a lock, or none does.
+    pub(crate) fn accepting_signatures(self, accepts: bool) -> Self {
+        Self { locked_accepts_signature: accepts, ..self }
     }
 
     pub(crate) fn now(&self) -> EpochMs {
@@ -161,7 +175,8 @@ impl<'v> Plan<'v> {
     /// Stages all of these grains, or none of them.
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED`; with [`SameFact::Supersede`] also what [`Plan::supersede`] refuses.
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`; with [`SameFact::Supersede`] also what
+    /// [`Plan::supersede`] refuses.
     pub(crate) fn put(
         &mut self,
         grains: Vec<Prepared>,
@@ -194,7 +209,7 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
-    /// `ERR_SUPERSEDE_REQUIRED`.
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`.
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
@@ -231,6 +246,7 @@ impl<'v> Plan<'v> {
             }
             None => {
                 self.check_parents(&prepared.grain, None)?;
+                self.check_dependencies(&prepared.grain, author)?;
                 self.stage(prepared, None)?;
                 Ok(Put::Added(address))
             }
@@ -250,12 +266,15 @@ impl<'v> Plan<'v> {
             Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
             Err(_) => None,
         };
+        let by_third_party = is_by_third_party(&new, author);
         let Some((prior, row)) = grant else {
-            self.stage(new, None)?;
+            let sequence = self.stage(new, None)?;
+            self.review(sequence, by_third_party)?;
             return Ok(Put::Added(address));
         };
         disguise::check_withdrawal(&row, &new.grain)?;
-        self.stage(new, Some(&prior))?;
+        let sequence = self.stage(new, Some(Succession::of(&prior)))?;
+        self.review(sequence, by_third_party)?;
         if row.state.superseded_by.is_none() {
             self.end(&row, address)?;
             self.audit.push(supersession(&prior, &address, author, vec!["withdrawal"], false));
@@ -267,7 +286,7 @@ impl<'v> Plan<'v> {
     /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
     fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
         let address = new.blob.address();
-        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.signer) else { return Ok(()) };
+        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
         if self.has_valid_signature(&address, sequence)? {
             return Ok(());
@@ -321,27 +340,79 @@ impl<'v> Plan<'v> {
         }
         disguise::check_successor(old, &old_row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
-        let (rules, needs_review) = match self.decide(old, &new.grain)? {
-            protection::Verdict::Allowed { rules, needs_review } => (rules, needs_review),
-            protection::Verdict::Refused { rule, by } => {
-                self.audit.push(supersession(old, &address, author, vec![rule.name()], true));
-                let by = match by == *old {
-                    true => String::new(),
-                    false => format!(", by its ancestor {}", self.name_for(&by, author)?),
-                };
-                let message = format!("cannot supersede {old}: {}{by}", rule.reason());
-                return Err(Error::new(ErrorKind::InvalidationDenied, message));
-            }
-        };
+        let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
+        if let Some(rule) = decision.refusal() {
+            self.audit.push(supersession(old, &address, author, decision.names(), true));
+            let what = format!("cannot supersede {old}");
+            return Err(self.denied(&what, old, rule, &decision, &gathered, author)?);
+        }
+        self.check_dependencies(&new.grain, author)?;
         self.improve(&new, author)?;
-        let sequence = self.successor(old, new)?;
+        let is_goal = new.grain.grain_type() == GrainType::Goal;
+        let released = is_goal && !decision.keeps_policy;
+        let sequence = self.successor(new, Succession { old: *old, released })?;
+        self.review(sequence, decision.needs_review)?;
+        self.end(&old_row, address)?;
+        self.audit.push(supersession(old, &address, author, decision.names(), false));
+        Ok(address)
+    }
+
+    /// Asks every policy that bears on replacing `old`.
+    fn judge(
+        &self,
+        old: &ContentAddress,
+        old_row: &Row,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<(Decision, Gathered)> {
+        let grain = &new.grain;
+        let from =
+            with_fields(&old_row.blob, |stored| Ok(stored.text("goal_state").map(str::to_owned)))?;
+        let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
+        let to = to.filter(|to| from.as_deref() != Some(to));
+        let transition = to.map(|to| Transition { new: grain, to });
+        let gathered = self.protectors(old, Some(grain), transition)?;
+        let attempt = Attempt {
+            act: Act::Supersede,
+            now: self.now,
+            justification: grain.text("supersession_justification"),
+            actor: author.actor.as_deref(),
+            proofs: &new.proofs,
+            evidence: self.evidence(old, transition, &gathered, author)?,
+            locked_accepts_signature: self.locked_accepts_signature,
+        };
+        Ok((decide(&attempt, &gathered.facts), gathered))
+    }
+
+    /// The refusal of an attempt, naming what refuses if it is not the target itself.
+    fn denied(
+        &self,
+        what: &str,
+        target: &ContentAddress,
+        rule: Rule,
+        decision: &Decision,
+        gathered: &Gathered,
+        author: &Author,
+    ) -> Result<Error> {
+        let by = decision.refused_by.and_then(|at| gathered.addresses.get(at));
+        let by = match by.filter(|by| *by != target) {
+            None => String::new(),
+            Some(by) => format!(", by its ancestor {}", self.name_for(by, author)?),
+        };
+        let kind = match rule {
+            Rule::NoEvidence => ErrorKind::EvidenceRequired,
+            _ => ErrorKind::InvalidationDenied,
+        };
+        Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
+    }
+
+    /// Marks a grain for review, if it is to be.
+    fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
         if needs_review {
-            let state = GrainState { needs_review: true, ..self.state(sequence)? };
+            let state = GrainState { needs_review, ..self.state(sequence)? };
             self.states.insert(sequence, state);
         }
-        self.end(&old_row, address)?;
-        self.audit.push(supersession(old, &address, author, rules, false));
-        Ok(address)
+        Ok(())
     }
 
     /// A grain as a message may name it: its address, if the author can see it.
@@ -356,25 +427,30 @@ impl<'v> Plan<'v> {
     fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
-            system_valid_to: Some(self.now.max(known_from(old)?)),
+            // What was contradicted or retracted ended then.
+            system_valid_to: Some(match old.state.system_valid_to {
+                Some(ended) => ended,
+                None => self.now.max(known_from(old)?),
+            }),
             ..old.state
         };
         self.states.insert(old.sequence, ended);
         Ok(())
     }
 
-    /// Stages the successor of `old`, or takes the current grain that already is these bytes.
-    fn successor(&mut self, old: &ContentAddress, new: Prepared) -> Result<Sequence> {
+    /// Stages a successor, or takes the current grain that already is these bytes.
+    fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
         let address = new.blob.address();
         let Some(sequence) = self.locate(&address)? else {
-            return self.stage(new, Some(old));
+            return self.stage(new, Some(succession));
         };
         if !self.state(sequence)?.is_current() {
             let message = format!("{address} is stored already and not current any more");
             return Err(Error::new(ErrorKind::Conflict, message));
         }
+        let Succession { old, released } = succession;
         let mut roots = self.roots(sequence)?;
-        roots.extend(self.roots_for(&new.grain, Some(old))?);
+        roots.extend(self.roots_for(&new.grain, Some(&old), released)?);
         roots.sort_unstable();
         roots.dedup();
         if !roots.is_empty() {
@@ -405,31 +481,58 @@ impl<'v> Plan<'v> {
         outcome
     }
 
-    /// Stages a grain that is not stored yet, at the next place of the log; `old` is what it
-    /// supersedes.
-    fn stage(&mut self, prepared: Prepared, old: Option<&ContentAddress>) -> Result<Sequence> {
+    /// Stages a grain that is not stored yet, at the next place of the log.
+    fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
         let sequence = Sequence::new(self.next.get().saturating_add(1));
         if sequence > Sequence::MAX {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        let (held, protects) = with_fields(prepared.blob.bytes(), |view| {
-            let policy = Policy::of(view);
-            Ok((policy.holds(), policy.protects()))
-        })?;
-        let mut roots = self.roots_for(&prepared.grain, old)?;
+        let (protects, held) = own_terms(prepared.blob.bytes())?;
+        let (old, released) = match succession {
+            Some(Succession { old, released }) => (Some(old), released),
+            None => (None, false),
+        };
+        let mut roots = self.roots_for(&prepared.grain, old.as_ref(), released)?;
         roots.extend(protects.then_some(sequence));
         if held {
             self.states.insert(sequence, GrainState { held, ..GrainState::default() });
         }
+        let address = prepared.blob.address();
+        self.next = sequence;
+        self.by_address.insert(address, self.grains.len());
+        self.grains.push(Staged { sequence, prepared });
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
+            self.spread_roots(address, sequence)?;
         }
-        self.next = sequence;
-        self.by_address.insert(prepared.blob.address(), self.grains.len());
-        self.grains.push(Staged { sequence, prepared });
         Ok(sequence)
     }
+}
+
+/// What a grain that is staged takes the place of.
+#[derive(Debug, Clone, Copy)]
+struct Succession {
+    old: ContentAddress,
+    /// Whether the policies of the versions before let go of it (OMS 23.5).
+    released: bool,
+}
+
+impl Succession {
+    fn of(old: &ContentAddress) -> Self {
+        Self { old: *old, released: false }
+    }
+}
+
+/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
+/// of the one who gave it. It is honoured all the same, and somebody should look at it.
+fn is_by_third_party(withdrawal: &Prepared, author: &Author) -> bool {
+    let party = |name: &str| withdrawal.grain.text(name);
+    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
+    let signed = withdrawal.proofs.signer.as_deref().is_some_and(|who| is(who, "subject_did"));
+    let actor = author.actor.as_deref();
+    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    !signed && !is_party
 }
 
 /// The field that names what a grain derives from.

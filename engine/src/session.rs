@@ -17,6 +17,7 @@ use crate::keys::Wrapping;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
+use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
@@ -342,7 +343,7 @@ impl Session {
         }
     }
 
-    fn author(&self, reason: Option<&str>) -> Author {
+    pub(crate) fn author(&self, reason: Option<&str>) -> Author {
         Author {
             namespace: self.options.namespace.clone(),
             actor: self.options.actor.clone(),
@@ -383,6 +384,8 @@ impl Session {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
+        let signer = prepared.proofs.signer.as_deref();
+        check_ownership(&prepared.grain, signer, self.options.actor.as_deref())?;
         Ok(prepared)
     }
 
@@ -398,12 +401,13 @@ impl Session {
         let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
         let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
-        let signer = verdict.did().cloned();
+        let signer = verdict.did().map(ToString::to_string);
         let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
-        Ok(Prepared { wrapping: Some(wrapping), signer, ..prepared })
+        let proofs = Proofs { signer, ..Proofs::default() };
+        Ok(Prepared { wrapping: Some(wrapping), proofs, ..prepared })
     }
 
-    fn prepare_successor(
+    pub(crate) fn prepare_successor(
         &self,
         old: &ContentAddress,
         offer: Offer,
@@ -423,11 +427,15 @@ impl Session {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
                 Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
-            _ => Ok(prepared),
+            _ => {
+                let cosigners = cosigners(old, &prepared.grain, self.store.inner().resolver())?;
+                let Proofs { signer, .. } = prepared.proofs;
+                Ok(Prepared { proofs: Proofs { signer, cosigners }, ..prepared })
+            }
         }
     }
 
-    fn send<T, P>(
+    pub(crate) fn send<T, P>(
         &self,
         prepared: Result<P>,
         write: impl FnOnce(P, crate::pending::Reply<T>) -> Write,

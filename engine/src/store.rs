@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     /// Access counts on their way to the truth; nothing where access is not counted.
     counters: Option<Arc<Counters>>,
     resolver: Resolver,
+    /// Whether an authorized signature opens a lock.
+    locked_accepts_signature: bool,
     opening: Opening,
 }
 
@@ -192,6 +194,7 @@ impl Store {
             failed: None,
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
+            locked_accepts_signature: options.locked_accepts_signature,
             _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
@@ -212,6 +215,7 @@ impl Store {
             writes: Writes::default(),
             counters,
             resolver: options.resolver.clone(),
+            locked_accepts_signature: options.locked_accepts_signature,
             opening,
         })))
     }
@@ -308,6 +312,11 @@ impl Inner {
     /// Who finds the keys of signers.
     pub(crate) fn resolver(&self) -> &dyn DidResolver {
         self.resolver.0.as_ref()
+    }
+
+    /// Whether an authorized signature opens a lock.
+    pub(crate) fn accepts_signatures(&self) -> bool {
+        self.locked_accepts_signature
     }
 
     /// The newest view.

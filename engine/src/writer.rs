@@ -21,7 +21,8 @@ use crate::folder::Folder;
 use crate::indexed::Indexed;
 use crate::keys::{self, Envelope, StateRecord};
 use crate::pending::{Reply, stopped};
-use crate::plan::{Author, Plan, Prepared, Put, SameFact, Staged};
+use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
+use crate::policy::Proofs;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
@@ -76,6 +77,13 @@ pub(crate) enum Write {
         author: Author,
         reply: Reply<ContentAddress>,
     },
+    Mark {
+        address: ContentAddress,
+        mark: Mark,
+        proofs: Proofs,
+        author: Author,
+        reply: Reply<()>,
+    },
 }
 
 impl Request {
@@ -86,7 +94,7 @@ impl Request {
                 new.bytes()
             }
             Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
-            Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
+            Self::Write(Write::Mark { .. }) | Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
         }
     }
 
@@ -96,6 +104,7 @@ impl Request {
             Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
             Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
             Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::Mark { reply, .. }) => drop(reply.send(Err(error))),
             Self::Flush(reply) => drop(reply.send(Err(error))),
             Self::Alone(work) => work(Err(error)),
             Self::Count => {}
@@ -178,6 +187,8 @@ pub(crate) struct Writer {
     pub(crate) backlog: Arc<Backlog>,
     /// Access counts on their way to the truth; nothing where access is not counted.
     pub(crate) counters: Option<Arc<Counters>>,
+    /// Whether an authorized signature opens a lock.
+    pub(crate) locked_accepts_signature: bool,
     /// Released last: until then the database is in use.
     pub(crate) _lock: Option<File>,
 }
@@ -226,8 +237,12 @@ impl Writer {
         let bytes = group.iter().map(Request::bytes).sum();
         let mut alone = Vec::new();
         let view = Arc::clone(&self.view);
-        match self.ready().and_then(|()| guarded(|| Plan::new(&view, self.clock.now()))) {
-            Ok(plan) => alone = self.carry_out(plan, group),
+        let plan = || Plan::new(&view, self.clock.now());
+        match self.ready().and_then(|()| guarded(plan)) {
+            Ok(plan) => {
+                let plan = plan.accepting_signatures(self.locked_accepts_signature);
+                alone = self.carry_out(plan, group);
+            }
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
         }
         // A view keeps the databases open that it reads from, and such work may exchange them.
@@ -416,6 +431,9 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
         }
         Write::Supersede { old, new, author, reply } => {
             answer(reply, plan.supersede(&old, *new, &author))
+        }
+        Write::Mark { address, mark, proofs, author, reply } => {
+            answer(reply, plan.mark(&address, mark, &proofs, &author))
         }
     }
 }

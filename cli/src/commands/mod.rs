@@ -14,6 +14,8 @@ mod get;
 mod history;
 mod init;
 mod keys;
+mod marks;
+mod policy;
 mod put;
 mod recall;
 mod reindex;
@@ -54,6 +56,11 @@ commands! {
     Put(put::Put),
     Get(get::Get),
     Supersede(supersede::Supersede),
+    Contradict(marks::Contradict),
+    SetVerification(marks::SetVerification),
+    Hold(marks::Hold),
+    LiftHold(marks::LiftHold),
+    Policy(policy::Policy),
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),

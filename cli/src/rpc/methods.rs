@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, portable, query, read, signed, store, write};
+use super::{agents, codec, graph, maintain, marks, portable, query, read, signed, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -37,6 +37,10 @@ const METHODS: &[Method] = &[
     method("sign", signed::sign),
     method("verify_signature", signed::verify_signature),
     method("disclose", signed::disclose),
+    method("contradict", marks::contradict),
+    method("set_verification", marks::set_verification),
+    method("hold", marks::hold),
+    method("lift_hold", marks::lift_hold),
     method("history", read::history),
     method("query", query::query),
     method("neighbours", graph::neighbours),

@@ -2,7 +2,7 @@
 //!
 //! - `request`: a line into a request, or into what is wrong with it.
 //! - `methods`: the one table of methods, with `params` (and `json`) and what they do in `codec`, `signed`,
-//!   `store`, `write`, `read`. `host`: what lives between requests.
+//!   `store`, `write`, `marks`, `read`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
 mod agents;
@@ -13,6 +13,7 @@ mod graph;
 mod host;
 mod json;
 mod maintain;
+mod marks;
 mod methods;
 mod params;
 mod portable;

@@ -246,6 +246,26 @@ impl Supersede<'_> {
     }
 }
 
+/// `contradict`, `hold` and `lift_hold`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mark {
+    pub(crate) address: String,
+    pub(crate) reason: String,
+    /// A COSE_Sign1 without a payload.
+    pub(crate) cose: Option<Base64>,
+}
+
+/// `set_verification`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetVerification {
+    pub(crate) address: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) cose: Option<Base64>,
+}
+
 /// `get` and `exists`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -18,6 +18,8 @@ mod limits;
 mod locomo;
 mod maintain;
 #[cfg(test)]
+mod marks;
+#[cfg(test)]
 mod portable;
 #[cfg(test)]
 mod protocol;

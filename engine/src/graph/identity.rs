@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::sight::{Seen, Sight, addresses_in, spelled};
 use super::{Filling, Lens, Listed};
 use crate::error::{Result, guarded};
-use crate::policy::Policy;
+use crate::policy::Terms;
 use crate::session::Session;
 
 /// Capabilities one answer holds at most.
@@ -175,7 +175,7 @@ struct Claim {
 
 impl Claim {
     fn of(seen: &Seen<'_>, agent: &str) -> Self {
-        let is_record = author(seen, agent).is_some() && Policy::of(seen.grain).protects();
+        let is_record = author(seen, agent).is_some() && Terms::of(seen.grain).protects();
         Self { address: seen.address(), sequence: seen.sequence, is_record }
     }
 }
@@ -222,7 +222,7 @@ fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
         for parent in parents.into_iter().flatten() {
             before = before.or(sight.any_of(&parent, |seen| {
                 let is_version = seen.state.superseded_by == Some(address);
-                let protects = Policy::of(seen.grain).protects();
+                let protects = Terms::of(seen.grain).protects();
                 Ok((is_version && protects).then_some((parent, seen.sequence)))
             })?);
         }

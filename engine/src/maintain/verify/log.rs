@@ -155,8 +155,9 @@ pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<
         let place = Place::Row(ROOTS, at.get());
         let decoded = keys::decode_roots(at, row);
         let roots = findings.damage(Fault::Roots, place, decoded)?.unwrap_or_default();
-        // The greatest number stands for more ancestors than a row holds.
-        for root in roots.into_iter().filter(|root| root.get() != u64::MAX) {
+        // No place of the log: the greatest number stands for more ancestors than a row holds, and 0
+        // says that the versions before let go of the grain.
+        for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
             if !check.is_in_log(root)? {
                 let detail =
                     format!("the log has no place {}, which should protect it", root.get());

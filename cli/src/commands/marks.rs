@@ -1,0 +1,149 @@
+//! `grain contradict`, `set-verification`, `hold`, `lift-hold`: what changes a grain's standing and
+//! writes no other grain.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use grainstore::ContentAddress;
+use serde_json::json;
+
+use crate::context::{Context, find};
+use crate::error::Result;
+use crate::input::{MAX_BLOB, Source};
+use crate::shape::verification_status;
+
+/// What is recorded where nobody says why.
+const LIFTED: &str = "lifted on the command line, no reason given";
+
+/// Mark a grain as contradicted, if its invalidation policy lets you: it is no longer current
+#[derive(Debug, Args)]
+pub(crate) struct Contradict {
+    /// 64 hex digits, or the first 8 or more where they name one grain
+    address: String,
+    /// Why: it goes into the audit log, and is the justification where the policy asks for one
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    proof: Proof,
+}
+
+/// Set what review made of a grain: unverified, verified, contested, or, for good, retracted
+///
+/// What says less for the grain goes through its invalidation policy. Nobody vouches for what is their
+/// own: verified is refused to the actor who wrote the grain.
+#[derive(Debug, Args)]
+pub(crate) struct SetVerification {
+    /// 64 hex digits, or the first 8 or more where they name one grain
+    address: String,
+    /// unverified, verified, contested or retracted
+    status: String,
+    /// Why: it goes into the audit log, and is the justification where the policy asks for one
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    #[command(flatten)]
+    proof: Proof,
+}
+
+/// Put a grain under litigation hold: nothing supersedes, contradicts or erases it
+#[derive(Debug, Args)]
+pub(crate) struct Hold {
+    #[command(flatten)]
+    target: Target,
+    /// Why: it goes into the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Lift the litigation hold on a grain: as the operator, or with a signature its policy asks for
+#[derive(Debug, Args)]
+pub(crate) struct LiftHold {
+    #[command(flatten)]
+    target: Target,
+    /// Why: it goes into the audit log
+    #[arg(long, value_name = "TEXT", default_value = LIFTED)]
+    reason: String,
+    #[command(flatten)]
+    proof: Proof,
+}
+
+/// The grain a hold is about.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Target {
+    /// 64 hex digits, or the first 8 or more where they name one grain
+    #[arg(value_name = "ADDRESS")]
+    place: Option<String>,
+    /// The same, as an option
+    #[arg(long = "address", value_name = "ADDRESS")]
+    option: Option<String>,
+}
+
+/// A signature that a policy asks for.
+#[derive(Debug, Args)]
+struct Proof {
+    /// A COSE_Sign1 without a payload over what is done to the grain, where its policy asks for one
+    #[arg(long, value_name = "FILE")]
+    cose: Option<PathBuf>,
+}
+
+impl Contradict {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let address = find(&session, &self.address)?;
+        let proof = self.proof.read(context)?;
+        session.contradict(&address, &self.reason, proof.as_deref())?;
+        done(context, &address, "contradicted")
+    }
+}
+
+impl SetVerification {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let address = find(&session, &self.address)?;
+        let status = verification_status(&self.status)?;
+        let proof = self.proof.read(context)?;
+        session.set_verification(&address, status, &self.reason, proof.as_deref())?;
+        done(context, &address, status.name())
+    }
+}
+
+impl Hold {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let address = find(&session, self.target.digits())?;
+        session.hold(&address, &self.reason)?;
+        done(context, &address, "held")
+    }
+}
+
+impl LiftHold {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let address = find(&session, self.target.digits())?;
+        let proof = self.proof.read(context)?;
+        session.lift_hold(&address, &self.reason, proof.as_deref())?;
+        done(context, &address, "lifted")
+    }
+}
+
+impl Target {
+    /// The digits, which the parser has made sure of.
+    fn digits(&self) -> &str {
+        self.place.as_ref().or(self.option.as_ref()).map_or("", String::as_str)
+    }
+}
+
+impl Proof {
+    fn read(&self, context: &mut Context<'_>) -> Result<Option<Vec<u8>>> {
+        let source = self.cose.clone().map(Source::File);
+        source.map(|source| source.read(MAX_BLOB, &mut context.output)).transpose()
+    }
+}
+
+/// Tells what became of a grain.
+fn done(context: &mut Context<'_>, address: &ContentAddress, standing: &str) -> Result<()> {
+    if context.output.is_json() {
+        return context.output.json_line(&json!({ "address": address, "standing": standing }));
+    }
+    context.output.line(&format!("{standing} {address}"))
+}

@@ -1,0 +1,48 @@
+//! Methods that change a grain's standing and write no other: `contradict`, `set_verification`,
+//! `hold`, `lift_hold`.
+
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::json::Base64;
+use super::params::{self, address};
+use crate::shape::verification_status;
+
+pub(crate) fn contradict(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Mark = params::read(params)?;
+    let session = host.session()?;
+    session.contradict(&address(&params.address)?, &params.reason, bytes(params.cose.as_ref()))?;
+    Ok(Answer::empty())
+}
+
+pub(crate) fn set_verification(
+    host: &mut Host,
+    params: Option<&RawValue>,
+) -> Result<Answer, Fault> {
+    let params: params::SetVerification = params::read(params)?;
+    let session = host.session()?;
+    let status = verification_status(&params.status)?;
+    let (of, proof) = (address(&params.address)?, bytes(params.cose.as_ref()));
+    session.set_verification(&of, status, &params.reason, proof)?;
+    Ok(Answer::empty())
+}
+
+/// Anybody may place a hold, so there is nothing a `cose` could add.
+pub(crate) fn hold(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Mark = params::read(params)?;
+    host.session()?.hold(&address(&params.address)?, &params.reason)?;
+    Ok(Answer::empty())
+}
+
+pub(crate) fn lift_hold(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Mark = params::read(params)?;
+    let session = host.session()?;
+    session.lift_hold(&address(&params.address)?, &params.reason, bytes(params.cose.as_ref()))?;
+    Ok(Answer::empty())
+}
+
+fn bytes(cose: Option<&Base64>) -> Option<&[u8]> {
+    cose.map(|Base64(bytes)| bytes.as_slice())
+}

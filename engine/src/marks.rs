@@ -1,0 +1,144 @@
+//! Operations of a session that change a grain's standing and write no other grain, and the question
+//! what a policy would say to a supersession.
+
+use grainstore_format::{ContentAddress, VerificationStatus};
+
+use crate::audit::AuditRecord;
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::pending::Pending;
+use crate::plan::{Mark, Plan};
+use crate::policy::{Act, Proofs, Rule, Ruling, of_call};
+use crate::session::{Offer, Session};
+use crate::writer::Write;
+
+/// What would come of a supersession.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The policy rules that were applied, in order; where one refuses it is the last.
+    pub rules: Vec<Ruling>,
+    /// Why it would be refused; nothing where it would be done.
+    pub refusal: Option<Error>,
+    /// Whether the new grain would be marked for review.
+    pub needs_review: bool,
+}
+
+impl Session {
+    /// Notes that what a grain says is contradicted: it is no longer current, through its
+    /// invalidation policy (OMS 23.7 bypass 1). Doing it again is nothing.
+    ///
+    /// `proof` is a COSE_Sign1 over `"oms-contradict-v1"` and the address, where the policy asks
+    /// for a signature; `reason` is the justification where it asks for one.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason; `ERR_IO`.
+    pub fn contradict(
+        &self,
+        address: &ContentAddress,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        self.mark(address, Mark::Contradict, reason, self.proofs(Act::Contradict, address, proof))
+    }
+
+    /// Sets what review made of a grain (OMS 28.3). A status that says less for the grain goes through
+    /// its invalidation policy; one that says more does not, but is refused to the grain's own
+    /// author. Retraction ends the grain, and is final. Doing it again is nothing.
+    ///
+    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over
+    /// `"oms-contest-v1"`, and the address.
+    ///
+    /// # Errors
+    /// As [`Session::contradict`]; `ERR_CONFLICT` for a grain that is retracted.
+    pub fn set_verification(
+        &self,
+        address: &ContentAddress,
+        status: VerificationStatus,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        let act = match status {
+            VerificationStatus::Retracted => Act::Retract,
+            _ => Act::Contest,
+        };
+        self.mark(address, Mark::Status(status), reason, self.proofs(act, address, proof))
+    }
+
+    /// Puts a grain under litigation hold: until it is lifted nothing supersedes, contradicts or
+    /// erases it (OMS 23.2). A grain has one hold; placing another records the reason.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_EMPTY` without a reason; `ERR_IO`.
+    pub fn hold(&self, address: &ContentAddress, reason: &str) -> Result<()> {
+        self.mark(address, Mark::Hold, reason, Proofs::default())
+    }
+
+    /// Lifts the litigation hold on a grain: by the operator, or, where its policy names
+    /// `authorized` DIDs under `hold` or `delegated`, by one of them, whose COSE_Sign1 over
+    /// `"oms-lift-hold-v1"` and the address is the proof.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_CONFLICT` where no hold is; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY`
+    /// without a reason; `ERR_IO`.
+    pub fn lift_hold(
+        &self,
+        address: &ContentAddress,
+        reason: &str,
+        proof: Option<&[u8]>,
+    ) -> Result<()> {
+        self.mark(address, Mark::LiftHold, reason, self.proofs(Act::LiftHold, address, proof))
+    }
+
+    /// What would come of [`Session::supersede`] now. Nothing is written, and nothing recorded.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`, and whatever is wrong with the offer itself.
+    pub fn try_supersede(
+        &self,
+        old: &ContentAddress,
+        new: impl Into<Offer>,
+        justification: Option<&str>,
+    ) -> Result<Trial> {
+        let new = self.prepare_successor(old, new.into(), justification)?;
+        let view = self.view()?;
+        let author = self.author(justification);
+        guarded(|| {
+            let plan = Plan::new(&view, self.now())?;
+            let accepts = self.store().inner().accepts_signatures();
+            let mut plan = plan.accepting_signatures(accepts);
+            let refusal = plan.supersede(old, new, &author).err();
+            let rules = plan.audit.last().map(|AuditRecord { rules, .. }| rules.as_slice());
+            let rules: Vec<_> =
+                rules.unwrap_or_default().iter().filter_map(|name| Rule::named(name)).collect();
+            let needs_review = refusal.is_none() && rules.contains(&Rule::SoftLocked);
+            Ok(Trial {
+                rules: rules.into_iter().map(Ruling::from).collect(),
+                refusal,
+                needs_review,
+            })
+        })
+    }
+
+    /// Who signed a call.
+    fn proofs(&self, act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
+        of_call(act, address, proof, self.store().inner().resolver())
+    }
+
+    fn mark(
+        &self,
+        address: &ContentAddress,
+        mark: Mark,
+        reason: &str,
+        proofs: Proofs,
+    ) -> Result<()> {
+        if reason.trim().is_empty() {
+            let empty = ErrorKind::Format(grainstore_format::ErrorKind::Empty);
+            let error = Error::new(empty, "the reason is empty");
+            return Err(error.with_hint("say why: the reason goes into the audit log"));
+        }
+        let (author, address) = (self.author(Some(reason)), *address);
+        let write = |(), reply| Write::Mark { address, mark, proofs, author, reply };
+        let pending: Pending<()> = self.send(Ok(()), write);
+        pending.wait()
+    }
+}

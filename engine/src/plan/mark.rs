@@ -1,0 +1,179 @@
+//! Changes of a stored grain's standing that write no other grain: contradiction, verification,
+//! litigation hold (OMS 23.1, 23.7 bypass 1, 28.3; rulings 38 and 51 of the project's reading).
+
+use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
+
+use crate::audit::{AuditRecord, Operation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Act, Attempt, Proofs, decide};
+use crate::view::Row;
+
+use super::{Author, Plan, known_from};
+
+/// What is to become of a grain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Contradict,
+    Status(VerificationStatus),
+    Hold,
+    LiftHold,
+}
+
+impl Mark {
+    fn operation(self) -> Operation {
+        match self {
+            Self::Contradict => Operation::Contradict,
+            Self::Status(status) => Operation::SetVerification(status),
+            Self::Hold => Operation::Hold,
+            Self::LiftHold => Operation::LiftHold,
+        }
+    }
+
+    /// What it attempts on a grain in this state; nothing for what takes nothing away.
+    fn act(self, state: &GrainState) -> Option<Act> {
+        match self {
+            Self::Contradict => Some(Act::Contradict),
+            Self::Status(to) => Some(Act::of_status(state.verification_status, to)),
+            Self::Hold => None,
+            Self::LiftHold => Some(Act::LiftHold),
+        }
+    }
+
+    /// Whether the grain is as it should be already.
+    fn is_done(self, state: &GrainState) -> bool {
+        match self {
+            Self::Contradict => state.contradicted,
+            Self::Status(status) => state.verification_status == status,
+            Self::Hold | Self::LiftHold => false,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Stages a mark on a stored grain.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
+    /// a hold that is not there; `ERR_INVALIDATION_DENIED`.
+    pub(crate) fn mark(
+        &mut self,
+        address: &ContentAddress,
+        mark: Mark,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<()> {
+        self.all_or_nothing(|plan| plan.mark_one(address, mark, proofs, author))
+    }
+
+    fn mark_one(
+        &mut self,
+        address: &ContentAddress,
+        mark: Mark,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<()> {
+        let Some(row) = self.visible(address, author)? else {
+            return Err(Error::new(ErrorKind::NotFound, format!("no grain {address}")));
+        };
+        if mark.is_done(&row.state) {
+            return Ok(());
+        }
+        check_applies(address, mark, &row.state)?;
+        let decision = match mark.act(&row.state) {
+            None => None,
+            Some(act) => {
+                let attempt = Attempt {
+                    act,
+                    now: self.now,
+                    justification: author.reason.as_deref(),
+                    actor: author.actor.as_deref(),
+                    proofs,
+                    evidence: 0,
+                    locked_accepts_signature: self.locked_accepts_signature,
+                };
+                let gathered = self.protectors(address, None, None)?;
+                let decision = decide(&attempt, &gathered.facts);
+                if let Some(rule) = decision.refusal() {
+                    self.audit.push(record(address, mark, author, decision.names(), true));
+                    let what = format!("cannot {} {address}", verb(act));
+                    return Err(self.denied(&what, address, rule, &decision, &gathered, author)?);
+                }
+                Some(decision)
+            }
+        };
+        let state = self.marked(&row, mark)?;
+        let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
+        let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
+        self.states.insert(row.sequence, state);
+        let rules = decision.map(|decision| decision.names()).unwrap_or_default();
+        self.audit.push(record(address, mark, author, rules, false));
+        Ok(())
+    }
+
+    /// The state of a grain once it is marked.
+    fn marked(&self, row: &Row, mark: Mark) -> Result<GrainState> {
+        let ended = || -> Result<_> {
+            let now = self.now.max(known_from(row)?);
+            Ok(Some(row.state.system_valid_to.unwrap_or(now)))
+        };
+        let state = row.state;
+        Ok(match mark {
+            Mark::Contradict => {
+                GrainState { contradicted: true, system_valid_to: ended()?, ..state }
+            }
+            Mark::Status(VerificationStatus::Retracted) => GrainState {
+                verification_status: VerificationStatus::Retracted,
+                system_valid_to: ended()?,
+                ..state
+            },
+            Mark::Status(verification_status) => GrainState { verification_status, ..state },
+            Mark::Hold => GrainState { held: true, ..state },
+            Mark::LiftHold => GrainState { held: false, ..state },
+        })
+    }
+}
+
+/// Checks that a mark can be set at all.
+fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Result<()> {
+    match mark {
+        Mark::Status(_) if state.verification_status == VerificationStatus::Retracted => {
+            let message = format!("{address} is retracted, and that is final");
+            Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("supersede it by a grain that says what is true"))
+        }
+        Mark::LiftHold if !state.held => {
+            let message = format!("no hold is on {address}");
+            Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("get shows in its state whether a grain is held"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn verb(act: Act) -> &'static str {
+    match act {
+        Act::Supersede => "supersede",
+        Act::Contradict => "contradict",
+        Act::Contest => "contest",
+        Act::Retract => "retract",
+        Act::Verify => "verify",
+        Act::LiftHold => "lift the hold on",
+    }
+}
+
+fn record(
+    address: &ContentAddress,
+    mark: Mark,
+    author: &Author,
+    rules: Vec<&'static str>,
+    refused: bool,
+) -> AuditRecord {
+    AuditRecord {
+        operation: mark.operation(),
+        actor: author.actor.clone(),
+        subjects: vec![*address],
+        refused,
+        rules,
+        reason: author.reason.clone(),
+    }
+}

@@ -1,0 +1,231 @@
+//! The one function that decides whether a grain may be taken out of use: facts in, decision out
+//! (OMS 23).
+//!
+//! Every grain that protects the target is asked in turn; the first refusal is the answer. The
+//! rules applied on the way are told in order.
+
+use super::facts::{Act, Attempt, Facts, Protector, Tie};
+use super::rules::Rule;
+use super::same_did;
+use super::terms::{Mode, Scope, Terms};
+
+/// May it, by which rules, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// Every rule that was applied; where one refuses it is the last.
+    pub(crate) rules: Vec<Rule>,
+    /// The place of the protector that refuses.
+    pub(crate) refused_by: Option<usize>,
+    /// Whether a person should look at what was done.
+    pub(crate) needs_review: bool,
+    /// Whether the policies of the versions before keep binding the successor (OMS 23.5): not where
+    /// each of them that reaches no further than its own grain had the change signed.
+    pub(crate) keeps_policy: bool,
+}
+
+impl Decision {
+    /// The rule that refuses, if one does.
+    pub(crate) fn refusal(&self) -> Option<Rule> {
+        self.rules.last().copied().filter(|rule| !rule.row().passes)
+    }
+
+    /// The names of the rules, for the audit log.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.rules.iter().map(|rule| rule.row().name).collect()
+    }
+}
+
+/// Decides an attempt.
+pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
+    let mut decision =
+        Decision { rules: Vec::new(), refused_by: None, needs_review: false, keeps_policy: true };
+    let mut signed = 0_usize;
+    let mut unsigned = 0_usize;
+    for (at, protector) in facts.protectors.iter().enumerate() {
+        let is_target = at == 0;
+        if !is_target && (!protector.bears() || !asks_others(attempt.act)) {
+            continue;
+        }
+        let rules = judge(attempt, protector, is_target);
+        decision.rules.extend(&rules);
+        if decision.refusal().is_some() {
+            decision.refused_by = Some(at);
+            return decision;
+        }
+        decision.needs_review |= rules.contains(&Rule::SoftLocked);
+        if protector.tie == Tie::Version && protector.terms.scope == Scope::Grain {
+            match rules.iter().any(|rule| is_signed(*rule)) {
+                true => signed += 1,
+                false if protector.terms.protects() => unsigned += 1,
+                false => {}
+            }
+        }
+    }
+    if facts.too_many {
+        decision.rules.push(Rule::TooManyAncestors);
+        decision.refused_by = Some(0);
+    }
+    decision.keeps_policy = signed == 0 || unsigned > 0;
+    decision
+}
+
+/// Whether an act is for more than the target itself to decide.
+fn asks_others(act: Act) -> bool {
+    !matches!(act, Act::Verify | Act::LiftHold)
+}
+
+/// Whether a rule rests on a signature.
+fn is_signed(rule: Rule) -> bool {
+    matches!(rule, Rule::LockedSigned | Rule::Quorum | Rule::Delegated)
+}
+
+/// What one protector says: the rules it applied, the last of which refuses or all pass.
+fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<Rule> {
+    let terms = &protector.terms;
+    match attempt.act {
+        Act::Verify => return vec![verification(attempt, protector)],
+        Act::LiftHold => return vec![lifting(attempt, terms)],
+        Act::Supersede | Act::Contradict | Act::Contest | Act::Retract => {}
+    }
+    // A hold that was placed by a call is on one grain; one that a policy declares has a scope.
+    if protector.held && (is_target || terms.holds) {
+        return vec![Rule::Hold];
+    }
+    // A hold that was lifted leaves the grain as if there were no policy.
+    if terms.mode == Mode::Hold {
+        return vec![Rule::HoldLifted];
+    }
+    let mut rules = Vec::new();
+    let goal = protector.goal.as_ref();
+    if goal.is_some_and(|goal| goal.allows) && terms.mode != Mode::Open {
+        rules.push(Rule::Transition);
+    } else {
+        by_mode(attempt, protector, &mut rules);
+    }
+    let refused = rules.last().is_none_or(|rule| !rule.row().passes);
+    let is_settled = rules.iter().any(|rule| is_signed(*rule)) || terms.mode == Mode::Open;
+    if let Some(goal) = goal
+        && goal.evidence_required > 0
+        && !refused
+        && !is_settled
+    {
+        let enough = attempt.evidence >= goal.evidence_required;
+        rules.push(if enough { Rule::Evidence } else { Rule::NoEvidence });
+    }
+    rules
+}
+
+/// The policy in full.
+fn by_mode(attempt: &Attempt<'_>, protector: &Protector, rules: &mut Vec<Rule>) {
+    let Mode::Timed(until, fallback) = protector.terms.mode else {
+        rules.push(rule_of(protector.terms.mode, attempt, protector));
+        return;
+    };
+    // `locked_until` is in epoch seconds.
+    if i128::from(attempt.now.get().div_euclid(1000)) < i128::from(until) {
+        rules.push(Rule::TimedLock);
+        return;
+    }
+    rules.push(Rule::Unlocked);
+    rules.push(rule_of(fallback.mode(), attempt, protector));
+}
+
+fn rule_of(mode: Mode, attempt: &Attempt<'_>, protector: &Protector) -> Rule {
+    let Protector { terms, author, .. } = protector;
+    let author = author.as_deref();
+    match mode {
+        Mode::Open => Rule::Open,
+        Mode::ConsentCascade => Rule::ConsentCascade,
+        Mode::SoftLocked => match attempt.justification {
+            Some(why) if !why.trim().is_empty() => Rule::SoftLocked,
+            _ => Rule::NotJustified,
+        },
+        Mode::Locked => locked(attempt, terms, author),
+        Mode::Quorum(threshold) => quorum(attempt, terms, author, threshold),
+        Mode::Delegated => match is_authorized(terms, attempt.proofs.signer.as_deref()) {
+            true => Rule::Delegated,
+            false => Rule::NotDelegated,
+        },
+        Mode::Hold => Rule::Hold,
+        Mode::Unknown => Rule::UnknownMode,
+        // A lock that is timed after it was timed cannot be read from a policy.
+        Mode::Malformed | Mode::Timed(..) => Rule::Malformed,
+    }
+}
+
+/// Locked for good, unless the store lets an authorized signature open it (OMS 12.5.4).
+fn locked(attempt: &Attempt<'_>, terms: &Terms, author: Option<&str>) -> Rule {
+    let signer = attempt.proofs.signer.as_deref();
+    if !attempt.locked_accepts_signature || !is_authorized(terms, signer) {
+        return Rule::Locked;
+    }
+    match is_author(author, signer) {
+        true => Rule::OwnKey,
+        false => Rule::LockedSigned,
+    }
+}
+
+/// As many different authorized signers as the threshold says; the author of the grain is none.
+fn quorum(
+    attempt: &Attempt<'_>,
+    terms: &Terms,
+    author: Option<&str>,
+    threshold: Option<u64>,
+) -> Rule {
+    if attempt.act != Act::Supersede {
+        return Rule::NoSuccessor;
+    }
+    let Some(threshold) = threshold else { return Rule::NoThreshold };
+    let mut signers: Vec<&str> = Vec::new();
+    for signer in &attempt.proofs.cosigners {
+        let counted = signers.iter().any(|other| same_did(other, signer));
+        if is_authorized(terms, Some(signer)) && !counted {
+            signers.push(signer);
+        }
+    }
+    let count = |signers: &[&str]| u64::try_from(signers.len()).unwrap_or(u64::MAX);
+    let with_author = count(&signers);
+    signers.retain(|signer| !is_author(author, Some(signer)));
+    if count(&signers) >= threshold {
+        Rule::Quorum
+    } else if with_author >= threshold {
+        Rule::OwnKey
+    } else {
+        Rule::NoQuorum
+    }
+}
+
+/// Saying more for a grain takes nothing out of use, but nobody vouches for what is their own.
+fn verification(attempt: &Attempt<'_>, protector: &Protector) -> Rule {
+    match is_author(protector.author.as_deref(), attempt.actor) {
+        true => Rule::OwnVerification,
+        false => Rule::Verification,
+    }
+}
+
+/// A hold is lifted by the signers the policy names; where it names none, by the operator.
+fn lifting(attempt: &Attempt<'_>, terms: &Terms) -> Rule {
+    let is_theirs =
+        matches!(terms.mode, Mode::Hold | Mode::Delegated) && !terms.authorized.is_empty();
+    if terms.mode == Mode::Malformed {
+        Rule::Malformed
+    } else if is_theirs {
+        match is_authorized(terms, attempt.proofs.signer.as_deref()) {
+            true => Rule::LiftSigned,
+            false => Rule::LiftNotSigned,
+        }
+    } else {
+        match attempt.actor {
+            None => Rule::LiftByOperator,
+            Some(_) => Rule::LiftNotOperator,
+        }
+    }
+}
+
+fn is_authorized(terms: &Terms, signer: Option<&str>) -> bool {
+    signer.is_some_and(|signer| terms.authorized.iter().any(|did| same_did(did, signer)))
+}
+
+fn is_author(author: Option<&str>, who: Option<&str>) -> bool {
+    matches!((author, who), (Some(author), Some(who)) if same_did(author, who))
+}

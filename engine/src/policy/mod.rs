@@ -1,0 +1,41 @@
+//! Invalidation policy: what a grain says about who may take it out of use (OMS 23).
+//!
+//! - `terms`: the policy map of a grain, read strictly.
+//! - `proofs`: signatures, verified on the caller's thread into names of signers.
+//! - `facts`: what a decision is about: the attempt, and the grains that protect its target.
+//! - `rules`: the table of rules, by the names they have in the audit log.
+//! - `decide`: one pure function, facts in, decision out.
+//! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 ask of a grain that is written.
+//! - `explain`: the same for people.
+//!
+//! Nothing here reads the store: the plan gathers facts and carries out what is decided.
+
+mod decide;
+mod explain;
+mod facts;
+mod goals;
+mod ownership;
+mod proofs;
+mod rules;
+mod terms;
+#[cfg(test)]
+mod vector_tests;
+
+pub(crate) use decide::{Decision, decide};
+pub use explain::{Explanation, Ruling, explain};
+pub(crate) use facts::{Act, Attempt, Facts, Protector, Tie};
+pub(crate) use goals::GoalTerms;
+pub(crate) use ownership::check_ownership;
+pub(crate) use proofs::{Proofs, cosigners, of_call};
+pub(crate) use rules::Rule;
+pub(crate) use terms::Terms;
+
+/// Whether two texts name the same DID: a fragment names a key of it.
+pub(crate) fn same_did(one: &str, other: &str) -> bool {
+    bare(one) == bare(other)
+}
+
+/// A DID without its fragment.
+fn bare(did: &str) -> &str {
+    did.split_once('#').map_or(did, |(did, _)| did)
+}

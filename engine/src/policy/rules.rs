@@ -1,0 +1,114 @@
+//! The table of rules: what each is called in the audit log, what it comes to, and why.
+
+/// Declares the rules once: variant, outcome, name, text for people, section of OMS.
+macro_rules! rules {
+    ($($variant:ident $outcome:ident $name:literal $text:literal $section:literal;)+) => {
+        /// A rule that was applied, by what came of it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Rule {
+            $($variant),+
+        }
+
+        impl Rule {
+            /// Every rule, in the order of the table.
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its row in the table.
+            pub(crate) const fn row(self) -> Row {
+                match self {
+                    $(Self::$variant => Row {
+                        passes: Outcome::$outcome.passes(),
+                        name: $name,
+                        text: $text,
+                        section: $section,
+                    }),+
+                }
+            }
+        }
+    };
+}
+
+impl Rule {
+    /// The rule of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|rule| rule.row().name == name)
+    }
+}
+
+/// What the table says of a rule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    /// Whether the attempt may go on.
+    pub(crate) passes: bool,
+    /// Its name in the audit log.
+    pub(crate) name: &'static str,
+    /// Why, for a person: the end of a sentence about the grain that protects.
+    pub(crate) text: &'static str,
+    /// The section of OMS it comes from.
+    pub(crate) section: &'static str,
+}
+
+enum Outcome {
+    Pass,
+    Refuse,
+}
+
+impl Outcome {
+    const fn passes(self) -> bool {
+        matches!(self, Self::Pass)
+    }
+}
+
+rules! {
+    Open Pass "open" "it restricts nothing" "23.2";
+    ConsentCascade Pass "consent_cascade" "it ends with its consent and restricts nothing else" "23.2";
+    SoftLocked Pass "soft_locked" "it is soft_locked, and a justification was given" "23.2";
+    Unlocked Pass "timed_lock_over" "its locked_until is over" "23.2";
+    LockedSigned Pass "locked_signed" "it is locked, and an authorized signature was given" "12.5.4";
+    Quorum Pass "quorum" "enough of its authorized signers agree" "23.2";
+    Delegated Pass "delegated" "one of its authorized signers signed" "23.2";
+    HoldLifted Pass "hold_lifted" "its litigation hold was lifted" "23.2";
+    Transition Pass "allowed_transition" "its allowed_transitions have this goal_state" "23.4";
+    Evidence Pass "evidence" "the evidence it requires is there" "23.5";
+    Verification Pass "verification" "nothing is taken out of use" "23.1";
+    LiftByOperator Pass "lift_by_operator" "the operator lifts the hold" "23.2";
+    LiftSigned Pass "lift_signed" "one of its authorized signers lifts the hold" "23.2";
+    NotJustified Refuse "soft_locked_without_justification"
+        "it is soft_locked: give a supersession_justification" "23.2";
+    Locked Refuse "locked" "it is locked: nothing may invalidate it" "23.2";
+    TimedLock Refuse "timed_lock" "it is locked until its locked_until" "23.2";
+    Hold Refuse "hold" "it is under litigation hold" "23.2";
+    NoThreshold Refuse "quorum_without_threshold"
+        "it wants a quorum and its threshold is missing or less than 1" "23.2";
+    NoQuorum Refuse "quorum_not_met"
+        "it wants a quorum, and too few of its authorized signers signed the supersession_auth" "23.2";
+    NoSuccessor Refuse "quorum_without_successor"
+        "it wants a quorum, and only a supersession carries one" "23.2";
+    NotDelegated Refuse "not_delegated"
+        "only the signers its policy names may invalidate it, and none of them signed" "23.2";
+    OwnKey Refuse "key_separation"
+        "the signature is by its own author, whose key proves nothing" "23.8";
+    UnknownMode Refuse "unknown_mode" "its policy mode is unknown, which counts as locked" "23.3";
+    Malformed Refuse "malformed_policy" "its policy is malformed, which counts as locked" "23.3";
+    TooManyAncestors Refuse "too_many_ancestors"
+        "its derivation has too many ancestors to check" "23.6";
+    NoEvidence Refuse "evidence_required"
+        "it requires more satisfaction_evidence than was given" "23.5";
+    OwnVerification Refuse "own_verification"
+        "its own author cannot vouch for it" "23.8";
+    LiftNotOperator Refuse "lift_not_operator" "only the operator lifts this hold" "23.2";
+    LiftNotSigned Refuse "lift_not_signed"
+        "only the signers its policy names lift this hold, and none of them signed" "23.2";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own() {
+        let names: BTreeSet<_> = Rule::ALL.iter().map(|rule| rule.row().name).collect();
+        assert_eq!(names.len(), Rule::ALL.len());
+    }
+}

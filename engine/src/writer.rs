@@ -5,13 +5,14 @@
 //! acknowledged write is synced. The index is folded by a thread of its own; only this one
 //! publishes what came of it.
 
-use std::collections::HashMap;
+mod states;
+
 use std::fs::File;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use grainstore_format::ContentAddress;
-use redb::{Durability, ReadableTable, WriteTransaction};
+use redb::{Durability, WriteTransaction};
 
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
@@ -19,7 +20,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::Indexed;
-use crate::keys::{self, Envelope, StateRecord};
+use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
@@ -28,6 +29,8 @@ use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
 use crate::truth::Truth;
 use crate::view::View;
+
+use states::{write_roots, write_states};
 
 /// Writes that wait for the writer before senders have to.
 pub(crate) const QUEUE: usize = 4096;
@@ -472,46 +475,6 @@ fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     let mut signatures = txn.open_table(keys::SIGNATURES)?;
     for (sequence, wrapping) in rows {
         signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
-    }
-    Ok(())
-}
-
-/// Writes the states, each with the audit entry by which it stopped being current; `first` is the
-/// sequence of the first entry of the group.
-fn write_states(txn: &WriteTransaction, plan: &Plan<'_>, first: u64) -> Result<()> {
-    if plan.states.is_empty() {
-        return Ok(());
-    }
-    let mut entries = HashMap::new();
-    for (sequence, record) in (first..).zip(&plan.audit) {
-        if let Some(ended) = record.ends() {
-            entries.entry(*ended).or_insert(sequence);
-        }
-    }
-    let mut states = txn.open_table(keys::STATE)?;
-    for (sequence, state) in &plan.states {
-        let before = match states.get(sequence.get())? {
-            Some(record) => keys::decode_state(*sequence, record.value())?,
-            None => StateRecord::default(),
-        };
-        // Most states that are written are of grains that end.
-        let ended = match state.is_current() {
-            true => None,
-            false => entries.get(&plan.address_at(*sequence)?).copied(),
-        };
-        // An entry about very many grains names none of them: then the group says when.
-        let record = before.with_state(*state, ended.unwrap_or(first));
-        states.insert(sequence.get(), &keys::encode_state(*sequence, &record))?;
-    }
-    Ok(())
-}
-
-fn write_roots(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
-    if !plan.roots.is_empty() {
-        let mut roots = txn.open_table(keys::ROOTS)?;
-        for (sequence, ancestors) in &plan.roots {
-            roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
-        }
     }
     Ok(())
 }

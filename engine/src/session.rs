@@ -23,7 +23,8 @@ use crate::writer::{Request, Write};
 
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
-/// Bytes of blobs in one batch, inflated where their payload is compressed.
+/// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
+/// signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
 /// A handle that reads and writes as somebody. Cheap to clone.
@@ -191,7 +192,7 @@ impl Session {
             }
             match self.prepare(offer.into()) {
                 Ok(prepared) => {
-                    bytes = bytes.saturating_add(prepared.open_bytes);
+                    bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
                 }
                 Err(error) => return Pending::refused(error.in_batch(at)),
@@ -400,7 +401,7 @@ impl Session {
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
         let signer = verdict.did().cloned();
         let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
-        Ok(Prepared { wrapping: Some(wrapping), signer, ..prepared })
+        Ok(Prepared { wrapping: Some(Arc::new(wrapping)), signer, ..prepared })
     }
 
     fn prepare_successor(

@@ -12,6 +12,7 @@ mod mark;
 mod protection;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use grainstore_format::{
     Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
@@ -35,7 +36,7 @@ pub(crate) struct Prepared {
     /// Whether the blob came ready-made: its bytes stay as they are.
     pub(crate) ready: bool,
     /// What stood around the blob, where it came signed.
-    pub(crate) wrapping: Option<Wrapping>,
+    pub(crate) wrapping: Option<Arc<Wrapping>>,
     /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
     pub(crate) open_bytes: usize,
     /// Who signed it, or signed for it.
@@ -134,7 +135,7 @@ pub(crate) struct Plan<'v> {
     pub(crate) states: HashMap<Sequence, GrainState>,
     pub(crate) roots: HashMap<Sequence, Vec<Sequence>>,
     /// Envelopes that take the place of stored ones.
-    pub(crate) wrappings: HashMap<Sequence, Wrapping>,
+    pub(crate) wrappings: HashMap<Sequence, Arc<Wrapping>>,
     pub(crate) audit: Vec<AuditRecord>,
     by_address: HashMap<ContentAddress, usize>,
 }
@@ -291,7 +292,7 @@ impl<'v> Plan<'v> {
         if self.has_valid_signature(&address, sequence)? {
             return Ok(());
         }
-        self.wrappings.insert(sequence, wrapping.clone());
+        self.wrappings.insert(sequence, Arc::clone(wrapping));
         self.audit.push(AuditRecord {
             operation: Operation::Sign,
             actor: author.actor.clone(),

@@ -24,7 +24,8 @@ use crate::writer::{Request, Write};
 
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
-/// Bytes of blobs in one batch, inflated where their payload is compressed.
+/// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
+/// signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
 /// A handle that reads and writes as somebody. Cheap to clone.
@@ -192,7 +193,7 @@ impl Session {
             }
             match self.prepare(offer.into()) {
                 Ok(prepared) => {
-                    bytes = bytes.saturating_add(prepared.open_bytes);
+                    bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
                 }
                 Err(error) => return Pending::refused(error.in_batch(at)),
@@ -404,7 +405,7 @@ impl Session {
         let signer = verdict.did().map(ToString::to_string);
         let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
         let proofs = Proofs { signer, ..Proofs::default() };
-        Ok(Prepared { wrapping: Some(wrapping), proofs, ..prepared })
+        Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }
 
     pub(crate) fn prepare_successor(

@@ -465,9 +465,9 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
 }
 
 fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
-    let came_with = |staged: &Staged| Some((staged.sequence, staged.prepared.wrapping.clone()?));
-    let first = plan.grains.iter().filter_map(came_with);
-    let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, wrapping.clone()));
+    let first = plan.grains.iter();
+    let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
+    let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
     let mut rows = first.chain(better).peekable();
     if rows.peek().is_none() {
         return Ok(());

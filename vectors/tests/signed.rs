@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use grainstore_format::{
-    ContentAddress, Encoding, Envelope, Grain, Map, OfflineResolver, SigningKey, Value, Verdict,
-    check_revealed, check_view, disclose, disclosure_of, restore, sign,
+    ContentAddress, Did, Encoding, Envelope, Grain, Map, OfflineResolver, SigningKey, Value,
+    Verdict, check_revealed, check_view, disclose, disclosure_of, restore, sign,
 };
 use grainstore_vectors::{CoseRow, DiscloseRow, Signed, cose_rows, disclose_rows};
 
@@ -34,7 +34,7 @@ fn verdict(row: &CoseRow) -> Result<(), String> {
         Err(error) => return failed(format!("{}: {error}", error.code())),
     };
     let verdict = envelope.verify(&OfflineResolver);
-    let did = verdict.did().map(grainstore_format::cose::Did::as_str);
+    let did = verdict.did().map(Did::as_str);
     if Some(verdict.name()) != row.verdict.as_deref() || did != row.did.as_deref() {
         return failed(format!("{verdict:?}"));
     }
@@ -72,6 +72,27 @@ fn signing_gives_the_exact_envelope() {
         signed += 1;
     }
     assert!(signed >= 31, "{signed} rows");
+}
+
+#[test]
+fn an_envelope_is_bounded_inside_and_around() {
+    let row = cose_rows().unwrap().remove(0);
+    let envelope = Envelope::parse(row.cose).unwrap();
+    let (before, after) = envelope.around_blob().unwrap();
+    let iat = before.windows(5).position(|bytes| bytes == b"\xa1\x63iat").unwrap();
+    let around = |padding: usize| {
+        let length = u32::try_from(padding).unwrap().to_be_bytes();
+        let unprotected = [&[0xa1, 0x63][..], b"pad", &[0x5a], &length, &vec![0; padding]].concat();
+        let blob = &before[iat + 10..];
+        [&before[..iat], &unprotected, blob, envelope.blob().unwrap(), after].concat()
+    };
+    let room = Envelope::MAX_WRAPPER - (around(0).len() - envelope.blob().unwrap().len());
+    let fits = Envelope::parse(around(room)).unwrap();
+    assert_eq!(fits.verify(&OfflineResolver).name(), "valid");
+    for over in [room + 1, Envelope::MAX_BYTES] {
+        let code = Envelope::parse(around(over)).map_err(|error| error.code());
+        assert_eq!(code.err(), Some("ERR_TOO_LARGE"), "{over}");
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
         let response = rpc.call(method, &json!({ "no such parameter": 1 }));
         assert_eq!(response["error"]["code"], -32602, "{method}");
     }
-    let absent = ["import", "sign", "erase", "sweep"];
+    let absent = ["import", "erase", "sweep"];
     for method in absent {
         assert_eq!(rpc.refusal(method, &json!({})), "-32601", "{method}");
     }
@@ -91,6 +91,7 @@ fn nothing_that_needs_a_store_works_before_open_or_after_close() {
         ("get_batch", json!({ "addresses": [] })),
         ("exists", json!({ "address": address })),
         ("supersede", json!({ "old": address, "grain": grain("a", "1") })),
+        ("disclose", json!({ "address": address, "hide": [] })),
         ("history", json!({ "address": address })),
         ("neighbours", json!({ "node": "a" })),
         ("paths", json!({ "from": "a", "to": "b" })),

@@ -56,7 +56,7 @@ impl Plan<'_> {
         let valid = |wrapping: &Wrapping| wrapping.valid;
         match (self.wrappings.get(&sequence), self.staged(address)) {
             (Some(wrapping), _) => Ok(valid(wrapping)),
-            (None, Some(staged)) => Ok(staged.prepared.wrapping.as_ref().is_some_and(valid)),
+            (None, Some(staged)) => Ok(staged.prepared.wrapping.as_deref().is_some_and(valid)),
             (None, None) => Ok(self.view.wrapping_at(sequence)?.as_ref().is_some_and(valid)),
         }
     }

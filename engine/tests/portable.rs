@@ -1,10 +1,5 @@
 //! Export: what leaves the store is what the session sees, with its state, and can be read by itself.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test stops at a surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use grainstore::cal::{Cancel, Predicate, Query};
-use grainstore::format::container::{Carried, Compression, Container};
+use grainstore::format::container::{Carried, Compression, Container, Seeking};
 use grainstore::format::{BeliefBuilder, DecodeOptions, EventBuilder};
 use grainstore::{
     ContentAddress, EpochMs, Exporting, Grain, GrainState, OpenOptions, Session, SessionOptions,
@@ -42,7 +37,9 @@ struct Held {
 }
 
 fn read(file: &Path) -> Held {
-    let container = Container::open(File::open(file).unwrap(), &DecodeOptions::default()).unwrap();
+    let container =
+        Container::open(Seeking::new(File::open(file).unwrap()), &DecodeOptions::default());
+    let container = container.unwrap();
     assert!(container.is_sorted() && container.is_deduplicated());
     container.verify().unwrap();
     let entries: Vec<_> = container.entries().unwrap().map(Result::unwrap).collect();

@@ -4,11 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use grainstore_format::container::ReadAt;
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Sequence;
 
@@ -185,7 +184,10 @@ fn from_file<'f>(file: &'f File, bytes: &Range<u64>) -> impl Iterator<Item = Res
         if waiting.len() == 0 && at < end {
             let len = block.min(end - at);
             buffer.resize(usize::try_from(len).unwrap_or_default(), 0);
-            if let Err(error) = file.read_exact_at(at, &mut buffer) {
+            // Several runs lie in the one file, so each read seeks first.
+            let mut file = file;
+            let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut buffer));
+            if let Err(error) = read {
                 at = end;
                 return Some(Err(Error::from(error)));
             }

@@ -26,7 +26,7 @@ pub use layout::{Compression, MAX_REGION_BYTES};
 pub use manifest::{Carried, ManifestEntries};
 pub use plan::{Plan, Planned, arrange};
 pub use reader::{Container, Entries};
-pub use source::ReadAt;
+pub use source::{ReadAt, Seeking};
 pub use writer::{Writer, Written};
 
 use crate::error::{Error, ErrorKind, corrupt};

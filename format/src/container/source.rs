@@ -1,7 +1,7 @@
 //! Bytes at any place: what a container is read from. Opens nothing.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something of a known size whose bytes can be read at any place, as often as one likes.
 pub trait ReadAt {
@@ -55,22 +55,31 @@ impl<S: ReadAt + ?Sized> ReadAt for &S {
     }
 }
 
-impl ReadAt for File {
+/// Whatever seeks, such as a file, to be read at any place. Readers on several threads take turns.
+#[derive(Debug)]
+pub struct Seeking<R>(Mutex<R>);
+
+impl<R: Read + Seek> Seeking<R> {
+    /// Reads from this, whose position no longer belongs to anybody else.
+    pub fn new(inner: R) -> Self {
+        Self(Mutex::new(inner))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, R> {
+        // Every read seeks first, so one that panicked halfway has left nothing behind.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Read + Seek> ReadAt for Seeking<R> {
     fn size(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        self.lock().seek(SeekFrom::End(0))
     }
 
-    #[cfg(unix)]
     fn read_exact_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(self, buffer, at)
-    }
-
-    /// Moves the position of the file: two threads must not read from one handle here.
-    #[cfg(not(unix))]
-    fn read_exact_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let mut file = self;
-        io::Seek::seek(&mut file, io::SeekFrom::Start(at))?;
-        file.read_exact(buffer)
+        let mut inner = self.lock();
+        inner.seek(SeekFrom::Start(at))?;
+        inner.read_exact(buffer)
     }
 }
 
@@ -115,6 +124,7 @@ mod tests {
         let bytes = b"0123456789".to_vec();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
+        let file = Seeking::new(file);
         let sources: [&dyn ReadAt; 2] = [&bytes, &file];
         for source in sources {
             assert_eq!(source.size().unwrap(), 10);

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use grainstore_format::container::{Carried, Compression, Container, Plan, Planned, Writer};
+use grainstore_format::container::{
+    Carried, Compression, Container, Plan, Planned, Seeking, Writer,
+};
 use grainstore_format::{
     ContentAddress, DecodeOptions, EncodeOptions, Encoding, EpochMs, Error, GrainState, PayloadKey,
 };
@@ -86,7 +88,7 @@ fn a_file_is_read_as_memory_is() {
     for compression in Compression::ALL {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&container(&given, &[], compression)).unwrap();
-        let opened = Container::open(file, &DecodeOptions::default()).unwrap();
+        let opened = Container::open(Seeking::new(file), &DecodeOptions::default()).unwrap();
         let entries = opened.entries().unwrap().map(|entry| entry.unwrap().bytes().to_vec());
         assert_eq!(entries.collect::<Vec<_>>(), given, "{compression:?}");
         assert_eq!(opened.entry(7).unwrap().bytes(), given[7]);
@@ -98,7 +100,8 @@ fn a_file_is_read_as_memory_is() {
 fn a_file_that_changes_while_it_is_read_is_noticed() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), container(&blobs(2), &[], Compression::None)).unwrap();
-    let opened = Container::open(file.reopen().unwrap(), &DecodeOptions::default()).unwrap();
+    let opened =
+        Container::open(Seeking::new(file.reopen().unwrap()), &DecodeOptions::default()).unwrap();
     assert_eq!(opened.recheck(), Ok(()));
     std::fs::write(file.path(), container(&blobs(3), &[], Compression::None)).unwrap();
     assert_eq!(opened.recheck().unwrap_err().code(), "ERR_INTEGRITY");

@@ -104,6 +104,18 @@ pub(crate) fn key(seed: u8) -> SigningKey {
     SigningKey::ed25519_from_seed(&[seed; 32])
 }
 
+/// A COSE_Sign1 without a payload over the message of an operation about a grain.
+pub(crate) fn proof_of(op: &str, about: &ContentAddress, seed: u8) -> Vec<u8> {
+    let message = match op {
+        "contradict" => proof::contradict(about),
+        "contest" => proof::contest(about),
+        "retract" => proof::retract(about),
+        "lift_hold" => proof::lift_hold(about),
+        other => panic!("no message {other:?}"),
+    };
+    sign_detached(&message, &key(seed)).unwrap()
+}
+
 /// All cases, by file.
 pub(crate) fn all() -> Vec<(String, Case)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/policy");
@@ -146,14 +158,7 @@ impl Grains {
     /// A COSE_Sign1 for a call about `target`.
     pub(crate) fn sign(&self, signed: &Signed, op: &str, target: &str) -> Vec<u8> {
         let about = self.address(signed.about.as_deref().unwrap_or(target));
-        let message = match signed.message.as_deref().unwrap_or(op) {
-            "contradict" => proof::contradict(&about),
-            "contest" => proof::contest(&about),
-            "retract" => proof::retract(&about),
-            "lift_hold" => proof::lift_hold(&about),
-            other => panic!("no message {other:?}"),
-        };
-        sign_detached(&message, &key(signed.seed)).unwrap()
+        proof_of(signed.message.as_deref().unwrap_or(op), &about, signed.seed)
     }
 
     fn encode(&mut self, case: &Case, name: &str) -> ContentAddress {

@@ -1,6 +1,10 @@
 //! Invalidation policy held against cases, and against an executable specification of OMS 23.
-#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
-#![expect(clippy::panic, reason = "a test stops at a surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at a surprise"
+)]
 
 mod case;
 mod spec;

@@ -1,7 +1,7 @@
 //! Every case, step by step, on a whole store.
 
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use grainstore::format::{BeliefBuilder, Blob, ContentAddress, EpochMs, Grain, Value};
 use grainstore::{
@@ -29,18 +29,15 @@ fn every_case_comes_out_as_it_says() {
     assert!(cases.len() > 300, "{} cases", cases.len());
     let left_out = all.len() - cases.len();
     println!("{} cases; {left_out} wait for an offer that carries a signed grain", cases.len());
-    let run = |(file, case): &(String, Case)| {
+    let (cases, run) = (&cases, |(file, case): &(String, Case)| {
         Runner::new(case).run().err().map(|why| format!("{file}: {}: {why}", case.name))
-    };
+    });
     // Most of the time goes into waiting for the disk.
     let failures: Vec<String> = thread::scope(|scope| {
-        let spawn = |share| {
-            scope.spawn(move || -> Vec<String> {
-                let share: &[&(String, Case)] = share;
-                share.iter().filter_map(|case| run(case)).collect()
-            })
-        };
-        let running: Vec<_> = cases.chunks(cases.len().div_ceil(THREADS)).map(spawn).collect();
+        let share = move |first| cases.iter().skip(first).step_by(THREADS);
+        let spawn =
+            |first| scope.spawn(move || share(first).filter_map(|case| run(case)).collect());
+        let running: Vec<ScopedJoinHandle<'_, Vec<String>>> = (0..THREADS).map(spawn).collect();
         running.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -10,6 +10,7 @@ use grainstore_format::{
 use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Tie, decide};
 
 #[path = "../../tests/policy/case.rs"]
+#[expect(dead_code, reason = "the runner on a whole store uses the rest")]
 mod case;
 
 use case::{Case, Grains, Step, actor, all, key};
@@ -105,6 +106,10 @@ impl<'c> World<'c> {
         let names = decision.names();
         if step.rules.as_ref().is_some_and(|rules| *rules != names) {
             return Err(format!("{names:?} instead of {:?}", step.rules));
+        }
+        let review = step.state.needs_review.filter(|_| act != Act::Supersede);
+        if review.is_some_and(|review| review != decision.needs_review) {
+            return Err(format!("{names:?}, and the review should be {review:?}"));
         }
         if decision.refusal().is_some() != (step.code != "OK") {
             return Err(format!("{names:?}, and the code should be {}", step.code));

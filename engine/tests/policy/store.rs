@@ -45,6 +45,20 @@ fn every_case_comes_out_as_it_says() {
 
 const THREADS: usize = 16;
 
+/// Rows cost pages, and most supersessions are of grains that nothing protects.
+#[test]
+fn a_supersession_that_nothing_restricts_writes_one_state_and_no_roots() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+    let session = store.session(SessionOptions::default());
+    let plain = BeliefBuilder::new(EpochMs::new(1000), "s", "r", "o", 1.0).build().unwrap();
+    let old = session.put(plain).unwrap().address();
+    session.supersede(&old, version(&old, 1, None), None).unwrap();
+    let rows = store.stats().unwrap().rows;
+    let told = ["log", "state", "roots", "reasons", "audit"].map(|table| rows[table]);
+    assert_eq!(told, [2, 1, 0, 0, 3]);
+}
+
 /// Signed successors wait for an offer that carries one.
 fn can_be_offered(case: &Case) -> bool {
     !case.steps.iter().any(|step| step.op == "supersede" && step.signed.is_some())

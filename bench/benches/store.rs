@@ -17,7 +17,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use grainstore::{Session, Store};
 use grainstore_bench::{RAW, blob, fact, fill, raw, raw_put, store};
 use grainstore_cal::{Cancel, Memory, Predicate, Query};
-use grainstore_format::{Blob, ContentAddress};
+use grainstore_format::{BeliefBuilder, Blob, ContentAddress, Encoding, EpochMs, Map, Value};
 use redb::{Database, ReadableDatabase};
 use tempfile::TempDir;
 
@@ -172,7 +172,48 @@ fn batches(c: &mut Criterion) {
     group.finish();
 }
 
+/// Ancestors a policy check walks through.
+const ANCESTORS: usize = 16;
+
+/// What a supersession costs before it is written: preparing it, and asking every policy. One grain
+/// has no ancestors, the other 16 under a policy that reaches them all.
+fn policy_checks(c: &mut Criterion) {
+    let dir = TempDir::new().unwrap();
+    let (store, session) = store(&dir.path().join("store")).unwrap();
+    let belief = |subject: &str, parent: Option<ContentAddress>| {
+        let parents = parent.into_iter().map(|parent| Value::from(parent.to_string()));
+        let builder = BeliefBuilder::new(EpochMs::new(1000), subject, "is", "derived", 1.0);
+        builder.derived_from(parents.collect::<Vec<_>>())
+    };
+    let policy = [("mode", "soft_locked"), ("scope", "subtree")];
+    let policy: Map = policy.map(|(name, word)| (name.to_owned(), Value::from(word))).into();
+    let root = belief("ancestor 0", None).invalidation_policy(policy).build().unwrap();
+    let mut last = session.put(root).unwrap().address();
+    for number in 1..=ANCESTORS {
+        let next = belief(&format!("ancestor {number}"), Some(last)).build().unwrap();
+        last = session.put(next).unwrap().address();
+    }
+    let alone = session.put(belief("alone", None).build().unwrap()).unwrap().address();
+    store.flush().unwrap();
+    let mut group = c.benchmark_group("policy_check");
+    for (name, old, subject) in
+        [("no_ancestor", alone, "alone"), ("16_ancestors", last, "ancestor 16")]
+    {
+        let new = belief(subject, Some(old)).supersession_justification("measured");
+        let new = new.build().unwrap().encode(Encoding::MessagePack).unwrap();
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let trial = session.try_supersede(&old, new.clone(), None).unwrap();
+                assert!(trial.refusal.is_none());
+                black_box(trial)
+            });
+        });
+    }
+    group.finish();
+}
+
 fn engine(c: &mut Criterion) {
+    policy_checks(c);
     let sides = sides(facts());
     gets(c, &sides);
     recalls(c, &sides);

@@ -4,7 +4,7 @@
 //! Knows no tables and no transactions. A change of any layout, here or in `words`, raises
 //! [`LAYOUT`].
 
-use grainstore_format::{EpochMs, GrainType, VerificationStatus};
+use grainstore_format::{EpochMs, GrainType};
 
 use crate::error::{Error, Result};
 use crate::field::{Digest, FieldValue};
@@ -13,7 +13,7 @@ use crate::posting::{Posting, Sequence, Tie, TimeRange};
 use crate::term::TermId;
 
 /// The version of all layouts, kept in the stamp.
-pub(crate) const LAYOUT: u32 = 2;
+pub(crate) const LAYOUT: u32 = 3;
 
 /// Bytes of a posting key in memory: its list and room for the widest row.
 pub(crate) const KEY_BYTES: usize = 33;
@@ -185,11 +185,6 @@ impl Prefix {
         Self::within(List::Value, namespace).and(&[value.field]).and(&value.digest.0)
     }
 
-    /// `namespace:4 status:1`
-    pub(crate) fn status(namespace: TermId, status: VerificationStatus) -> Self {
-        Self::within(List::Status, namespace).and(&[status_byte(status)])
-    }
-
     /// The key of a posting below this prefix: `prefix !time:6 !sequence:5`.
     pub(crate) fn key(&self, rank: Rank) -> Key {
         self.and(&rank.bytes()).key
@@ -258,16 +253,6 @@ pub(crate) fn relation_of(key: &Key) -> Option<TermId> {
     let bytes: &[u8; TERM_BYTES] = key.get(AT..)?.first_chunk()?;
     let [a, b, c, d, e] = *bytes;
     Some(TermId::new(u64::from_be_bytes([0, 0, 0, a, b, c, d, e])))
-}
-
-/// The byte of a status in its keys.
-const fn status_byte(status: VerificationStatus) -> u8 {
-    match status {
-        VerificationStatus::Unverified => 0,
-        VerificationStatus::Verified => 1,
-        VerificationStatus::Contested => 2,
-        VerificationStatus::Retracted => 3,
-    }
 }
 
 #[cfg(test)]

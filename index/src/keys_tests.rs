@@ -51,7 +51,6 @@ fn posting_keys_have_these_bytes() {
             "0000000100000000020102030405d0d0d0d0".to_owned(),
         ),
         (Prefix::value(NAMESPACE, &tag), "09", format!("0000000101{}", hex(&tag.digest.0))),
-        (Prefix::status(NAMESPACE, VerificationStatus::Retracted), "0a", "0000000103".to_owned()),
     ] {
         let key = prefix.key(rank);
         let width = prefix.list().def().access.width;

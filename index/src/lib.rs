@@ -13,7 +13,7 @@
 //! - `keys`, `words`: every byte layout
 //! - `rows`, `lists`, `sample`, `tables`: the redb tables
 //! - `runs`, `part`, `tail`: grains not yet in the tables
-//! - `fold`, `status`: the way into them
+//! - `fold`: the way into them
 //! - `stamp`: whether the tables fit this code and this log
 //! - `merge`, `names`, `scan`, `intersect`: tables and tail as one ordered sequence
 //! - `reader`, `addresses`, `size`, `stats`: what a view answers
@@ -40,7 +40,6 @@ mod runs;
 mod tail;
 
 mod fold;
-mod status;
 
 mod stamp;
 
@@ -74,7 +73,6 @@ pub use size::Size;
 pub use spaces::Spaces;
 pub use stamp::{IndexState, StaleReason, Watermark, drop_all, reset, state};
 pub use stats::{Stats, TableStats};
-pub use status::set_status;
 pub use tables::Tables;
 pub use tail::{Frozen, Tail};
 pub use term::{Name, Word};

@@ -19,7 +19,6 @@ pub(crate) enum List {
     RelationObject,
     Triple,
     Value,
-    Status,
 }
 
 /// What is fixed about a list.
@@ -66,12 +65,11 @@ pub(crate) static LISTS: [ListDef; List::COUNT] = [
     list::<27>(List::RelationObject, "index.po", "POS", false),
     list::<32>(List::Triple, "index.spo", "SPO", false),
     list::<27>(List::Value, "index.value", "value", false),
-    list::<19>(List::Status, "index.status", "verification_status", true),
 ];
 
 impl List {
     /// How many there are.
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const COUNT: usize = 10;
 
     /// What is fixed about it.
     pub(crate) fn def(self) -> &'static ListDef {
@@ -86,7 +84,6 @@ impl List {
             Self::RelationObject => &LISTS[7],
             Self::Triple => &LISTS[8],
             Self::Value => &LISTS[9],
-            Self::Status => &LISTS[10],
         }
     }
 }

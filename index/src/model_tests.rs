@@ -143,7 +143,7 @@ fn has_shape(shape: &Shape<'_>, note: &Note) -> bool {
         }
         Shape::Value(Field::Session, word) => is(&note.session, &Some(*word)),
         Shape::Value(Field::Tag, word) => note.tags.iter().any(|tag| Word::Plain(tag) == *word),
-        Shape::Value(..) | Shape::Status(_) => false,
+        Shape::Value(..) => false,
     }
 }
 

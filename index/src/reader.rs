@@ -259,7 +259,6 @@ impl<'v> Reader<'v> {
             Shape::Value(field, word) => {
                 return Ok(Some(Prefix::value(none, &FieldValue::of(field, word))));
             }
-            Shape::Status(status) => return Ok(Some(Prefix::status(none, status))),
             Shape::Triple { subject, relation, object } => (subject, relation, object),
         };
         let id = |kind, word: Option<Word<'_>>| match word {

@@ -39,19 +39,12 @@ pub(crate) struct Access {
     pub(crate) open: fn(&ReadTransaction, List, &'static str) -> Result<Box<dyn Rows>>,
     pub(crate) create: fn(&WriteTransaction, &'static str) -> Result<()>,
     pub(crate) insert: fn(&WriteTransaction, &'static str, &[Key]) -> Result<()>,
-    pub(crate) remove: fn(&WriteTransaction, &'static str, &[Key]) -> Result<()>,
 }
 
 impl Access {
     /// The functions for rows of `N` bytes.
     pub(crate) const fn of<const N: usize>() -> Self {
-        Self {
-            width: N,
-            open: open::<N>,
-            create: create::<N>,
-            insert: insert::<N>,
-            remove: remove::<N>,
-        }
+        Self { width: N, open: open::<N>, create: create::<N>, insert: insert::<N> }
     }
 }
 
@@ -108,18 +101,6 @@ fn insert<const N: usize>(
     let mut table = txn.open_table(RowTable::<N>::new(name))?;
     for key in sorted {
         table.insert(keys::row(key)?, ())?;
-    }
-    Ok(())
-}
-
-fn remove<const N: usize>(
-    txn: &WriteTransaction,
-    name: &'static str,
-    sorted: &[Key],
-) -> Result<()> {
-    let mut table = txn.open_table(RowTable::<N>::new(name))?;
-    for key in sorted {
-        table.remove(keys::row(key)?)?;
     }
     Ok(())
 }

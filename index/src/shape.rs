@@ -1,6 +1,6 @@
 //! What a lookup asks for: namespaces, and what its grains have in common. Plain data.
 
-use grainstore_format::{GrainType, VerificationStatus};
+use grainstore_format::GrainType;
 
 use crate::field::{Digest, Field};
 use crate::lists::List;
@@ -56,9 +56,6 @@ pub enum Shape<'a> {
     },
     /// A value of a field.
     Value(Field<'a>, Word<'a>),
-    /// What review made of them. Grains nobody reviewed are in no list, see
-    /// [`set_status`](crate::set_status).
-    Status(VerificationStatus),
 }
 
 impl<'a> Shape<'a> {
@@ -97,7 +94,6 @@ impl<'a> Shape<'a> {
                 [subject, relation, object].into_iter().flatten().collect()
             }
             Self::Value(field, _) => vec![field.name()],
-            Self::Status(_) => vec!["verification_status"],
         }
     }
 
@@ -107,7 +103,6 @@ impl<'a> Shape<'a> {
             Self::All => List::All,
             Self::Type(_) => List::Type,
             Self::Value(..) => List::Value,
-            Self::Status(_) => List::Status,
             Self::Triple { subject, relation, object } => {
                 match (subject.is_some(), relation.is_some(), object.is_some()) {
                     (false, false, false) => List::All,
@@ -146,11 +141,6 @@ mod tests {
             (triple(subject, relation, object), "SPO", vec!["subject", "relation", "object"]),
             (Shape::Value(Field::Tag, "t".into()), "structural_tags", vec!["structural_tags"]),
             (Shape::Value(Field::Domain("hc:x"), "t".into()), "hc:x", vec!["hc:x"]),
-            (
-                Shape::Status(VerificationStatus::Contested),
-                "verification_status",
-                vec!["verification_status"],
-            ),
         ] {
             assert_eq!((shape.index_name(), shape.bound_fields()), (name, fields), "{shape:?}");
         }

@@ -5,7 +5,7 @@ use grainstore::ContentAddress;
 use grainstore::format::cose::{SigningKey, proof, sign_detached};
 use serde_json::{Value, json};
 
-use crate::kit::{Place, belief};
+use crate::kit::{Place, belief, head};
 
 /// A belief under this policy.
 fn under(policy: &Value) -> Value {
@@ -22,7 +22,7 @@ fn each_command_changes_the_standing_and_tells_it() {
         (&["hold", &address, "--reason", "case 7"][..], "held"),
         (&["lift-hold", "--address", &address], "lifted"),
         (&["set-verification", &address, "contested", "--reason", "she says so"], "contested"),
-        (&["contradict", &address[..8], "--reason", "measured"], "contradicted"),
+        (&["contradict", head(&address, 8), "--reason", "measured"], "contradicted"),
     ] {
         let line = place.grain(arguments).done().line();
         assert_eq!(line, format!("{standing} {address}"), "{arguments:?}");

@@ -110,7 +110,6 @@ fn lookup(shape: &Shape<'_>) -> String {
         Shape::All => "everything".to_owned(),
         Shape::Type(grain_type) => format!("type = {grain_type}"),
         Shape::Value(field, value) => format!("{} = {}", field.name(), word(value)),
-        Shape::Status(status) => format!("verification_status = {}", status.name()),
         Shape::Triple { subject, relation, object } => {
             let object = object.as_ref().map(|object| match object {
                 Object::Text(text) => word(text),

@@ -3,7 +3,7 @@
 use grainstore::Ownership;
 use serde_json::{Value, json};
 
-use crate::kit::{Place, edge};
+use crate::kit::{Place, edge, grain_of};
 
 const AGENT: &str = "did:web:example.com:agents:a";
 const OPERATOR: &str = "did:web:example.com";
@@ -41,8 +41,6 @@ fn only_a_protected_claim_by_somebody_else_is_canonical() {
         (Some(OPERATOR), Some("open"), false),
         (Some(OPERATOR), Some("consent_cascade"), false),
         (Some(OPERATOR), None, false),
-        (Some(AGENT), Some("locked"), false),
-        (Some("did:web:example.com:agents:a#key-1"), Some("locked"), false),
         (None, Some("locked"), false),
     ] {
         let place = Place::new();
@@ -55,6 +53,16 @@ fn only_a_protected_claim_by_somebody_else_is_canonical() {
             assert_eq!((owner.address, owner.author.as_str()), (address, OPERATOR));
             assert_eq!(owner.entity.unwrap().as_map().unwrap()["type"].as_str(), Some("org"));
         }
+    }
+}
+
+#[test]
+fn an_agents_own_claim_is_not_stored() {
+    for author in [AGENT, "did:web:example.com:agents:a#key-1"] {
+        let place = Place::new();
+        let claim = claim("Example Corp", Some(author), Some("locked"));
+        let refused = place.session.put(grain_of(&claim)).map_err(|error| error.code());
+        assert_eq!(refused, Err("ERR_POLICY"), "{author}");
     }
 }
 

@@ -35,6 +35,7 @@ fn a_statement_answers_as_the_naive_reading_of_its_question() {
     let mut world = World::new(seed);
     world.put(300);
     world.supersede(60);
+    world.mark(40);
     world.flush();
     world.put(60);
     let (mut found, mut conditions) = (0, 0);

@@ -21,6 +21,7 @@ fn a_flipped_bit_of_the_index_shows_no_wrong_row_and_goes_with_the_index() {
     let mut world = World::new(41);
     world.put(200);
     world.supersede(40);
+    world.mark(40);
     world.reopen(|_| {});
     world.store.close();
     let sound = fs::read(world.index()).unwrap();

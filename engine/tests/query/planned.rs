@@ -64,6 +64,7 @@ const STAGES: [Stage; 8] = [
     ("nothing folded", |world| {
         world.put(200);
         world.supersede(60);
+        world.mark(40);
     }),
     ("one instant for many", |world| world.put_at(crate::grains::CREATED_MS, 400)),
     ("ends of time for many", |world| {
@@ -77,12 +78,14 @@ const STAGES: [Stage; 8] = [
     }),
     ("all folded", |world| {
         world.supersede(60);
+        world.mark(40);
         world.flush();
     }),
     ("written on top", |world| {
         world.put(150);
         world.put_at(crate::grains::CREATED_MS, 60);
         world.supersede(60);
+        world.mark(40);
     }),
     ("opened again", |world| {
         world.reopen(|_| {});

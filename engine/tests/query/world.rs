@@ -6,6 +6,7 @@ use std::sync::Arc;
 use grainstore::format::{Blob, Encoding, EpochMs, Grain, Map};
 use grainstore::{
     ContentAddress, ManualClock, OpenOptions, SameFact, Session, SessionOptions, Store,
+    VerificationStatus,
 };
 use tempfile::TempDir;
 
@@ -171,6 +172,29 @@ impl World {
                     self.refused += 1;
                 }
             }
+        }
+    }
+
+    /// Changes the standing of this many grains: statuses and contradictions.
+    pub(crate) fn mark(&mut self, count: usize) {
+        let session = self.session(None);
+        for _ in 0..count {
+            self.tick();
+            let place = self.author.random.below(self.items.len());
+            let address = self.items[place].address;
+            let marked = match self.author.random.below(3) {
+                0 => session.contradict(&address, "it is not so", None),
+                _ => {
+                    let status = self.author.random.pick(&VerificationStatus::ALL);
+                    session.set_verification(&address, status, "reviewed", None)
+                }
+            };
+            self.offered += 1;
+            if let Err(error) = marked {
+                assert!(!matches!(error.code(), "ERR_IO" | "ERR_INTEGRITY"), "{error}");
+                self.refused += 1;
+            }
+            self.items[place].state = session.get(&address).unwrap().state;
         }
     }
 

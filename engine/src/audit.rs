@@ -177,7 +177,7 @@ impl Chain {
     }
 
     /// A name for an actor that cannot be traced back without the key.
-    fn pseudonym(&self, actor: Option<&str>) -> String {
+    pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
         match actor {
             None => OPERATOR.to_owned(),
             Some(actor) => {

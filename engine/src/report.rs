@@ -94,6 +94,30 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.entries(after, limit, |_| true)
+    }
+
+    /// As [`Session::audit`], what this actor did and tried alone: entries name actors by pseudonyms,
+    /// which the store can make again but not trace back.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn audit_by(
+        &self,
+        actor: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>> {
+        let pseudonym = self.view()?.chain_before_genesis()?.pseudonym(Some(actor));
+        self.entries(after, limit, |entry| entry.actor == pseudonym)
+    }
+
+    fn entries(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+        wanted: impl Fn(&AuditEntry) -> bool,
+    ) -> Result<Vec<AuditEntry>> {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
@@ -102,9 +126,11 @@ impl Session {
                 break;
             }
             let (sequence, bytes) = row?;
-            let reason = view.reason(sequence.value())?;
-            let entry = AuditEntry { reason, ..AuditEntry::decode(bytes.value())? };
-            entries.extend(self.as_seen(&view, entry)?);
+            let entry = AuditEntry::decode(bytes.value())?;
+            if wanted(&entry) {
+                let reason = view.reason(sequence.value())?;
+                entries.extend(self.as_seen(&view, AuditEntry { reason, ..entry })?);
+            }
         }
         Ok(entries)
     }

@@ -19,8 +19,12 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "N")]
     tail: Option<u64>,
 
+    /// Only what this actor did and tried: the log names actors by pseudonyms
+    #[arg(long, value_name = "DID")]
+    by: Option<String>,
+
     /// Print where the log ends, signed, to be kept elsewhere and given to `verify --checkpoint`
-    #[arg(long, conflicts_with = "tail")]
+    #[arg(long, conflicts_with_all = ["tail", "by"])]
     checkpoint: bool,
 
     /// The key it is signed with: a file of 32 bytes, as `grain keys new` makes it; else the store's own
@@ -44,7 +48,11 @@ impl Audit {
         let count = session.store().stats()?.audit_entries;
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
         while next < count {
-            let page = session.audit(next.checked_sub(1), PAGE)?;
+            let after = next.checked_sub(1);
+            let page = match &self.by {
+                Some(actor) => session.audit_by(actor, after, PAGE)?,
+                None => session.audit(after, PAGE)?,
+            };
             let Some(last) = page.last() else {
                 break;
             };

@@ -313,6 +313,7 @@ pub(crate) struct Cal {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Audit {
+    pub(crate) by: Option<String>,
     pub(crate) after: Option<u64>,
     pub(crate) limit: Option<usize>,
 }

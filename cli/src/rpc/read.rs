@@ -127,7 +127,11 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     let (count, hash) = session.audit_head()?;
     let mut entries = List::default();
     let mut after = params.after;
-    for entry in session.audit(params.after, limit)? {
+    let page = match &params.by {
+        Some(actor) => session.audit_by(actor, params.after, limit)?,
+        None => session.audit(params.after, limit)?,
+    };
+    for entry in page {
         let sequence = entry.sequence;
         entries.push(&AuditAnswer::from(entry)).map_err(|fault| match after {
             Some(after) => fault.go_on_from(after),

@@ -227,7 +227,14 @@ fn a_locked_grain_stays_and_the_refusal_is_in_the_audit_log() {
     let tail = place.grain(&["audit", "--tail", "2", "--json"]).done().json_lines();
     assert_eq!(tail, log[1..]);
     assert_eq!(place.grain(&["audit", "--tail", "0"]).done().text(), "");
-    assert_eq!(place.grain(&["audit"]).done().text().lines().count(), 3);
+    let tried = ["--actor", "did:web:mallory", "supersede", &old, "-"];
+    assert_eq!(place.feed(&tried, belief("alice", "coffee")).code, 1);
+    let by = |who: &str| place.grain(&["audit", "--by", who, "--json"]).done().json_lines();
+    let [entry] = by("did:web:mallory").try_into().unwrap();
+    assert_eq!((&entry["operation"], &entry["decision"]), (&json!("supersede"), &json!("refused")));
+    assert!(!entry.to_string().contains("mallory"), "{entry}");
+    assert!(by("did:web:alice").is_empty());
+    assert_eq!(place.grain(&["audit"]).done().text().lines().count(), 4);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl<'c> Runner<'c> {
         let accepts = case.options.locked_accepts_authorized_signature;
         let options = OpenOptions::new()
             .create(true)
-            .clock(clock.clone())
+            .clock(Arc::<ManualClock>::clone(&clock))
             .locked_accepts_authorized_signature(accepts);
         let store = Store::open(dir.path(), &options).unwrap();
         Self { case, grains: Grains::of(case), store, clock, head: None, _dir: dir }
@@ -122,7 +122,7 @@ impl<'c> Runner<'c> {
     fn call(&mut self, session: &Session, step: &Step) -> grainstore::Result<()> {
         let grain = || step.grain.as_deref().unwrap();
         let target = step.target.as_deref();
-        let address = target.map(|name| self.grains.address(name)).unwrap_or(NOWHERE);
+        let address = target.map_or(NOWHERE, |name| self.grains.address(name));
         let reason = step.reason.as_deref().unwrap_or_default();
         let op = match (step.op.as_str(), step.status.as_deref()) {
             ("set_verification", Some("retracted")) => "retract",

@@ -94,7 +94,7 @@ fn recalls(c: &mut Criterion, sides: &Sides) {
     group.bench_function("subject_20_of_20", |b| {
         b.iter(|| {
             let subject = format!("person-{}", next());
-            let query = Query::default().when(Predicate::text_is("subject", subject));
+            let query = Query::default().when(Predicate::text_is("subject", subject).unwrap());
             let mut found = 0;
             let cancel = Cancel::new();
             sides

@@ -9,6 +9,7 @@
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
 //! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
+//! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`: what a recall asks for, which a memory can drive indexes by;
 //! - `memory`, `cancel`: the seam to the store;
 //! - `exec`, `writes`, `response`: plans to answers.
@@ -52,6 +53,7 @@ mod query;
 
 // Syntax to plans.
 mod check;
+mod conditions;
 mod params;
 mod when;
 
@@ -67,6 +69,7 @@ pub use ast::{Format, Statement, StatementType};
 pub use bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 pub use cancel::{Cancel, Stop};
 pub use codes::{ErrorKind, Warning};
+pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Tier, execute, execute_bytes};
 pub use memory::{

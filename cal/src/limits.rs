@@ -54,8 +54,9 @@ pub(crate) const FEW: u64 = 5;
 pub(crate) const SORTED_ROWS: usize = 10_000;
 /// Matches counted for `total`; beyond, it stays unknown and COUNT tells (ours).
 pub(crate) const TOTAL_MATCHES: u64 = 1_000;
-/// Bytes of encoded grains a pipeline keeps in memory at once (ours).
-pub(crate) const ROW_BYTES: usize = 32 << 20;
+/// Bytes of memory that the grains and values a pipeline keeps take at once, as `exec/size.rs`
+/// reckons them (ours).
+pub(crate) const ROW_BYTES: usize = 64 << 20;
 /// Time for one query.
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
 /// Time for one ASSEMBLE.

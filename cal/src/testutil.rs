@@ -184,6 +184,16 @@ impl Memory for Fake {
         limit: usize,
         cancel: &Cancel,
     ) -> Result<Vec<ContentAddress>, MemoryError> {
+        let text = |kept: &Kept, name: &str| {
+            let grain = GrainRef::new(&kept.blob).unwrap();
+            grain.text(name).map(str::to_owned)
+        };
+        let visible = self.visible();
+        let start = visible.iter().find(|kept| kept.address == *message);
+        if let Some(id) = start.and_then(|kept| text(kept, "session_id")) {
+            let here = visible.iter().filter(|kept| text(kept, "session_id").as_ref() == Some(&id));
+            return Ok(here.map(|kept| kept.address).take(limit).collect());
+        }
         let link = |kept: &Kept| {
             let grain = GrainRef::new(&kept.blob).unwrap();
             let parent = grain.text("parent_message_id").and_then(|parent| parent.parse().ok());

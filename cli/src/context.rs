@@ -13,9 +13,9 @@ use crate::output::Output;
 /// What to do where there is no store.
 const NO_STORE: &str = "create one with `grain init`, or name another with --store";
 
-/// What to do where a store is too damaged to be opened, and therefore to be verified.
-const NOT_OPENED: &str = "copy the directory first, then restore a backup: `grain verify` tells what \
-                          is damaged only where a store opens";
+/// What to do where a store is too damaged to be opened.
+const NOT_OPENED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
+                          index to do so; then restore a backup";
 
 /// What to do about what keeps a store from opening, where the command knows better.
 pub(crate) fn way_out(code: &str) -> Option<&'static str> {
@@ -55,13 +55,7 @@ impl<'w> Context<'w> {
     /// The store of the options, which must exist unless it is to be created.
     pub(crate) fn open(&self, create: bool) -> Result<Store> {
         let options = self.options()?.create(create);
-        Store::open(&self.globals.store, &options).map_err(|error| {
-            let code = error.code();
-            match way_out(code) {
-                Some(hint) => Error::from(error).with_hint_for(code, hint),
-                None => error.into(),
-            }
-        })
+        Store::open(&self.globals.store, &options).map_err(not_opened)
     }
 
     /// A session as the options say.
@@ -72,6 +66,15 @@ impl<'w> Context<'w> {
             actor: self.globals.actor.clone(),
             ..SessionOptions::default()
         }))
+    }
+}
+
+/// Why a store did not open, with what to do about it.
+pub(crate) fn not_opened(error: grainstore::Error) -> Error {
+    let code = error.code();
+    match way_out(code) {
+        Some(hint) => Error::from(error).with_hint_for(code, hint),
+        None => error.into(),
     }
 }
 

@@ -66,6 +66,8 @@ pub(crate) enum Code {
     Limit,
     /// A file that cannot be read or written.
     Io,
+    /// A signature that is not valid.
+    Signature,
     /// A store that was found damaged.
     Integrity,
 }
@@ -75,6 +77,7 @@ impl Code {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Corrupt => "ERR_CORRUPT",
+            Self::Signature => "ERR_SIGNATURE",
             Self::Integrity => "ERR_INTEGRITY",
             Self::TooLarge => "ERR_TOO_LARGE",
             Self::Schema => "ERR_SCHEMA",

@@ -7,13 +7,17 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use grainstore::format::Profile;
+use grainstore::Grain;
+use grainstore::format::{Encoding, Envelope, Profile};
 
 use crate::error::{Code, Error, Result};
 use crate::output::Output;
+use crate::shape::FORMAT_VERSION;
 
 /// The largest blob, in bytes (OMS section 18.1).
 pub(crate) const MAX_BLOB: usize = Profile::EXTENDED.max_blob_bytes;
+/// The largest signed grain, in bytes.
+pub(crate) const MAX_COSE: usize = Envelope::MAX_BYTES;
 /// The largest JSON text of one grain, in bytes: JSON may spend eight times what a blob does.
 pub(crate) const MAX_TEXT: usize = 8 * MAX_BLOB;
 
@@ -86,6 +90,15 @@ impl Source {
         let message = format!("{self} holds more than {limit} bytes");
         Error::new(Code::TooLarge, message, "give one grain of at most 1 MiB")
     }
+}
+
+/// The blob of a grain that is given as a blob, or as JSON to be encoded. No JSON begins as a blob
+/// does.
+pub(crate) fn blob(given: Vec<u8>) -> Result<Vec<u8>> {
+    if given.first() == Some(&FORMAT_VERSION) {
+        return Ok(given);
+    }
+    Ok(Grain::from_json(&text(given)?)?.encode(Encoding::default())?.into_bytes())
 }
 
 /// Bytes as text.

@@ -1,10 +1,17 @@
 //! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
 
 use data_encoding::BASE64;
-use grainstore::format::{Blob, Encoding, Header, VerificationStatus};
-use grainstore::{Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Stored};
+use grainstore::format::container::Compression;
+use grainstore::format::{
+    Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,
+    VerificationStatus, sign,
+};
+use grainstore::{
+    Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
+};
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use crate::error::{Code, Error, Result};
 use crate::text::iso;
@@ -42,6 +49,75 @@ pub(crate) struct Encoded {
 impl From<&Blob> for Encoded {
     fn from(blob: &Blob) -> Self {
         Self { address: blob.address(), blob: BASE64.encode(blob.bytes()) }
+    }
+}
+
+/// A grain that was just signed.
+#[derive(Debug, Serialize)]
+pub(crate) struct SignedAnswer {
+    address: ContentAddress,
+    cose: String,
+    did: Did,
+}
+
+/// How a grain is signed, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AlgorithmName {
+    /// The key is the seed of an Ed25519 key
+    #[default]
+    Ed25519,
+    /// The key is the scalar of a P-256 key
+    P256,
+}
+
+impl AlgorithmName {
+    /// The key of a secret of 32 bytes.
+    pub(crate) fn key(self, secret: &[u8]) -> Result<SigningKey> {
+        let no_key = |_| Error::new(Code::Key, "a key has 32 bytes", "`grain keys new` makes one");
+        let secret = Zeroizing::new(<[u8; 32]>::try_from(secret).map_err(no_key)?);
+        Ok(match self {
+            Self::Ed25519 => SigningKey::ed25519_from_seed(&secret),
+            Self::P256 => SigningKey::p256_from_bytes(&secret)?,
+        })
+    }
+
+    /// Signs a blob. `iat` says when, in epoch seconds: now, unless it is given.
+    pub(crate) fn sign(
+        self,
+        blob: &[u8],
+        secret: &[u8],
+        iat: Option<i64>,
+        now: EpochMs,
+    ) -> Result<(Envelope, Did)> {
+        let key = self.key(secret)?;
+        let iat = iat.unwrap_or_else(|| now.get().div_euclid(1000));
+        Ok((sign(blob, &key, Some(iat))?, key.did()))
+    }
+}
+
+impl From<(Envelope, Did)> for SignedAnswer {
+    fn from((envelope, did): (Envelope, Did)) -> Self {
+        Self { address: envelope.address(), cose: BASE64.encode(envelope.bytes()), did }
+    }
+}
+
+/// What a signature is worth.
+#[derive(Debug, Serialize)]
+pub(crate) struct VerdictAnswer {
+    #[serde(flatten)]
+    pub(crate) verdict: Verdict,
+    /// The address of the grain it is around.
+    address: ContentAddress,
+}
+
+impl VerdictAnswer {
+    /// Verifies an envelope without a store: keys that do not lie in their DID are not found.
+    pub(crate) fn of(cose: Vec<u8>) -> Result<Self> {
+        let envelope = Envelope::parse(cose)?;
+        envelope.blob()?;
+        let verdict = envelope.verify(&OfflineResolver);
+        Ok(Self { verdict, address: envelope.address() })
     }
 }
 
@@ -106,17 +182,23 @@ pub(crate) struct StoredAnswer {
     address: ContentAddress,
     grain: Grain,
     blob: String,
+    /// The envelope it came in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cose: Option<String>,
+    /// What its signature is worth now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<Verdict>,
     state: StateAnswer,
 }
 
-impl TryFrom<&Stored> for StoredAnswer {
-    type Error = Error;
-
-    fn try_from(stored: &Stored) -> Result<Self> {
+impl StoredAnswer {
+    pub(crate) fn new(session: &Session, stored: &Stored) -> Result<Self> {
         Ok(Self {
             address: stored.address,
             grain: stored.grain()?,
             blob: BASE64.encode(&stored.blob),
+            cose: stored.envelope.as_ref().map(|envelope| BASE64.encode(envelope.bytes())),
+            signature: session.signature(stored),
             state: StateAnswer::of(stored),
         })
     }
@@ -249,6 +331,29 @@ impl From<EncodingName> for Encoding {
         match name {
             EncodingName::MsgPack => Self::MessagePack,
             EncodingName::Cbor => Self::Cbor,
+        }
+    }
+}
+
+/// How a container is packed, as it is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CompressionName {
+    /// Not at all
+    None,
+    /// zstd, level 3
+    #[default]
+    Zstd,
+    /// lz4: larger, and faster
+    Lz4,
+}
+
+impl From<CompressionName> for Compression {
+    fn from(name: CompressionName) -> Self {
+        match name {
+            CompressionName::None => Self::None,
+            CompressionName::Zstd => Self::Zstd,
+            CompressionName::Lz4 => Self::Lz4,
         }
     }
 }

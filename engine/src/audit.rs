@@ -3,7 +3,10 @@
 //! An entry is canonical MessagePack; its hash is SHA-256 of those bytes and the next entry carries
 //! it. This module makes and reads entries; the writer stores them with the effect they record.
 
+mod checkpoint;
+
 use data_encoding::HEXLOWER;
+use grainstore_format::cose::SigningKey;
 use grainstore_format::{
     ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
 };
@@ -12,6 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::keys::AuditHead;
+
+pub use checkpoint::Checkpoint;
 
 /// The actor of sessions that name none: whoever opened the store.
 const OPERATOR: &str = "operator";
@@ -27,12 +32,21 @@ pub(crate) struct AuditRecord {
     pub(crate) reason: Option<String>,
 }
 
+impl AuditRecord {
+    /// The grain that may stop being current by what happened.
+    pub(crate) fn ends(&self) -> Option<&ContentAddress> {
+        let happened = !self.refused && self.operation.may_end();
+        self.subjects.first().filter(|_| happened)
+    }
+}
+
 /// The operations that have entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
     Put,
     Supersede,
+    Sign,
     Contradict,
     /// The status that was set, or was to be set.
     SetVerification(VerificationStatus),
@@ -46,10 +60,19 @@ impl Operation {
             Self::Create => "create",
             Self::Put => "put",
             Self::Supersede => "supersede",
+            Self::Sign => "sign",
             Self::Contradict => "contradict",
             Self::SetVerification(_) => "set_verification",
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
+        }
+    }
+
+    /// Whether the first grain it is about may stop being current by it.
+    fn may_end(self) -> bool {
+        match self {
+            Self::Create | Self::Put | Self::Sign | Self::Hold | Self::LiftHold => false,
+            Self::Supersede | Self::Contradict | Self::SetVerification(_) => true,
         }
     }
 
@@ -68,7 +91,8 @@ pub struct AuditEntry {
     pub sequence: u64,
     /// When it was written.
     pub time: EpochMs,
-    /// `create`, `put`, `supersede`, `contradict`, `set_verification`, `hold` or `lift_hold`.
+    /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
+    /// `set_verification`, `hold` or `lift_hold`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -145,6 +169,11 @@ impl Chain {
     /// What an entry has of its reason: it can be told from another with the key alone.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
+    }
+
+    /// The key that signs checkpoints where the host gives none.
+    fn checkpoint_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
     }
 
     /// A name for an actor that cannot be traced back without the key.

@@ -83,13 +83,15 @@ pub(crate) fn lock_file(path: &Path) -> PathBuf {
     path.join(LOCK)
 }
 
-/// Whether a directory has nothing in it, or no more than a lock that nobody holds.
+/// Whether a directory has nothing in it, or no more than a store's lock and a truth that was not
+/// finished: what a backup that was cut short leaves.
 ///
 /// # Errors
 /// `ERR_IO`, also for what is no directory.
 pub(crate) fn is_free(path: &Path) -> Result<bool> {
     for entry in fs::read_dir(path)? {
-        if entry?.file_name() != LOCK {
+        let name = entry?.file_name();
+        if name != LOCK && name != NEW_GRAINS {
             return Ok(false);
         }
     }
@@ -131,6 +133,17 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
     write(&new)?;
     fs::rename(&new, grains(path))?;
     Ok(())
+}
+
+/// Where a file lies that may be a link; the name itself where there is no file yet.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn real(file: &Path) -> Result<PathBuf> {
+    match fs::canonicalize(file) {
+        Err(error) if error.kind() == Io::NotFound => Ok(file.to_owned()),
+        found => Ok(found?),
+    }
 }
 
 /// Removes a file that may not be there.

@@ -20,6 +20,8 @@ pub enum ErrorKind {
     SupersedeRequired,
     /// `ERR_INVALIDATION_DENIED`: the grain's invalidation policy refuses (OMS 19.3, 23).
     InvalidationDenied,
+    /// `ERR_SIGNATURE`: the signature around a grain is invalid (OMS 9.3).
+    Signature,
     /// `ERR_EVIDENCE_REQUIRED`: a protected goal is to be closed without the evidence it asks for
     /// (OMS 19.3, 23.5).
     EvidenceRequired,
@@ -45,11 +47,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 14] = [
+    pub const OWN: [Self; 15] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
         Self::InvalidationDenied,
+        Self::Signature,
         Self::EvidenceRequired,
         Self::Dependency,
         Self::Policy,
@@ -71,6 +74,7 @@ impl ErrorKind {
             Self::Conflict => "ERR_CONFLICT",
             Self::SupersedeRequired => "ERR_SUPERSEDE_REQUIRED",
             Self::InvalidationDenied => "ERR_INVALIDATION_DENIED",
+            Self::Signature => "ERR_SIGNATURE",
             Self::EvidenceRequired => "ERR_EVIDENCE_REQUIRED",
             Self::Dependency => "ERR_DEPENDENCY",
             Self::Policy => "ERR_POLICY",
@@ -95,6 +99,7 @@ impl ErrorKind {
             Self::InvalidationDenied => {
                 "the grain's invalidation_policy says who may replace it and how"
             }
+            Self::Signature => "ask the signer for the envelope as it was signed",
             Self::EvidenceRequired => {
                 "name stored grains in satisfaction_evidence, as many as evidence_required says"
             }
@@ -155,9 +160,14 @@ impl Error {
         self.of_truth
     }
 
+    /// Whether stored bytes are damaged.
+    pub(crate) fn is_integrity(&self) -> bool {
+        self.kind == ErrorKind::Format(format::ErrorKind::Integrity)
+    }
+
     /// Whether stored bytes are damaged that can be derived again.
     pub(crate) fn is_of_index(&self) -> bool {
-        self.kind == ErrorKind::Format(format::ErrorKind::Integrity) && !self.of_truth
+        self.is_integrity() && !self.of_truth
     }
 
     fn caused(
@@ -232,7 +242,12 @@ impl std::error::Error for Error {
 
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {
-        Self::caused(ErrorKind::Format(error.kind()), error.to_string(), error)
+        let kind = match error.kind() {
+            format::ErrorKind::Io => ErrorKind::Io,
+            kind => ErrorKind::Format(kind),
+        };
+        let hint = error.hint();
+        Self::caused(kind, error.to_string(), error).with_hint(hint)
     }
 }
 

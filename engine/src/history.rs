@@ -1,13 +1,16 @@
 //! Versions: the supersession chain of a grain, and all versions of a subject's relation.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use grainstore_cal::Cancel;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, SHARED};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
+use crate::query::Halt;
 use crate::session::{Session, Stored, not_in_reach};
 use crate::view::{Row, View, in_scope, with_fields};
 
@@ -15,13 +18,16 @@ use crate::view::{Row, View, in_scope, with_fields};
 pub const MAX_VERSIONS: usize = 10_000;
 /// Bytes of blobs one history holds at most.
 pub const MAX_HISTORY_BYTES: usize = 64 << 20;
+/// Time for one history.
+pub const HISTORY_TIME: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Every version of a grain: what it superseded and what superseded it, newest first.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`]
-    /// or [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`; `ERR_IO`.
+    /// or [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
+    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
         let view = self.view()?;
         guarded(|| self.versions_in(&view, address, MAX_VERSIONS))
@@ -36,8 +42,9 @@ impl Session {
         limit: usize,
     ) -> Result<Vec<Stored>> {
         let found = self.lookup(view, address)?.ok_or_else(|| not_in_reach(address))?;
-        let head = self.head(view, found)?;
-        let (versions, more) = self.back_from(view, head, limit)?;
+        let time = Time::begin();
+        let head = self.head(view, found, &time)?;
+        let (versions, more) = self.back_from(view, head, limit, &time)?;
         if more && limit >= MAX_VERSIONS {
             return Err(too_many());
         }
@@ -45,11 +52,12 @@ impl Session {
     }
 
     /// The newest version of a chain that the session can see.
-    fn head(&self, view: &View, from: Stored) -> Result<Stored> {
+    fn head(&self, view: &View, from: Stored, time: &Time) -> Result<Stored> {
         let (mut address, mut state) = (from.address, from.state);
         let most = view.last_sequence()?.get();
         let mut steps = 0_u64;
         while let Some(by) = state.superseded_by {
+            time.check()?;
             let Some(sequence) = view.sequence_of(&by)? else { break };
             if self.options().namespace.is_some() && !view.with_blob(sequence, |b| self.sees(b))? {
                 break;
@@ -67,14 +75,20 @@ impl Session {
     }
 
     /// At most `limit` versions from one back, and whether there are more.
-    fn back_from(&self, view: &View, from: Stored, limit: usize) -> Result<(Vec<Stored>, bool)> {
+    fn back_from(
+        &self,
+        view: &View,
+        from: Stored,
+        limit: usize,
+        time: &Time,
+    ) -> Result<(Vec<Stored>, bool)> {
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
         let mut level = vec![from];
         while !level.is_empty() && versions.len() < limit {
             let mut before = Vec::new();
             for version in level {
-                for address in predecessors(view, &version)? {
+                for address in predecessors(view, &version, time)? {
                     before.extend(self.lookup(view, &address)?);
                 }
                 bytes = bytes.saturating_add(version.blob.len());
@@ -93,14 +107,14 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
-    /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_INTEGRITY`;
-    /// `ERR_IO`.
+    /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
+    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn older_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
             let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
-            let (items, more) = self.back_from(&view, from, limit)?;
+            let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
             Ok(Listed { items, more })
         })
     }
@@ -114,10 +128,12 @@ impl Session {
         let view = self.view()?;
         guarded(|| {
             let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let time = Time::begin();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
             let mut next = Some(from);
             while let Some(version) = next {
+                time.check()?;
                 if items.len() == limit {
                     return Ok(Listed { items, more: true });
                 }
@@ -160,8 +176,10 @@ impl Session {
         let scope = self.narrowed(namespace)?;
         let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
         guarded(|| {
+            let time = Time::begin();
             let mut found = Vec::new();
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                time.check()?;
                 let sequence = posting?.sequence;
                 let state = view.state_at(sequence)?;
                 // The index only proposes: it may be damaged, or that of another store.
@@ -176,16 +194,22 @@ impl Session {
                 found.extend(admitted.then_some(sequence));
                 check_size(found.len(), 0)?;
             }
-            self.newest_first(view, found)
+            self.newest_first(view, found, &time)
         })
     }
 
     /// The grains at these places, the last written first.
-    fn newest_first(&self, view: &View, mut found: Vec<Sequence>) -> Result<Vec<Stored>> {
+    fn newest_first(
+        &self,
+        view: &View,
+        mut found: Vec<Sequence>,
+        time: &Time,
+    ) -> Result<Vec<Stored>> {
         found.sort_unstable_by(|a, b| b.cmp(a));
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
         for sequence in found {
+            time.check()?;
             let state = view.state_at(sequence)?;
             let blob = view.with_blob(sequence, |blob| Ok(blob.to_vec()))?;
             bytes = bytes.saturating_add(blob.len());
@@ -228,8 +252,27 @@ impl Session {
     }
 }
 
+/// How long a history has taken.
+struct Time(Cancel);
+
+impl Time {
+    fn begin() -> Self {
+        Self(Cancel::default().within(HISTORY_TIME))
+    }
+
+    /// # Errors
+    /// `ERR_TIMEOUT` once it took too long.
+    fn check(&self) -> Result<()> {
+        let passed = |stop| {
+            let hint = "take it in parts: newer_versions and older_versions of one of its grains";
+            Error::from(Halt::Stopped(stop)).with_hint(hint)
+        };
+        self.0.check().map_err(passed)
+    }
+}
+
 /// The grains a version superseded: those of its parents that say so.
-fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
+fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<ContentAddress>> {
     let parents: BTreeSet<ContentAddress> = with_fields(&version.blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
         let parents = parents.into_iter().flat_map(|parents| parents.iter());
@@ -240,6 +283,7 @@ fn predecessors(view: &View, version: &Stored) -> Result<Vec<ContentAddress>> {
     })?;
     let mut found = Vec::new();
     for parent in parents {
+        time.check()?;
         let Some(sequence) = view.sequence_of(&parent)? else { continue };
         if view.state_at(sequence)?.superseded_by == Some(version.address) {
             found.push(parent);

@@ -57,3 +57,25 @@ fn an_index_that_lies_shows_no_grain_of_another_namespace_or_of_another_fact() {
         assert_eq!(told(None).len(), 2, "the namespaces below are the session's: {as_of:?}");
     }
 }
+
+#[test]
+fn a_history_whose_time_is_over_is_given_up() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+    let old = put(&store, "mine", "alice", "likes");
+    let session = store.session(SessionOptions::default());
+    let new = BeliefBuilder::new(EpochMs::new(2000), "alice", "likes", "coffee", 1.0);
+    let new = new.namespace("mine").build().unwrap();
+    session.supersede(&old, new, None).unwrap();
+    let view = session.view().unwrap();
+    let over = Time(Cancel::default().within(Duration::ZERO));
+    let found = |address| session.lookup(&view, &address).unwrap().unwrap();
+    let head = session.head(&view, found(old), &over).map(drop);
+    let sequence = view.sequence_of(&old).unwrap().unwrap();
+    let newest = session.newest_first(&view, vec![sequence], &over).map(drop);
+    let back = session.head(&view, found(old), &Time::begin()).unwrap();
+    let back = session.back_from(&view, back, 10, &over).map(drop);
+    for given_up in [head, newest, back] {
+        assert_eq!(given_up.map_err(|error| error.code()), Err("ERR_TIMEOUT"));
+    }
+}

@@ -110,8 +110,25 @@ impl Envelope {
 /// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
 /// | 3..11 | `system_valid_to`, epoch ms, i64 |
 /// | 11..43 | `superseded_by`, plaintext address |
-/// | 43..47 | CRC-32 of the sequence (8 bytes) and the bytes before |
-pub(crate) const STATE_LEN: usize = 47;
+/// | 43..51 | since when it is not current: sequence of the audit entry; 0 for never |
+/// | 51..55 | CRC-32 of the sequence (8 bytes) and the bytes before |
+pub(crate) const STATE_LEN: usize = 55;
+
+/// What stands in a row of states: what the index layer knows of a grain, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StateRecord {
+    pub(crate) state: GrainState,
+    /// The audit entry with which the grain last stopped being current; 0, the genesis, for never.
+    pub(crate) since: u64,
+}
+
+impl StateRecord {
+    /// This record once the grain has another state, by the audit entry with this sequence.
+    pub(crate) fn with_state(self, state: GrainState, entry: u64) -> Self {
+        let ends = self.state.is_current() && !state.is_current();
+        Self { state, since: if ends { entry } else { self.since } }
+    }
+}
 
 const STATE_VERSION: u8 = 1;
 const SUPERSEDED: u8 = 1;
@@ -120,7 +137,8 @@ const CONTRADICTED: u8 = 1 << 2;
 const REVIEW: u8 = 1 << 3;
 const HELD: u8 = 1 << 4;
 
-pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE_LEN] {
+pub(crate) fn encode_state(sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
+    let StateRecord { state, since } = record;
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
         | bit(state.system_valid_to.is_some(), ENDED)
@@ -132,10 +150,12 @@ pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE
     head.copy_from_slice(&[STATE_VERSION, bits, state.verification_status as u8]);
     let (ended, rest) = rest.split_at_mut(8);
     ended.copy_from_slice(&state.system_valid_to.unwrap_or_default().get().to_be_bytes());
-    let (superseded_by, _) = rest.split_at_mut(32);
+    let (superseded_by, rest) = rest.split_at_mut(32);
     if let Some(address) = &state.superseded_by {
         superseded_by.copy_from_slice(address.as_bytes());
     }
+    let (ended_by, _) = rest.split_at_mut(8);
+    ended_by.copy_from_slice(&since.to_be_bytes());
     let (body, check) = bytes.split_at_mut(STATE_LEN - 4);
     check.copy_from_slice(&checksum(sequence.get(), body));
     bytes
@@ -143,7 +163,7 @@ pub(crate) fn encode_state(sequence: Sequence, state: &GrainState) -> [u8; STATE
 
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
-pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<GrainState> {
+pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<StateRecord> {
     let damaged = || Error::integrity("a state record is damaged");
     let (body, check) = record.split_at(STATE_LEN - 4);
     if *check != checksum(sequence.get(), body) {
@@ -155,17 +175,19 @@ pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Resu
         return Err(Error::new(ErrorKind::StoreVersion, message));
     }
     let (ended, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
-    let superseded_by = rest.first_chunk::<32>().ok_or_else(damaged)?;
+    let (superseded_by, rest) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
+    let since = rest.first_chunk::<8>().ok_or_else(damaged)?;
     let has = |bit: u8| bits & bit != 0;
     let status = VerificationStatus::ALL.get(usize::from(*status));
-    Ok(GrainState {
+    let state = GrainState {
         superseded_by: has(SUPERSEDED).then(|| ContentAddress::from_bytes(*superseded_by)),
         system_valid_to: has(ENDED).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
         verification_status: *status.ok_or_else(damaged)?,
         contradicted: has(CONTRADICTED),
         needs_review: has(REVIEW),
         held: has(HELD),
-    })
+    };
+    Ok(StateRecord { state, since: u64::from_be_bytes(*since) })
 }
 
 /// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
@@ -231,6 +253,49 @@ pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Re
     Ok(Access { count: u64::from_be_bytes(*count), last_accessed_at })
 }
 
+/// Sequence -> envelope of a [`Wrapping`]; no row for a grain that came unsigned. The table comes
+/// with the first signed grain.
+pub(crate) const SIGNATURES: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("signatures");
+
+/// What stands around a blob in its COSE_Sign1.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0 | what the signature was worth when it was stored: 0 unverifiable, 1 valid |
+/// | 1..5 | bytes before the blob, u32 |
+/// | 5.. | those bytes, then the bytes behind the blob |
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrapping {
+    pub(crate) valid: bool,
+    pub(crate) prefix: Vec<u8>,
+    pub(crate) suffix: Vec<u8>,
+}
+
+impl Wrapping {
+    pub(crate) fn seal(&self, sequence: Sequence) -> Result<Vec<u8>> {
+        let length = u32::try_from(self.prefix.len());
+        let length = length.map_err(|_| Error::integrity("an envelope has too many bytes"))?;
+        let mut body = vec![u8::from(self.valid)];
+        body.extend_from_slice(&length.to_be_bytes());
+        body.extend_from_slice(&self.prefix);
+        body.extend_from_slice(&self.suffix);
+        Ok(Envelope::seal(sequence.get(), &body))
+    }
+
+    /// # Errors
+    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    pub(crate) fn open(sequence: Sequence, row: &[u8]) -> Result<Self> {
+        let damaged = || Error::truth_damaged("a signature is damaged");
+        let (head, rest) =
+            Envelope::open(sequence.get(), row)?.split_first_chunk::<5>().ok_or_else(damaged)?;
+        let [valid @ 0..=1, length @ ..] = head else { return Err(damaged()) };
+        let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| damaged())?;
+        let (prefix, suffix) = rest.split_at_checked(length).ok_or_else(damaged)?;
+        Ok(Self { valid: *valid == 1, prefix: prefix.to_vec(), suffix: suffix.to_vec() })
+    }
+}
+
 /// Where the audit chain ends, kept apart from it so that a cut chain shows.
 ///
 /// | byte | meaning |
@@ -276,11 +341,13 @@ mod tests {
             needs_review: true,
             ..GrainState::default()
         };
-        let golden = ["01", "0b", "02", "0000000001020304", &"ab".repeat(32), "70863133"];
+        let record = StateRecord { state, since: 0x0506 };
+        let (ended, by, since) = ("0000000001020304", "ab".repeat(32), "0000000000000506");
+        let golden = ["01", "0b", "02", ended, &by, since, "c55b636b"];
         let at = Sequence::new(5);
-        let bytes = encode_state(at, &state);
+        let bytes = encode_state(at, &record);
         assert_eq!(HEXLOWER.encode(&bytes), golden.concat());
-        assert_eq!(decode_state(at, &bytes).unwrap(), state);
+        assert_eq!(decode_state(at, &bytes).unwrap(), record);
         assert_eq!(
             decode_state(Sequence::new(6), &bytes).map_err(|e| e.code()),
             Err("ERR_INTEGRITY")
@@ -294,9 +361,24 @@ mod tests {
 
     #[test]
     fn the_default_state_survives_its_record() {
-        let state = GrainState::default();
+        let record = StateRecord::default();
         let at = Sequence::new(5);
-        assert_eq!(decode_state(at, &encode_state(at, &state)).unwrap(), state);
+        assert_eq!(decode_state(at, &encode_state(at, &record)).unwrap(), record);
+    }
+
+    #[test]
+    fn a_record_says_when_the_grain_last_stopped_being_current() {
+        let current = GrainState::default();
+        let superseded = GrainState { superseded_by: Some(ContentAddress::of(b"new")), ..current };
+        let both = GrainState { contradicted: true, ..superseded };
+        let reviewed = GrainState { needs_review: true, ..current };
+        let mut record = StateRecord::default();
+        for (entry, state, since) in
+            [(3, reviewed, 0), (4, superseded, 4), (5, both, 4), (6, current, 4), (7, both, 7)]
+        {
+            record = record.with_state(state, entry);
+            assert_eq!(record, StateRecord { state, since }, "entry {entry}");
+        }
     }
 
     #[test]
@@ -330,6 +412,23 @@ mod tests {
         ] {
             assert_eq!(Envelope::open(5, bytes).map_err(|e| e.code()), Err(code));
         }
+    }
+
+    #[test]
+    fn wrappings_have_these_bytes() {
+        let wrapping = Wrapping { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
+        let at = Sequence::new(5);
+        let bytes = wrapping.seal(at).unwrap();
+        assert_eq!(HEXLOWER.encode(&bytes), "010074dda3d80100000002d28458");
+        assert_eq!(Wrapping::open(at, &bytes).unwrap(), wrapping);
+        let unverifiable = Wrapping { valid: false, ..wrapping };
+        let again = Wrapping::open(at, &unverifiable.seal(at).unwrap());
+        assert_eq!(again.unwrap(), unverifiable);
+        for body in [&[][..], &[1, 0, 0, 0], &[2, 0, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 2]] {
+            let code = Wrapping::open(at, &Envelope::seal(5, body)).map_err(|error| error.code());
+            assert_eq!(code, Err("ERR_INTEGRITY"), "{body:?}");
+        }
+        assert!(Wrapping::open(Sequence::new(6), &bytes).is_err(), "a row moved elsewhere");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
-//! - `maintain`: verify, compact, reindex, back up, examine.
+//! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;
 mod ask;
@@ -32,6 +32,7 @@ mod options;
 mod pending;
 mod plan;
 mod policy;
+mod portable;
 mod query;
 mod report;
 mod session;
@@ -45,7 +46,7 @@ mod view;
 mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::AuditEntry;
+pub use audit::{AuditEntry, Checkpoint};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
@@ -56,11 +57,11 @@ pub use graph::{
     MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
-pub use history::{MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
-    Problem, Verification, doctor,
+    Problem, Verification, doctor, verify,
 };
 pub use marks::Trial;
 pub use memory::Reading;
@@ -68,6 +69,7 @@ pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
+pub use portable::{Exported, Exporting};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use report::{MAX_ENTRIES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};

@@ -1,7 +1,6 @@
 //! Operations of a session that change a grain's standing and write no other grain, and the question
 //! what a policy would say to a supersession.
 
-use grainstore_format::cose::OfflineResolver;
 use grainstore_format::{ContentAddress, VerificationStatus};
 
 use crate::audit::AuditRecord;
@@ -39,7 +38,7 @@ impl Session {
         reason: &str,
         proof: Option<&[u8]>,
     ) -> Result<()> {
-        self.mark(address, Mark::Contradict, reason, signed(Act::Contradict, address, proof))
+        self.mark(address, Mark::Contradict, reason, self.proofs(Act::Contradict, address, proof))
     }
 
     /// Sets what review made of a grain (OMS 28.3). A status that says less for the grain goes through
@@ -62,7 +61,7 @@ impl Session {
             VerificationStatus::Retracted => Act::Retract,
             _ => Act::Contest,
         };
-        self.mark(address, Mark::Status(status), reason, signed(act, address, proof))
+        self.mark(address, Mark::Status(status), reason, self.proofs(act, address, proof))
     }
 
     /// Puts a grain under litigation hold: until it is lifted nothing supersedes, contradicts or
@@ -87,7 +86,7 @@ impl Session {
         reason: &str,
         proof: Option<&[u8]>,
     ) -> Result<()> {
-        self.mark(address, Mark::LiftHold, reason, signed(Act::LiftHold, address, proof))
+        self.mark(address, Mark::LiftHold, reason, self.proofs(Act::LiftHold, address, proof))
     }
 
     /// What would come of [`Session::supersede`] now. Nothing is written, and nothing recorded.
@@ -120,6 +119,11 @@ impl Session {
         })
     }
 
+    /// Who signed a call.
+    fn proofs(&self, act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
+        of_call(act, address, proof, self.store().inner().resolver())
+    }
+
     fn mark(
         &self,
         address: &ContentAddress,
@@ -137,9 +141,4 @@ impl Session {
         let pending: Pending<()> = self.send(Ok(()), write);
         pending.wait()
     }
-}
-
-/// Who signed a call.
-fn signed(act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
-    of_call(act, address, proof, &OfflineResolver)
 }

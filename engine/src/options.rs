@@ -1,7 +1,10 @@
 //! How a store is opened, and as whom a session works.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use grainstore_format::{DidResolver, OfflineResolver};
 
 use crate::clock::{Clock, SystemClock};
 
@@ -14,6 +17,17 @@ pub struct OpenOptions {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
     pub(crate) locked_accepts_signature: bool,
+    pub(crate) resolver: Resolver,
+}
+
+/// Who finds the keys of signers.
+#[derive(Clone)]
+pub(crate) struct Resolver(pub(crate) Arc<dyn DidResolver + Send + Sync>);
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolver(..)")
+    }
 }
 
 impl Default for OpenOptions {
@@ -24,6 +38,7 @@ impl Default for OpenOptions {
             cache_bytes: 128 << 20,
             clock: Arc::new(SystemClock),
             count_access: true,
+            resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
         }
     }
@@ -69,6 +84,14 @@ impl OpenOptions {
     #[must_use]
     pub fn count_access(mut self, count: bool) -> Self {
         self.count_access = count;
+        self
+    }
+
+    /// Who finds the keys of signers whose DID does not hold its own, such as `did:web`. Without
+    /// one their signatures are unverifiable. It is asked on the threads of callers.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn DidResolver + Send + Sync>) -> Self {
+        self.resolver = Resolver(resolver);
         self
     }
 

@@ -12,6 +12,7 @@ mod mark;
 mod protection;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use grainstore_format::{
     Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
@@ -20,8 +21,9 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::keys::Wrapping;
 use crate::policy::{Act, Attempt, Decision, Proofs, Rule, decide, same_did};
-use crate::view::{Row, View, with_fields};
+use crate::view::{Row, View, stored_grain, with_fields};
 
 pub(crate) use mark::Mark;
 use protection::{Gathered, Transition, own_terms};
@@ -33,6 +35,8 @@ pub(crate) struct Prepared {
     pub(crate) grain: Grain,
     /// Whether the blob came ready-made: its bytes stay as they are.
     pub(crate) ready: bool,
+    /// What stood around the blob, where it came signed.
+    pub(crate) wrapping: Option<Arc<Wrapping>>,
     /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
     pub(crate) open_bytes: usize,
     /// Who signed it, or signed for it.
@@ -44,7 +48,14 @@ impl Prepared {
     /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
-        Ok(Self { blob, grain, ready, open_bytes, proofs: Proofs::default() })
+        let proofs = Proofs::default();
+        Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs })
+    }
+
+    /// Bytes it waits with.
+    pub(crate) fn bytes(&self) -> usize {
+        let wrapping = self.wrapping.as_ref().map_or(0, |w| w.prefix.len() + w.suffix.len());
+        self.blob.bytes().len().saturating_add(wrapping)
     }
 }
 
@@ -123,6 +134,8 @@ pub(crate) struct Plan<'v> {
     pub(crate) grains: Vec<Staged>,
     pub(crate) states: HashMap<Sequence, GrainState>,
     pub(crate) roots: HashMap<Sequence, Vec<Sequence>>,
+    /// Envelopes that take the place of stored ones.
+    pub(crate) wrappings: HashMap<Sequence, Arc<Wrapping>>,
     pub(crate) audit: Vec<AuditRecord>,
     by_address: HashMap<ContentAddress, usize>,
 }
@@ -137,6 +150,7 @@ impl<'v> Plan<'v> {
             grains: Vec::new(),
             states: HashMap::new(),
             roots: HashMap::new(),
+            wrappings: HashMap::new(),
             audit: Vec::new(),
             by_address: HashMap::new(),
         })
@@ -153,7 +167,10 @@ impl<'v> Plan<'v> {
 
     /// Whether there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
-        self.grains.is_empty() && self.states.is_empty() && self.audit.is_empty()
+        self.grains.is_empty()
+            && self.states.is_empty()
+            && self.wrappings.is_empty()
+            && self.audit.is_empty()
     }
 
     /// Stages all of these grains, or none of them.
@@ -206,6 +223,7 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         if self.locate(&address)?.is_some() {
+            self.improve(&prepared, author)?;
             return Ok(Put::Duplicate(address));
         }
         disguise::check_fields(&prepared.grain)?;
@@ -265,11 +283,32 @@ impl<'v> Plan<'v> {
         Ok(Put::Added(address))
     }
 
+    /// Takes the envelope of a stored grain where its signature is valid and that of the one that is
+    /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
+    fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+        let address = new.blob.address();
+        let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
+        let Some(sequence) = self.locate(&address)? else { return Ok(()) };
+        if self.has_valid_signature(&address, sequence)? {
+            return Ok(());
+        }
+        self.wrappings.insert(sequence, Arc::clone(wrapping));
+        self.audit.push(AuditRecord {
+            operation: Operation::Sign,
+            actor: author.actor.clone(),
+            subjects: vec![address],
+            refused: false,
+            rules: Vec::new(),
+            reason: author.reason.clone(),
+        });
+        Ok(())
+    }
+
     /// Whether a stored grain is what this one became when it was offered before: the same but for
     /// the parent that superseding added.
     fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
         let Some(row) = self.find(stored)? else { return Ok(false) };
-        let stored = Grain::decode(&row.blob)?;
+        let stored = stored_grain(&row.blob)?;
         let same = |a: &Grain, b: &Grain| {
             a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
         };
@@ -289,7 +328,10 @@ impl<'v> Plan<'v> {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
         match old_row.state.superseded_by {
-            Some(by) if by == address => return Ok(address),
+            Some(by) if by == address => {
+                self.improve(&new, author)?;
+                return Ok(address);
+            }
             Some(by) => {
                 let by = self.name_for(&by, author)?;
                 let message = format!("{old} is superseded already, by {by}");
@@ -306,6 +348,7 @@ impl<'v> Plan<'v> {
             return Err(self.denied(&what, old, rule, &decision, &gathered, author)?);
         }
         self.check_dependencies(&new.grain, author)?;
+        self.improve(&new, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;
@@ -422,6 +465,7 @@ impl<'v> Plan<'v> {
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit, next) = (self.grains.len(), self.audit.len(), self.next);
         let (states, roots) = (self.states.clone(), self.roots.clone());
+        let wrappings = self.wrappings.clone();
         // Guarded in here, so that a member that meets damage is rolled back like any other.
         let outcome = guarded(|| member(self));
         if outcome.is_err() {
@@ -431,6 +475,7 @@ impl<'v> Plan<'v> {
             self.next = next;
             self.states = states;
             self.roots = roots;
+            self.wrappings = wrappings;
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }

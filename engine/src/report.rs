@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::audit::AuditEntry;
 use crate::directory;
-use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead};
+use crate::error::Result;
+use crate::keys;
 use crate::session::Session;
 use crate::store::Store;
 use crate::view::View;
@@ -135,10 +135,7 @@ impl Session {
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit_head(&self) -> Result<(u64, String)> {
-        let view = self.view()?;
-        let row = view.audit()?.get(keys::AUDIT_HEAD)?;
-        let row = row.ok_or_else(|| Error::integrity("the audit log has no head"))?;
-        let head = AuditHead::decode(row.value())?;
+        let head = self.view()?.audit_head()?;
         Ok((head.count, HEXLOWER.encode(&head.hash)))
     }
 }

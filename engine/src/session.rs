@@ -6,24 +6,26 @@
 use std::fmt;
 use std::sync::Arc;
 
-use grainstore_format::cose::OfflineResolver;
 use grainstore_format::{
-    Blob, ContentAddress, EpochMs, Grain, GrainState, Header, Value, normalise_text,
+    Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
+    is_disclosed_view, normalise_text,
 };
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::keys::Wrapping;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
 use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::store::Store;
-use crate::view::{Row, View, in_scope, with_fields};
+use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
 
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
-/// Bytes of blobs in one batch, inflated where their payload is compressed.
+/// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
+/// signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
 /// A handle that reads and writes as somebody. Cheap to clone.
@@ -41,13 +43,15 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What is offered to the store: fields to encode, or a finished blob.
+/// What is offered to the store: fields to encode, a finished blob, or a signed one.
 #[derive(Debug, Clone)]
 pub enum Offer {
     /// A grain, encoded as MessagePack unless it was decoded from CBOR.
     Grain(Grain),
     /// A blob, kept byte for byte.
     Blob(Vec<u8>),
+    /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), kept byte for byte.
+    Signed(Vec<u8>),
 }
 
 impl From<Grain> for Offer {
@@ -62,6 +66,12 @@ impl From<Blob> for Offer {
     }
 }
 
+impl From<Envelope> for Offer {
+    fn from(envelope: Envelope) -> Self {
+        Self::Signed(envelope.into_bytes())
+    }
+}
+
 /// A grain as the store holds it.
 #[derive(Debug, Clone)]
 pub struct Stored {
@@ -73,6 +83,8 @@ pub struct Stored {
     pub state: GrainState,
     /// How often it was read before this time.
     pub access: Access,
+    /// The envelope it came in, where it came signed; [`Session::signature`] says what it is worth.
+    pub envelope: Option<Envelope>,
 }
 
 impl Stored {
@@ -81,7 +93,7 @@ impl Stored {
     /// # Errors
     /// As [`Grain::decode`]; a blob the store accepted does decode.
     pub fn grain(&self) -> Result<Grain> {
-        Ok(Grain::decode(&self.blob)?)
+        stored_grain(&self.blob)
     }
 }
 
@@ -181,7 +193,7 @@ impl Session {
             }
             match self.prepare(offer.into()) {
                 Ok(prepared) => {
-                    bytes = bytes.saturating_add(prepared.open_bytes);
+                    bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
                 }
                 Err(error) => return Pending::refused(error.in_batch(at)),
@@ -228,6 +240,14 @@ impl Session {
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
         guarded(|| self.give(&view, address))?.ok_or_else(|| not_in_reach(address))
+    }
+
+    /// What the signature of a stored grain is worth now; nothing for one that came unsigned.
+    /// Supersession and the like leave it as it is (OMS 5.6).
+    #[must_use]
+    pub fn signature(&self, stored: &Stored) -> Option<Verdict> {
+        let envelope = stored.envelope.as_ref()?;
+        Some(envelope.verify(self.store.inner().resolver()))
     }
 
     /// The grains with these addresses; nothing where [`Session::get`] would not answer. Each
@@ -310,7 +330,8 @@ impl Session {
     pub(crate) fn stored(&self, view: &View, address: ContentAddress, row: Row) -> Result<Stored> {
         let Row { sequence, blob, state } = row;
         let access = self.store.inner().access_of(view, sequence)?;
-        Ok(Stored { address, blob, state, access })
+        let envelope = view.envelope(sequence, &blob)?;
+        Ok(Stored { address, blob, state, access, envelope })
     }
 
     /// Whether a blob lies in this session's namespace.
@@ -336,13 +357,22 @@ impl Session {
         let prepared = match offer {
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
-                Prepared::new(grain.encode(encoding)?, grain, false)?
+                let blob = grain.encode(encoding)?;
+                // A grain decoded from an envelope keeps the flag that asks for one.
+                Header::split(blob.bytes())?;
+                Prepared::new(blob, grain, false)?
             }
             Offer::Blob(bytes) => {
                 let grain = Grain::decode(&bytes)?;
                 Prepared::new(Blob::from_bytes(bytes), grain, true)?
             }
+            Offer::Signed(bytes) => self.signed(bytes)?,
         };
+        if is_disclosed_view(&prepared.grain) {
+            let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+            let message = "a disclosed view of a grain is not stored as a grain of its own";
+            return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
+        }
         let partition = prepared.grain.partition();
         if !in_scope(partition, self.options.namespace.as_deref()) {
             let own = self.options.namespace.as_deref().unwrap_or_default();
@@ -358,6 +388,24 @@ impl Session {
         let signer = prepared.proofs.signer.as_deref();
         check_ownership(&prepared.grain, signer, self.options.actor.as_deref())?;
         Ok(prepared)
+    }
+
+    /// Verifies an envelope and takes the grain in it.
+    fn signed(&self, bytes: Vec<u8>) -> Result<Prepared> {
+        let envelope = Envelope::parse(bytes)?;
+        let blob = envelope.blob()?.to_vec();
+        let verdict = envelope.verify(self.store.inner().resolver());
+        if let Verdict::Invalid(reason) = &verdict {
+            let message = format!("the signature is invalid: {reason}");
+            return Err(Error::new(ErrorKind::Signature, message));
+        }
+        let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
+        let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
+        let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
+        let signer = verdict.did().map(ToString::to_string);
+        let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
+        let proofs = Proofs { signer, ..Proofs::default() };
+        Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }
 
     pub(crate) fn prepare_successor(
@@ -381,7 +429,7 @@ impl Session {
                 Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
             _ => {
-                let cosigners = cosigners(old, &prepared.grain, &OfflineResolver)?;
+                let cosigners = cosigners(old, &prepared.grain, self.store.inner().resolver())?;
                 let Proofs { signer, .. } = prepared.proofs;
                 Ok(Prepared { proofs: Proofs { signer, cosigners }, ..prepared })
             }

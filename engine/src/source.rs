@@ -218,6 +218,17 @@ fn no_copy() -> Error {
 }
 
 impl Home {
+    /// The file of this name, where it lies: a link is followed, so that what takes its place later
+    /// takes it there. A copy of it that was not finished is removed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn of(name: &Path, opening: &Opening) -> Result<Self> {
+        let home = Self { file: fs::canonicalize(name)?, opening: opening.clone() };
+        directory::remove(&home.copy())?;
+        Ok(home)
+    }
+
     /// The name of a copy that is being made of the file.
     pub(crate) fn copy(&self) -> PathBuf {
         let mut name = self.file.clone().into_os_string();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use grainstore_cal::Writes;
+use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
 use redb::{Builder, Database, ReadableDatabase};
 use sha2::{Digest, Sha256};
@@ -17,12 +18,12 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
-use crate::options::{OpenOptions, SessionOptions};
+use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
 use crate::sync::mpsc::{SyncSender, sync_channel};
-use crate::sync::thread::{self, JoinHandle};
+use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::truth::Truth;
 use crate::view::View;
@@ -45,20 +46,19 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     shared: Shared,
     backlog: Arc<Backlog>,
-    running: Mutex<Option<Running>>,
+    /// How the writer is asked; nothing once the store is closed.
+    requests: Mutex<Option<SyncSender<Request>>>,
+    /// The writer, until somebody has waited for its end. Who closes the store meanwhile waits too.
+    writer: Mutex<Option<JoinHandle<()>>>,
+    writer_id: ThreadId,
     /// The quotas of CAL writes.
     writes: Writes,
     /// Access counts on their way to the truth; nothing where access is not counted.
     counters: Option<Arc<Counters>>,
+    resolver: Resolver,
     /// Whether an authorized signature opens a lock.
     locked_accepts_signature: bool,
     opening: Opening,
-}
-
-/// What ends when the store is closed.
-struct Running {
-    requests: SyncSender<Request>,
-    writer: JoinHandle<()>,
 }
 
 impl Store {
@@ -97,12 +97,12 @@ impl Store {
             directory::create(path, |new| set_up(&database.create(new)?, options.clock.as_ref()))?;
         }
         directory::sync(path)?;
-        let at = |file, db| Source::at(db, Home { file, opening: opening.clone() });
         let start = || {
             let db = database.open(directory::grains(path))?;
             let meta = check_meta(&db)?;
-            let index = open_index(&database, &directory::index(path))?;
-            let (db, index) = (at(directory::grains(path), db), at(directory::index(path), index));
+            let index = open_index(&database, &directory::real(&directory::index(path))?)?;
+            let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
+            let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
             let files = Files { db, meta, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
@@ -110,7 +110,7 @@ impl Store {
         match guarded(start) {
             // Damage in the index goes with it; damage in the truth would be met again.
             Err(error) if error.is_of_index() => {
-                directory::remove(&directory::index(path))?;
+                directory::remove(&directory::real(&directory::index(path))?)?;
                 start()
             }
             started => started,
@@ -162,7 +162,9 @@ impl Store {
     }
 
     /// Closes the store for every handle: finishes what was submitted, folds, and releases the
-    /// lock. Closing twice is nothing.
+    /// lock. When this returns the store is closed, also where another thread was closing it. Only
+    /// on the writer's own thread, where a task is polled when its write is answered, it does not
+    /// wait: the store closes once that returns.
     pub fn close(&self) {
         self.0.close();
     }
@@ -199,7 +201,7 @@ impl Store {
         let writer = thread::Builder::new()
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
-        let running = Running { requests, writer };
+        let writer_id = writer.thread().id();
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             cursor_key,
@@ -207,9 +209,12 @@ impl Store {
             clock: Arc::clone(&options.clock),
             shared,
             backlog,
-            running: Mutex::new(Some(running)),
+            requests: Mutex::new(Some(requests)),
+            writer: Mutex::new(Some(writer)),
+            writer_id,
             writes: Writes::default(),
             counters,
+            resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             opening,
         })))
@@ -232,7 +237,7 @@ impl Store {
             }
             let meta = check_meta(&db)?;
             let index = match create_index() {
-                Err(error) if is_damage(&error) => {
+                Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
                     create_index()?
                 }
@@ -243,7 +248,7 @@ impl Store {
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
-            Err(error) if is_damage(&error) => {
+            Err(error) if error.is_integrity() => {
                 index().set_len(0)?;
                 start()
             }
@@ -261,13 +266,20 @@ struct Files {
     lock: Option<File>,
 }
 
+/// The truth of the store in a directory, without its index. The caller holds the lock.
+///
+/// # Errors
+/// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
+    let (file, opening) = (directory::grains(path), opening(options));
+    let db = opening.builder().open(&file)?;
+    check_meta(&db)?;
+    Ok(Source::at(db, Home::of(&file, &opening)?))
+}
+
 /// How both databases are opened: each with half of the page cache.
 fn opening(options: &OpenOptions) -> Opening {
     Opening::new(options.cache_bytes / 2)
-}
-
-fn is_damage(error: &Error) -> bool {
-    error.kind() == ErrorKind::Format(grainstore_format::ErrorKind::Integrity)
 }
 
 /// Opens the derived index. One that is damaged, or no database at all, is replaced by an empty
@@ -275,7 +287,7 @@ fn is_damage(error: &Error) -> bool {
 fn open_index(database: &Builder, path: &Path) -> Result<Database> {
     let open = || guarded(|| Ok(database.create(path)?));
     match open() {
-        Err(error) if is_damage(&error) || error.kind() == ErrorKind::StoreVersion => {
+        Err(error) if error.is_integrity() || error.kind() == ErrorKind::StoreVersion => {
             directory::remove(path)?;
             open()
         }
@@ -297,6 +309,11 @@ impl Inner {
         self.clock.as_ref()
     }
 
+    /// Who finds the keys of signers.
+    pub(crate) fn resolver(&self) -> &dyn DidResolver {
+        self.resolver.0.as_ref()
+    }
+
     /// Whether an authorized signature opens a lock.
     pub(crate) fn accepts_signatures(&self) -> bool {
         self.locked_accepts_signature
@@ -315,7 +332,7 @@ impl Inner {
     pub(crate) fn touch(&self, sequence: Sequence) {
         let Some(counters) = &self.counters else { return };
         if counters.touch(sequence, self.clock.now())
-            && let Some(Running { requests, .. }) = &*self.running()
+            && let Some(requests) = &*self.requests()
         {
             // A queue that is full wakes the writer as well.
             let _ = requests.try_send(Request::Count);
@@ -341,23 +358,24 @@ impl Inner {
     /// # Errors
     /// `ERR_IO` once the store is closed.
     pub(crate) fn send(&self, request: Request) -> Result<()> {
-        let requests = self.running().as_ref().map(|running| running.requests.clone());
-        let requests = requests.ok_or_else(stopped)?;
+        let requests = self.requests().clone().ok_or_else(stopped)?;
         self.backlog.enter(request.bytes())?;
         requests.send(request).map_err(|_| stopped())
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn requests(&self) -> MutexGuard<'_, Option<SyncSender<Request>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
-        let running = self.running().take();
-        let Some(Running { requests, writer }) = running else { return };
-        drop(requests);
+        drop(self.requests().take());
         // The last handle may go on the writer's own thread, when answering it drops a task. The
         // writer then ends by itself, having seen its last sender go.
-        if writer.thread().id() != thread::current().id() {
+        if self.writer_id == thread::current().id() {
+            return;
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = writer.take() {
             // A writer that panicked has released its database all the same.
             let _ = writer.join();
         }

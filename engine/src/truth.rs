@@ -1,4 +1,4 @@
-//! A read snapshot of the truth: log, states, roots, audit log and reasons.
+//! A read snapshot of the truth: log, signatures, states, roots, audit log and reasons.
 //!
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
@@ -14,8 +14,9 @@ use redb::{
 };
 
 use crate::access::Access;
+use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, Envelope, STATE_LEN};
+use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN, StateRecord, Wrapping};
 use crate::source::{Leased, Source};
 
 /// A state of the truth, frozen.
@@ -27,6 +28,7 @@ pub(crate) struct Truth {
     audit: Lazy<u64, &'static [u8]>,
     reasons: Lazy<u64, &'static [u8]>,
     access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
+    signatures: Lazy<u64, &'static [u8]>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -74,6 +76,7 @@ impl Truth {
             audit: Lazy::new(keys::AUDIT),
             reasons: Lazy::new(keys::REASONS),
             access: Lazy::new(keys::ACCESS),
+            signatures: Lazy::new(keys::SIGNATURES),
         })
     }
 
@@ -90,14 +93,48 @@ impl Truth {
         Ok(self.audit()?.len()?.saturating_sub(1))
     }
 
+    /// Where the audit log ends.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where that is missing or damaged.
+    pub(crate) fn audit_head(&self) -> Result<AuditHead> {
+        let row = self.audit()?.get(keys::AUDIT_HEAD)?;
+        AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
+    }
+
+    /// The audit chain of this store before its first entry, with its key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the store lacks its id or its key.
+    pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
+        let meta = self.txn.open_table(keys::META)?;
+        let damaged = || Error::integrity("the store lacks its id or its audit key");
+        let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+        let key = key.value().try_into().map_err(|_| damaged())?;
+        Ok(Chain::genesis(&self.store_id()?, key))
+    }
+
+    /// What tells this store from others.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where it is missing.
+    pub(crate) fn store_id(&self) -> Result<[u8; 16]> {
+        let meta = self.txn.open_table(keys::META)?;
+        let damaged = || Error::integrity("the store lacks its id");
+        let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
+        id.value().try_into().map_err(|_| damaged())
+    }
+
     /// Rows of every table of the log and what stands beside it.
     pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
         let access = self.access.get_if_there(&self.txn)?;
+        let signatures = self.signatures.get_if_there(&self.txn)?;
         Ok(BTreeMap::from([
             ("log", self.log_len()?),
             ("state", self.state_len()?),
             ("roots", self.roots.get(&self.txn)?.len()?),
             ("access", access.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("signatures", signatures.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("audit", self.audit_len()?),
             ("reasons", self.reasons.get(&self.txn)?.len()?),
         ]))
@@ -133,9 +170,14 @@ impl Truth {
 
     /// The index-layer state at a place in the log.
     pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
+        Ok(self.state_record_at(sequence)?.state)
+    }
+
+    /// The index-layer state at a place in the log, and since when it is not current.
+    pub(crate) fn state_record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.state.get(&self.txn)?.get(sequence.get())? {
             Some(record) => keys::decode_state(sequence, record.value()),
-            None => Ok(GrainState::default()),
+            None => Ok(StateRecord::default()),
         }
     }
 
@@ -148,6 +190,19 @@ impl Truth {
             Some(record) => keys::decode_access(sequence, record.value()),
             None => Ok(Access::default()),
         }
+    }
+
+    /// What stands around the blob at a place in the log, where it came signed.
+    pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
+        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
+        let row = table.get(sequence.get())?;
+        row.map(|row| Wrapping::open(sequence, row.value())).transpose()
+    }
+
+    /// Whether something is kept that stands around the blob at a place in the log.
+    pub(crate) fn has_wrapping(&self, sequence: Sequence) -> Result<bool> {
+        let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(false) };
+        Ok(table.get(sequence.get())?.is_some())
     }
 
     /// The ancestors whose protection reaches the grain at a place in the log.
@@ -185,11 +240,22 @@ impl Truth {
         sequence: Option<Sequence>,
     ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
+        let rows = self.log_from(from)?;
+        Ok(rows.map(|row| row.and_then(|(sequence, blob)| Ok((sequence, blob?)))))
+    }
+
+    /// Every place of the log from this one on, oldest first, each with its blob, or with what is
+    /// wrong with the row.
+    pub(crate) fn log_from(
+        &self,
+        from: u64,
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Vec<u8>>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
             let (sequence, envelope) = row?;
             let sequence = sequence.value();
-            Ok((Sequence::new(sequence), Envelope::open(sequence, envelope.value())?.to_vec()))
+            let blob = Envelope::open(sequence, envelope.value());
+            Ok((Sequence::new(sequence), blob.map(<[u8]>::to_vec)))
         }))
     }
 }

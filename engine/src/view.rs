@@ -5,12 +5,15 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, DecodeOptions, GrainRef, GrainState, OpenBlob, SHARED};
+use grainstore_format::{
+    ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
+    SHARED,
+};
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
 
 use crate::error::{Error, Result};
 use crate::indexed::Indexed;
-use crate::keys::AddressKey;
+use crate::keys::{AddressKey, Wrapping};
 use crate::truth::Truth;
 
 /// A state of the store, frozen.
@@ -85,6 +88,20 @@ impl View {
         Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
     }
 
+    /// The envelope a blob of the log came in; nothing for one that came unsigned.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where it is gone or no longer fits; `ERR_IO`.
+    pub(crate) fn envelope(&self, sequence: Sequence, blob: &[u8]) -> Result<Option<Envelope>> {
+        if !is_signed(blob)? {
+            return Ok(None);
+        }
+        let damaged = || Error::truth_damaged("what stood around a signed grain is gone");
+        let Wrapping { prefix, suffix, .. } = self.wrapping_at(sequence)?.ok_or_else(damaged)?;
+        let envelope = Envelope::around(&prefix, blob, &suffix);
+        envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
+    }
+
     /// Up to `limit` addresses that start with these bytes and, where the prefix has an odd number
     /// of digits, this high half-byte after them.
     pub(crate) fn addresses_with_prefix(
@@ -126,6 +143,23 @@ pub(crate) fn with_fields<T>(
     let open = OpenBlob::new(blob, &DecodeOptions::default());
     let damaged = |error| Error::integrity(format!("a stored blob cannot be read: {error}"));
     read(&open.map_err(damaged)?.view())
+}
+
+/// Whether a blob says that it belongs into an envelope.
+///
+/// # Errors
+/// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE` for what is no blob.
+pub(crate) fn is_signed(blob: &[u8]) -> Result<bool> {
+    Ok(Header::read(blob)?.0.flags.contains(Flags::SIGNED))
+}
+
+/// The grain of a blob the store accepted, bare or from within an envelope.
+///
+/// # Errors
+/// As [`Grain::decode`].
+pub(crate) fn stored_grain(blob: &[u8]) -> Result<Grain> {
+    let options = DecodeOptions { enveloped: is_signed(blob)?, ..DecodeOptions::default() };
+    Ok(Grain::decode_with(blob, &options)?)
 }
 
 /// Adds a grain of the log to a tail.

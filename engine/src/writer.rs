@@ -5,6 +5,8 @@
 //! acknowledged write is synced. The index is folded by a thread of its own; only this one
 //! publishes what came of it.
 
+mod states;
+
 use std::fs::File;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -27,6 +29,8 @@ use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
 use crate::truth::Truth;
 use crate::view::View;
+
+use states::{write_roots, write_states};
 
 /// Writes that wait for the writer before senders have to.
 pub(crate) const QUEUE: usize = 4096;
@@ -90,11 +94,9 @@ impl Request {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
-                new.blob.bytes().len()
+                new.bytes()
             }
-            Self::Write(Write::PutBatch { grains, .. }) => {
-                grains.iter().map(|grain| grain.blob.bytes().len()).sum()
-            }
+            Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
             Self::Write(Write::Mark { .. }) | Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
         }
     }
@@ -292,9 +294,12 @@ impl Writer {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains)?;
-        write_states(&txn, plan)?;
+        write_signatures(&txn, plan)?;
         let mut chain = self.chain.clone();
+        let first = chain.head().count;
         append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
+        write_states(&txn, plan, first)?;
+        write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
         txn.commit()?;
         self.chain = chain;
@@ -459,18 +464,17 @@ fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
     Ok(())
 }
 
-fn write_states(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
-    if !plan.states.is_empty() {
-        let mut states = txn.open_table(keys::STATE)?;
-        for (sequence, state) in &plan.states {
-            states.insert(sequence.get(), &keys::encode_state(*sequence, state))?;
-        }
+fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+    let first = plan.grains.iter();
+    let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
+    let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
+    let mut rows = first.chain(better).peekable();
+    if rows.peek().is_none() {
+        return Ok(());
     }
-    if !plan.roots.is_empty() {
-        let mut roots = txn.open_table(keys::ROOTS)?;
-        for (sequence, ancestors) in &plan.roots {
-            roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
-        }
+    let mut signatures = txn.open_table(keys::SIGNATURES)?;
+    for (sequence, wrapping) in rows {
+        signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
     }
     Ok(())
 }

@@ -72,9 +72,11 @@ fn the_error_table_is_that_of_the_crates() {
         "# Errors\n\nMade from the code. Codes are stable; messages are for people and may change.\n\n\
          | code | what to do |\n|---|---|\n",
     );
-    let store = format::ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.hint()));
     let own = grainstore::ErrorKind::OWN.iter().map(|kind| (kind.code(), kind.hint()));
-    for (code, hint) in store.chain(own) {
+    let store = format::ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.hint()));
+    // A code both crates have is the store's.
+    let store = store.filter(|(code, _)| !own.clone().any(|(own, _)| own == *code));
+    for (code, hint) in store.chain(own.clone()) {
         let _ = writeln!(text, "| `{code}` | {hint} |");
     }
     text.push_str("\n## CAL\n\n| code | what | what to do |\n|---|---|---|\n");

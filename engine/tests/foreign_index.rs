@@ -41,7 +41,7 @@ fn an_index_of_another_history_that_ends_alike_is_built_again() {
     assert!(!session.exists(&theirs).unwrap());
     assert!(session.put(belief("ours")).unwrap().is_duplicate());
     let asked = |subject: &str| {
-        let query = Query::default().when(Predicate::text_is("subject", subject));
+        let query = Query::default().when(Predicate::text_is("subject", subject).unwrap());
         session.query(&query, &Page::first(9)).unwrap().results.len()
     };
     assert_eq!(["ours", "theirs", "last"].map(asked), [1, 0, 1]);

@@ -316,13 +316,41 @@ fn a_namespace_is_the_same_in_every_unicode_form() {
 fn many_large_grains_are_a_limit_not_a_memory() {
     let (_dir, store) = store();
     let session = store.session(SessionOptions::default());
-    for at in 0..34 {
+    for at in 0..68 {
         let text = "x".repeat(1_000_000);
         let grain = BeliefBuilder::new(EpochMs::new(at), "big", "is", text, 1.0).build();
         session.put(grain.unwrap()).unwrap();
     }
     let recalled =
-        session.ask("RECALL beliefs | LIMIT 40").map_err(|error| error.code().to_owned());
+        session.ask("RECALL beliefs | LIMIT 70").map_err(|error| error.code().to_owned());
     assert_eq!(recalled.err().as_deref(), Some("CAL-E030"));
     assert!(session.ask("RECALL beliefs | LIMIT 5").is_ok());
+}
+
+#[test]
+fn whoever_closes_a_store_finds_it_closed_when_that_returns() {
+    for _ in 0..8 {
+        let dir = TempDir::new().unwrap();
+        let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+        let session = store.session(SessionOptions::default());
+        let grains = (0..500).map(|at| {
+            let subject = format!("s{at}");
+            let built = BeliefBuilder::new(EpochMs::new(at), subject, "prefers", "tea", 1.0);
+            built.build().unwrap()
+        });
+        session.put_batch(grains.collect::<Vec<_>>()).unwrap();
+        let (begin, reopening) = (std::sync::Barrier::new(4), Mutex::new(()));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    begin.wait();
+                    store.close();
+                    // One at a time, or they would find each other's.
+                    let _one = reopening.lock().unwrap();
+                    let now = OpenOptions::new().wait(std::time::Duration::ZERO);
+                    Store::open(dir.path(), &now).unwrap().close();
+                });
+            }
+        });
+    }
 }

@@ -43,11 +43,13 @@ pub enum ErrorKind {
     TooLarge,
     /// `ERR_KEY`: an encrypted payload without its key, or a key that does not open it.
     Key,
+    /// `ERR_IO`: a container or stream that cannot be read or written.
+    Io,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::TooShort,
         Self::Version,
         Self::Corrupt,
@@ -65,6 +67,7 @@ impl ErrorKind {
         Self::SensitivityMismatch,
         Self::TooLarge,
         Self::Key,
+        Self::Io,
     ];
 
     /// The stable code, e.g. `ERR_CORRUPT`.
@@ -88,6 +91,7 @@ impl ErrorKind {
             Self::SensitivityMismatch => "ERR_SENSITIVITY_MISMATCH",
             Self::TooLarge => "ERR_TOO_LARGE",
             Self::Key => "ERR_KEY",
+            Self::Io => "ERR_IO",
         }
     }
 
@@ -115,6 +119,7 @@ impl ErrorKind {
             Self::SensitivityMismatch => "let the encoder set the sensitivity bits from the tags",
             Self::TooLarge => "split the grain, or use a larger device profile",
             Self::Key => "give the key the payload was encrypted with",
+            Self::Io => "check the disk, the path and the permissions",
         }
     }
 }
@@ -125,6 +130,7 @@ pub struct Error {
     kind: ErrorKind,
     place: String,
     message: String,
+    hint: Option<&'static str>,
 }
 
 /// Results of this crate.
@@ -133,13 +139,30 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error without a place.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, place: String::new(), message: message.into() }
+        Self { kind, place: String::new(), message: message.into(), hint: None }
     }
 
     /// The same error with the field or byte it concerns.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
         self.place = place.into();
+        self
+    }
+
+    /// The same error, saying what around its place it was found in.
+    #[must_use]
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        self.place = match self.place.is_empty() {
+            true => outer.to_owned(),
+            false => format!("{outer}, {}", self.place),
+        };
+        self
+    }
+
+    /// The same error with a hint that fits the place better than that of its kind.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
         self
     }
 
@@ -164,7 +187,7 @@ impl Error {
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        self.kind.hint()
+        self.hint.unwrap_or(self.kind.hint())
     }
 }
 

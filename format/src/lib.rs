@@ -7,6 +7,7 @@
 //! - `wire`, `payload`, `decode`, `grain`: a [`Grain`] to and from a [`Blob`].
 //! - `cose`: signatures around a [`Blob`] and beside it.
 //! - `disclose`: views that hide fields. `cas`: content named by its hash.
+//! - `container`: many grains in one `.mg` file, or in a stream.
 //! - `grain_ref`: single fields read straight from the bytes. `state`: what is kept beside them.
 //!
 //! ```
@@ -24,6 +25,7 @@
 
 mod address;
 mod cas;
+pub mod container;
 pub mod cose;
 mod decode;
 mod disclose;

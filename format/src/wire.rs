@@ -75,6 +75,15 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
+    /// The encoding of a map that begins with this byte; the two share none.
+    pub(crate) fn encoding_of_map(byte: u8) -> Option<Encoding> {
+        match byte {
+            _ if msgpack::is_map(byte) => Some(Encoding::MessagePack),
+            _ if cbor::is_map(byte) => Some(Encoding::Cbor),
+            _ => None,
+        }
+    }
+
     /// Whether the next value is a map, by its first byte alone.
     pub(crate) fn at_map(&self) -> bool {
         self.rest.first().is_some_and(|byte| match self.encoding {
@@ -89,10 +98,7 @@ impl<'a> Reader<'a> {
     /// `ERR_CORRUPT` for malformed, cut or non-canonical bytes, `ERR_FLOAT_INVALID` for NaN and
     /// infinities.
     pub(crate) fn token(&mut self) -> Result<Token<'a>> {
-        let token = match self.encoding {
-            Encoding::MessagePack => msgpack::token(self)?,
-            Encoding::Cbor => cbor::token(self)?,
-        };
+        let token = self.unchecked()?;
         // Every item takes a byte at least, so a longer declared length is a lie.
         let declared = match token {
             Token::Array(items) => items,
@@ -103,6 +109,22 @@ impl<'a> Reader<'a> {
             return Err(corrupt("a container declares more items than there are bytes"));
         }
         Ok(token)
+    }
+
+    /// The entries of a map that goes on behind what lies here: nobody has compared them with the
+    /// bytes there are.
+    pub(crate) fn map_head(&mut self) -> Result<usize> {
+        match self.unchecked()? {
+            Token::Map(entries) => Ok(entries),
+            _ => Err(corrupt("not a map")),
+        }
+    }
+
+    fn unchecked(&mut self) -> Result<Token<'a>> {
+        match self.encoding {
+            Encoding::MessagePack => msgpack::token(self),
+            Encoding::Cbor => cbor::token(self),
+        }
     }
 
     /// The next token as a map key.
@@ -167,6 +189,15 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(out: Vec<u8>, encoding: Encoding) -> Self {
         Self { out, encoding }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Forgets what was written, keeping its room.
+    pub(crate) fn clear(&mut self) {
+        self.out.clear();
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {

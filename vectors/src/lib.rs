@@ -27,7 +27,8 @@ use serde::de::DeserializeOwned;
 
 pub use error::LoadError;
 pub use rows::{
-    AcceptDecodeRow, EncodeRow, LargeRow, RefuseDecodeRow, RefuseEncodeRow, RowEncoding,
+    AcceptDecodeRow, ContainerRow, CoseRow, DiscloseRow, EncodeRow, HeldRow, LargeRow,
+    RefuseDecodeRow, RefuseEncodeRow, RowEncoding, Signed, StateRow,
 };
 
 /// Grains with the exact bytes and address they must encode to.
@@ -68,6 +69,30 @@ pub fn accept_decode_rows() -> Result<Vec<AcceptDecodeRow>, LoadError> {
 /// When `data/refuse_decode.json` does not hold such rows.
 pub fn refuse_decode_rows() -> Result<Vec<RefuseDecodeRow>, LoadError> {
     rows("data/refuse_decode.json", include_str!("../data/refuse_decode.json"))
+}
+
+/// Envelopes of signed grains, good and bad, with the verdict each must have.
+///
+/// # Errors
+/// When `data/cose.json` does not hold such rows.
+pub fn cose_rows() -> Result<Vec<CoseRow>, LoadError> {
+    rows("data/cose.json", include_str!("../data/cose.json"))
+}
+
+/// Grains with the view each must give when some of its fields are hidden.
+///
+/// # Errors
+/// When `data/disclose.json` does not hold such rows.
+pub fn disclose_rows() -> Result<Vec<DiscloseRow>, LoadError> {
+    rows("data/disclose.json", include_str!("../data/disclose.json"))
+}
+
+/// Containers with what is in them, and others with the code they must be refused with.
+///
+/// # Errors
+/// When `data/container.json` does not hold such rows.
+pub fn container_rows() -> Result<Vec<ContainerRow>, LoadError> {
+    rows("data/container.json", include_str!("../data/container.json"))
 }
 
 /// Reference rows kept outside the project: `data/vectors/dev.json` under the directory

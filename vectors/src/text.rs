@@ -34,6 +34,13 @@ pub(crate) fn blob<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<u8>, D::E
     HEXLOWER.decode(hex.as_bytes()).map_err(D::Error::custom)
 }
 
+/// The bytes of several parts of a row, each written as lowercase hex.
+pub(crate) fn blobs<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Vec<u8>>, D::Error> {
+    let texts = Vec::<String>::deserialize(source)?;
+    let decoded = texts.iter().map(|hex| HEXLOWER.decode(hex.as_bytes()));
+    decoded.collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
 fn once() -> usize {
     1
 }

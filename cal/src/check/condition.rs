@@ -11,6 +11,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, FieldRef, Shape, ops};
 use crate::parse::refuse;
+use crate::predicate::Comparator;
 use crate::query::Query;
 use crate::span::Spanned;
 use crate::types;
@@ -49,6 +50,23 @@ pub(super) fn conditions(
         }
     }
     Ok(found)
+}
+
+/// The type that a condition `type = ...` names, if one does.
+pub(super) fn type_named(
+    conditions: &[Condition<'_>],
+    context: &Context<'_>,
+) -> Result<Option<GrainType>> {
+    for condition in conditions {
+        if let (ConditionField::Table(field), Test::Compare(Comparator::Equal, value)) =
+            (&condition.field.node, &condition.test.node)
+            && field.shape == Shape::Type
+            && let Literal::Text(name) = context.value(value)?
+        {
+            return Ok(types::by_singular(name).map(|found| found.grain_type));
+        }
+    }
+    Ok(None)
 }
 
 /// E060 and E061: the field must be common or of the named type.

@@ -25,7 +25,7 @@ pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Resul
     }
     for (name, literal) in [("subject", subject), ("relation", relation)] {
         let text = text_of(context.value(literal)?, literal.span)?;
-        query.require(Predicate::text_is(name, text));
+        query.require(Predicate::own_text(name, text));
     }
     query.limit = Some(limits::VERSIONS);
     if let Some(clause) = as_of {

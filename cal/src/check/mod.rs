@@ -18,11 +18,12 @@ mod stages;
 
 use grainstore_format::EpochMs;
 
-use crate::ast::{Body, Entry, Request, SetOp};
-use crate::codes::Warning;
-use crate::error::Result;
+use crate::ast::{Body, Condition, Entry, Request, SetOp};
+use crate::codes::{ErrorKind, Warning};
+use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::params::Params;
+use crate::query::Query;
 use crate::span::Span;
 use bindings::Bindings;
 use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
@@ -53,6 +54,22 @@ pub(crate) fn check(request: &Request<'_>, context: &mut Context<'_>) -> Result<
     });
     context.bindings.leave(mark);
     checked
+}
+
+/// Turns conditions that stand alone into a query. A condition on `type` names the type whose fields
+/// the others may ask about.
+///
+/// # Errors
+/// As [`check`]; E002 for a condition that waits for the answer of another RECALL.
+pub(crate) fn conditions(given: &[Condition<'_>], context: &mut Context<'_>) -> Result<Query> {
+    let mut query = Query::default();
+    let grain_type = condition::type_named(given, context)?;
+    let found = condition::conditions(given, grain_type, context, &mut query)?;
+    match found.feeds.is_empty() {
+        true => Ok(query),
+        false => Err(Error::new(ErrorKind::UnexpectedToken, "IN (RECALL ...) needs a statement")
+            .suggest("list the values")),
+    }
 }
 
 fn statement(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<Plan> {

@@ -134,12 +134,12 @@ fn people(
             let error = Error::new(ErrorKind::UnboundParameter, "MY needs a session with a user");
             return Err(error.at(my.span).suggest("open the session for a user, or drop MY"));
         };
-        query.require(Predicate::text_is("user_id", user.clone()));
+        query.require(Predicate::own_text("user_id", user.clone()));
         fields.push("user_id".into());
     }
     if let Some(about) = &recall.about {
         let subject = context.text(&about.node, about.span)?;
-        query.require(Predicate::text_is("subject", subject));
+        query.require(Predicate::own_text("subject", subject));
         fields.push("subject".into());
     }
     Ok(())
@@ -157,7 +157,7 @@ fn thread(
     match &thread.node {
         Thread::Session(session) => {
             let session = context.text(session, thread.span)?;
-            query.require(Predicate::text_is("session_id", session));
+            query.require(Predicate::own_text("session_id", session));
             fields.push("session_id".into());
             Ok(None)
         }

@@ -33,8 +33,8 @@ impl Run<'_> {
             (hit.grain.text("subject"), hit.grain.text("relation"))
         {
             let rivals = Query::default()
-                .when(Predicate::text_is("subject", subject))
-                .when(Predicate::text_is("relation", relation));
+                .when(Predicate::own_text("subject", subject))
+                .when(Predicate::own_text("relation", relation));
             self.against(&rivals, hit, hit.grain.get("object"), &mut found)?;
         }
         Ok(found)

@@ -8,7 +8,7 @@ use grainstore_format::Value;
 use super::ready::Texts;
 use super::value::Looked;
 use super::walk::{Window, too_many};
-use super::{Run, count};
+use super::{Run, count, size};
 use crate::ast::Extractor;
 use crate::check::plan::{RecallPlan, Step};
 use crate::error::Result;
@@ -72,7 +72,7 @@ impl Run<'_> {
                 return Ok(ControlFlow::Continue(()));
             };
             let key = key(&value);
-            let size = key.1.len();
+            let size = key.1.len().saturating_add(size::of_value(&value));
             if !seen.insert(key) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -103,7 +103,7 @@ impl Run<'_> {
                 group.count += 1;
                 return Ok(ControlFlow::Continue(()));
             }
-            bytes = bytes.saturating_add(key.1.len());
+            bytes = bytes.saturating_add(key.1.len()).saturating_add(size::of_value(&value));
             if groups.len() == limits::SORTED_ROWS || bytes > most_bytes {
                 return Err(too_many());
             }

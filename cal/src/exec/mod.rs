@@ -13,6 +13,7 @@ mod rows;
 mod setop;
 mod several;
 mod show;
+mod size;
 mod value;
 mod walk;
 

@@ -292,6 +292,45 @@ fn a_thread_is_found_from_any_of_its_messages_with_its_branches() {
 }
 
 #[test]
+fn the_session_of_a_message_is_its_thread_before_its_links_are() {
+    let memory = Fake::at_work();
+    let event = |object: &str, more: &str| {
+        let json = format!(r#"{{"type": "event", "content": "c", "object": "{object}"{more}}}"#);
+        memory.keep(&json).to_string()
+    };
+    let first = event("1", r#", "session_id": "s""#);
+    let apart = event("2", r#", "session_id": "s""#);
+    let reply = format!(r#", "parent_message_id": "{first}""#);
+    event("other", &format!(r#"{reply}, "session_id": "t""#));
+    let loose = event("loose", &reply);
+    for (hash, expected) in [(first, "1 2"), (apart, "1 2"), (loose, "1 other loose")] {
+        let thread = format!("RECALL THREAD FROM sha256:{hash}");
+        assert_eq!(objects(&memory, &thread), expected, "{thread}");
+    }
+}
+
+#[test]
+fn a_pipeline_is_bound_by_what_its_grains_take_in_memory() {
+    let memory = Fake::at_work();
+    let numbers = ["1"; 100_000].join(",");
+    let keep = |subject: usize| {
+        let json = format!(
+            r#"{{"type": "event", "content": "c", "subject": "{subject}", "relation": "r",
+                 "numbers": [{numbers}]}}"#
+        );
+        memory.keep(&json);
+    };
+    // Encoded, each takes 100 kB.
+    (0..10).for_each(keep);
+    let sorted = "RECALL ORDER BY subject LIMIT 30 | HASHES";
+    assert_eq!(run(&memory, sorted).unwrap()["values"].as_array().unwrap().len(), 10);
+    (10..40).for_each(keep);
+    assert!(run(&memory, sorted).err().unwrap_or_default().starts_with("CAL-E030"));
+    let few = "RECALL ORDER BY subject LIMIT 1 | HASHES";
+    assert_eq!(run(&memory, few).unwrap()["values"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn domain_fields_are_found_at_both_places_and_by_short_keys() {
     let memory = Fake::at_work();
     let keep = |object: &str, more: &str| {
@@ -632,13 +671,14 @@ fn deep_and_long_queries_are_refused_and_never_overflow() {
 fn what_a_statement_holds_is_bounded_over_all_its_parts() {
     let memory = Fake::at_work();
     let big = "x".repeat(900 << 10);
-    for at in 0..20 {
+    for at in 0..40 {
         memory.keep(&belief("s", &format!("r{at}"), &big, ""));
     }
-    assert!(run(&memory, "(RECALL) EXCEPT (RECALL WHERE relation = \"r1\")").is_ok());
+    let except = "(RECALL LIMIT 40) EXCEPT (RECALL WHERE relation = \"r1\")";
+    assert!(run(&memory, except).is_ok());
     for source in [
-        "(RECALL) UNION (RECALL ORDER BY time)",
-        "LET $a = RECALL; (RECALL) UNION (RECALL FIRST)",
+        "(RECALL LIMIT 40) UNION (RECALL ORDER BY time LIMIT 40)",
+        "LET $a = RECALL LIMIT 40; (RECALL LIMIT 40) UNION (RECALL FIRST)",
         "BATCH { a: RECALL LIMIT 1 }",
     ] {
         let answer = run(&memory, source);

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::count;
 use super::value::{self, SortValue, ValueKey};
+use super::{count, size};
 use crate::check::plan::{SortKey, Step};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ struct Rank {
 /// A match worth keeping.
 struct Row {
     rank: Rank,
-    /// Bytes of the encoded grain.
+    /// Bytes the grain takes.
     size: usize,
     hit: Hit,
 }
@@ -116,7 +116,7 @@ pub(super) struct Collected<'w> {
     /// The last rank that still had a place; what ranks behind it is not even decoded.
     bar: Option<Rank>,
     matches: u64,
-    /// Bytes of the encoded grains in `rows`, and how many there may be.
+    /// Bytes the grains in `rows` take, and how many they may.
     bytes: usize,
     most_bytes: usize,
     stopped: bool,
@@ -125,14 +125,14 @@ pub(super) struct Collected<'w> {
 /// What a walk came to.
 pub(super) struct Kept {
     pub(super) hits: Vec<Hit>,
-    /// Bytes of the encoded grains.
+    /// Bytes the grains take.
     pub(super) bytes: usize,
     /// All matches, where the walk ran to its end.
     pub(super) total: Option<u64>,
 }
 
 impl<'w> Collected<'w> {
-    /// Nothing yet; `most_bytes` of encoded grains may be held at once.
+    /// Nothing yet; grains may take `most_bytes` at once.
     pub(super) fn new(window: &'w Window, most_bytes: usize) -> Self {
         let (rows, met) = (Vec::new(), Met::default());
         Self { window, rows, met, bar: None, matches: 0, bytes: 0, most_bytes, stopped: false }
@@ -163,6 +163,7 @@ impl<'w> Collected<'w> {
         }
         let rank = Rank { value: SortValue::Missing, address: candidate.address };
         self.keep(rank, candidate)?;
+        self.check()?;
         if self.window.take.is_some_and(|take| self.rows.len() >= take) {
             self.stopped = true;
             return Ok(ControlFlow::Break(()));
@@ -171,13 +172,17 @@ impl<'w> Collected<'w> {
     }
 
     fn keep(&mut self, rank: Rank, candidate: &Candidate<'_>) -> Result<()> {
-        let size = candidate.grain.payload_len();
+        let hit = hit(candidate)?;
+        let size = size::of_grain(&hit.grain);
         self.bytes = self.bytes.saturating_add(size);
-        if self.rows.len() >= self.most_rows() || self.bytes > self.most_bytes {
-            return Err(too_many());
-        }
-        self.rows.push(Row { rank, size, hit: hit(candidate)? });
+        self.rows.push(Row { rank, size, hit });
         Ok(())
+    }
+
+    /// E030 where more is kept than may be.
+    fn check(&self) -> Result<()> {
+        let fits = self.rows.len() <= self.most_rows() && self.bytes <= self.most_bytes;
+        if fits { Ok(()) } else { Err(too_many()) }
     }
 
     /// Where the best of a known number are kept, twice as many wait for the next shrinking.
@@ -199,9 +204,11 @@ impl<'w> Collected<'w> {
             None => self.window.end().unwrap_or(usize::MAX),
             Some(_) => usize::MAX,
         };
-        if self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::SORTED_ROWS) {
+        let full = self.rows.len() >= most.saturating_mul(2).clamp(64, 2 * limits::SORTED_ROWS);
+        if full || self.bytes > self.most_bytes {
             self.shrink(most)?;
         }
+        self.check()?;
         Ok(ControlFlow::Continue(()))
     }
 
@@ -261,9 +268,10 @@ fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
 /// E030: more than a statement may hold in memory.
 pub(super) fn too_many() -> Error {
     let message = format!(
-        "more than {} grains or {} bytes would have to be held at once",
+        "more than {} grains, or grains that take more than {} MiB of memory, would have to be held \
+         at once",
         limits::SORTED_ROWS,
-        limits::ROW_BYTES
+        limits::ROW_BYTES >> 20
     );
     Error::new(ErrorKind::BudgetExceeded, message).suggest("narrow the query, or LIMIT it first")
 }

@@ -74,10 +74,11 @@ pub trait Memory {
     /// The memory's own.
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError>;
 
-    /// The visible messages of the whole thread that holds `message`, branches too: its ancestors by
-    /// `parent_message_id` up to the first, and everything that descends from that one. In any
-    /// order, at most `limit`; empty when the message itself is not visible. Grains that are not
-    /// current are members like any other.
+    /// The visible messages of the whole thread that holds `message`, branches too: the events of its
+    /// `session_id` (OMS 28.6); for a message without one, its ancestors by `parent_message_id` up
+    /// to the first, and everything that descends from that one. In any order, at most `limit`;
+    /// empty when the message itself is not visible. Grains that are not current are members like
+    /// any other.
     ///
     /// # Errors
     /// As [`Memory::recall`].

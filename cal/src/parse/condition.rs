@@ -23,6 +23,24 @@ const RECALL: Kind = Kind::Word(Word::Keyword(Keyword::Recall));
 /// `where := WHERE cond (AND cond)*`.
 pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
     c.expect(Keyword::Where)?;
+    list(c)
+}
+
+/// Conditions without a statement around them, and nothing after them.
+pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
+    let mut c = Cursor::new(source)?;
+    if c.peek().kind == Kind::End {
+        return Err(Error::new(ErrorKind::EmptyQuery, "there is no condition").at(c.peek().span));
+    }
+    let conditions = list(&mut c)?;
+    match c.peek().kind {
+        Kind::End => Ok(conditions),
+        _ => Err(c.unexpected(&["AND"])),
+    }
+}
+
+/// `cond (AND cond)*`.
+fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
     let mut conditions = vec![condition(c)?];
     while c.eat(Keyword::And)? {
         conditions.push(condition(c)?);

@@ -18,7 +18,7 @@ mod stage;
 mod statement;
 mod value;
 
-use crate::ast::Statement;
+use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -29,11 +29,17 @@ use crate::limits;
 /// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
 /// E002 and the other parse codes of spec section 9.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
-    if source.len() > limits::QUERY_BYTES {
-        let message = format!("a query is at most {} bytes", limits::QUERY_BYTES);
-        return Err(Error::new(ErrorKind::QueryTooLong, message));
-    }
+    check_length(source.len())?;
     statement::query(source).map_err(|error| error.locate(source))
+}
+
+/// Parses what may stand behind WHERE.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
+    check_length(source.len())?;
+    condition::alone(source)
 }
 
 /// Parses one query given as bytes.
@@ -41,10 +47,7 @@ pub fn parse(source: &str) -> Result<Statement<'_>> {
 /// # Errors
 /// E070 when they are not UTF-8, else as [`parse`].
 pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
-    if source.len() > limits::QUERY_BYTES {
-        let message = format!("a query is at most {} bytes", limits::QUERY_BYTES);
-        return Err(Error::new(ErrorKind::QueryTooLong, message));
-    }
+    check_length(source.len())?;
     match std::str::from_utf8(source) {
         Ok(text) => parse(text),
         Err(error) => {
@@ -52,6 +55,14 @@ pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
             Err(Error::new(ErrorKind::InvalidUtf8, message))
         }
     }
+}
+
+fn check_length(bytes: usize) -> Result<()> {
+    if bytes <= limits::QUERY_BYTES {
+        return Ok(());
+    }
+    let message = format!("a query is at most {} bytes", limits::QUERY_BYTES);
+    Err(Error::new(ErrorKind::QueryTooLong, message))
 }
 
 #[cfg(test)]

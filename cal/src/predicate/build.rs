@@ -3,24 +3,32 @@
 
 use std::borrow::Cow;
 
+use grainstore_format::fields::{self as registry, FieldKind};
 use grainstore_format::{ContentAddress, GrainType, Value, VerificationStatus};
 
 use super::{Check, Comparator, DomainTest, Predicate, TAGS, Want};
 use crate::bounds::TimeRange;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
 use crate::fields::{self, Field, FieldRef, Shape, ops};
 
 /// Conditions of hosts.
 impl Predicate {
-    /// The payload text field `payload` is exactly `value`.
-    #[must_use]
-    pub fn text_is(payload: &'static str, value: impl Into<String>) -> Self {
-        Self::of_payload(payload, Check::Text { payload, want: Want::Is(value.into()) })
+    /// The text field `payload` is exactly `value`. Fields are named as OMS section 6 names them:
+    /// `subject`, `user_id`, `session_id` ...
+    ///
+    /// # Errors
+    /// E004 for a name that is no text field, which no grain could match.
+    pub fn text_is(payload: &'static str, value: impl Into<String>) -> Result<Self> {
+        Ok(Self::payload_text(text_field(payload)?, Want::Is(value.into())))
     }
 
-    /// The payload text field `payload` is one of `values`.
-    #[must_use]
-    pub fn text_in(payload: &'static str, values: Vec<String>) -> Self {
-        Self::of_payload(payload, Check::Text { payload, want: Want::OneOf(values) })
+    /// The text field `payload` is one of `values`.
+    ///
+    /// # Errors
+    /// As [`Predicate::text_is`].
+    pub fn text_in(payload: &'static str, values: Vec<String>) -> Result<Self> {
+        Ok(Self::payload_text(text_field(payload)?, Want::OneOf(values)))
     }
 
     /// The object is this text or this map, as it lies in a grain: maps are equal when their
@@ -28,7 +36,7 @@ impl Predicate {
     #[must_use]
     pub fn object_is(object: Value) -> Option<Self> {
         match object {
-            Value::Str(text) => Some(Self::text_is("object", text)),
+            Value::Str(text) => Some(Self::payload_text("object", Want::Is(text))),
             Value::Map(_) => Some(Self::of_payload("object", Check::ObjectMap(object))),
             _ => None,
         }
@@ -160,6 +168,11 @@ impl Predicate {
         )
     }
 
+    /// The text of one of the fields the checker itself asks about.
+    pub(crate) fn own_text(payload: &'static str, value: impl Into<String>) -> Self {
+        Self::payload_text(payload, Want::Is(value.into()))
+    }
+
     /// One of several texts or addresses; addresses without `sha256:`.
     pub(crate) fn among(field: FieldRef, values: Vec<String>) -> Self {
         if field.shape == Shape::Address {
@@ -204,6 +217,10 @@ impl Predicate {
         Self { name: Cow::Borrowed(field.name), check }
     }
 
+    fn payload_text(payload: &'static str, want: Want) -> Self {
+        Self::of_payload(payload, Check::Text { payload, want })
+    }
+
     fn of_payload(payload: &'static str, check: Check) -> Self {
         Self {
             name: Cow::Borrowed(fields::by_payload(payload).map_or(payload, Field::name)),
@@ -225,6 +242,20 @@ impl Comparator {
             _ => ops::ORDER,
         }
     }
+}
+
+/// A payload name that holds text on some type of grain.
+fn text_field(payload: &'static str) -> Result<&'static str> {
+    let holds_text = |grain_type| {
+        let field = registry::by_name(payload, grain_type);
+        field.is_some_and(|field| matches!(field.kind, FieldKind::Text | FieldKind::TextOrMap))
+    };
+    if GrainType::STANDARD.into_iter().any(holds_text) {
+        return Ok(payload);
+    }
+    let message = format!("\"{payload}\" is no text field of a grain");
+    let advice = "use a field of OMS section 6 that holds text, by its full name";
+    Err(Error::new(ErrorKind::UnknownField, message).suggest(advice))
 }
 
 fn want(comparator: Comparator, text: String) -> Want {

@@ -123,7 +123,7 @@ fn indexes_are_told_what_every_match_has_and_nothing_else() {
     use Comparator::{Equal, Greater, NotEqual};
     #[rustfmt::skip]
     let table = [
-        (Predicate::text_is("subject", "x"), Some(Lookup::Text { field: "subject", value: "x" })),
+        (Predicate::text_is("subject", "x").unwrap(), Some(Lookup::Text { field: "subject", value: "x" })),
         (field("reasoning_type", Equal, &text("x")), Some(Lookup::Text { field: "inference_method", value: "x" })),
         (field("goal_state", Equal, &text("completed")), Some(Lookup::Text { field: "goal_state", value: "satisfied" })),
         (Predicate::field_in("subject", x.clone()).unwrap(), Some(Lookup::OneOf { field: "subject", values: &x })),
@@ -148,5 +148,18 @@ fn indexes_are_told_what_every_match_has_and_nothing_else() {
     ];
     for (predicate, expected) in &table {
         assert_eq!(predicate.lookup(), *expected, "{predicate:?}");
+    }
+}
+
+#[test]
+fn a_condition_on_a_name_that_is_no_text_field_is_refused() {
+    for name in ["subject", "object", "user_id", "content", "parent_message_id", "goal_state"] {
+        assert!(Predicate::text_is(name, "x").is_ok(), "{name}");
+        assert!(Predicate::text_in(name, Vec::new()).is_ok(), "{name}");
+    }
+    for name in ["subjcet", "s", "", "confidence", "derived_from", "structural_tags", "Subject"] {
+        let refused = Predicate::text_is(name, "x").unwrap_err();
+        assert_eq!(refused.code(), "CAL-E004", "{name}");
+        assert_eq!(Predicate::text_in(name, Vec::new()).unwrap_err().code(), "CAL-E004", "{name}");
     }
 }

@@ -10,8 +10,8 @@ use crate::shape::StoredAnswer;
 
 /// Print a grain, superseded ones included
 ///
-/// With --json the answer is an object with address, grain, blob (base64) and state, whatever
-/// --format says. Its access_count does not count this time.
+/// With --json the answer is an object with address, grain, blob (base64) and state, for a signed
+/// grain with cose (base64) and signature too, whatever --format says. Its access_count does not count this time.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     /// 64 hex digits, or the first 8 or more where they name one grain
@@ -41,7 +41,7 @@ impl Get {
         let stored = session.get(&find(&session, &self.address)?)?;
         let output = &mut context.output;
         if output.is_json() {
-            return output.json_line(&StoredAnswer::try_from(&stored)?);
+            return output.json_line(&StoredAnswer::new(&session, &stored)?);
         }
         match self.format {
             GetFormat::Json => output.document(&stored.grain()?),

@@ -6,19 +6,24 @@ mod cal;
 mod compact;
 mod decode;
 mod demo;
+mod disclose;
 mod doctor;
 mod encode;
+mod export;
 mod get;
 mod history;
 mod init;
+mod keys;
 mod marks;
 mod policy;
 mod put;
 mod recall;
 mod reindex;
+mod sign;
 mod stats;
 mod supersede;
 mod verify;
+mod verify_signature;
 
 use clap::Subcommand;
 
@@ -59,8 +64,13 @@ commands! {
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),
+    Export(export::Export),
     Encode(encode::Encode),
     Decode(decode::Decode),
+    Sign(sign::Sign),
+    VerifySignature(verify_signature::VerifySignature),
+    Disclose(disclose::Disclose),
+    Keys(keys::Keys),
     Verify(verify::Verify),
     Audit(audit::Audit),
     Doctor(doctor::Doctor),

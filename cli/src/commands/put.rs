@@ -10,7 +10,7 @@ use grainstore::{Grain, Offer, Put as Stored, Session};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
-use crate::input::{MAX_BLOB, MAX_TEXT, Source, text};
+use crate::input::{MAX_BLOB, MAX_COSE, MAX_TEXT, Source, text};
 use crate::lines::{Document, Documents};
 use crate::output::{Output, or_hung_up};
 use crate::shape::{PutAnswer, SameFact};
@@ -32,7 +32,7 @@ pub(crate) struct Put {
     /// What to read; - or nothing for stdin
     #[arg(value_name = "FILE|-", default_value = "-")]
     source: Source,
-    /// json: text with full field names; mg: one raw blob
+    /// json: text with full field names; mg: one raw blob; cose: one signed grain
     #[arg(long, value_enum, default_value_t)]
     format: PutFormat,
     /// What to do where a current grain says the same: type, namespace, subject, relation, object
@@ -48,28 +48,27 @@ pub(crate) enum PutFormat {
     Json,
     /// One raw blob
     Mg,
-    /// One signed grain; not available in this version
+    /// One signed grain: a COSE_Sign1 around its blob
     Cose,
 }
 
 impl PutFormat {
-    /// Refuses what is not there yet.
-    pub(crate) fn check(self) -> Result<()> {
-        match self {
-            Self::Cose => Err(Error::unavailable(Code::Schema, "signed grains (--format cose)")),
-            Self::Json | Self::Mg => Ok(()),
-        }
+    /// The one grain that is offered in bytes of its own; nothing where the input is text.
+    pub(crate) fn read(self, source: &Source, output: &mut Output<'_>) -> Result<Option<Offer>> {
+        Ok(match self {
+            Self::Json => None,
+            Self::Mg => Some(Offer::Blob(source.read(MAX_BLOB, output)?)),
+            Self::Cose => Some(Offer::Signed(source.read(MAX_COSE, output)?)),
+        })
     }
 }
 
 impl Put {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        self.format.check()?;
         let mut writer =
             Writer { session: context.session()?, same_fact: self.same_fact, stored: 0 };
-        if self.format == PutFormat::Mg {
-            let blob = self.source.read(MAX_BLOB, &mut context.output)?;
-            let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![Offer::Blob(blob)] };
+        if let Some(offer) = self.format.read(&self.source, &mut context.output)? {
+            let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
             return writer.store(batch, &mut context.output);
         }
         let reader = self.source.open(&mut context.output)?;

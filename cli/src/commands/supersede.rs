@@ -7,7 +7,7 @@ use serde_json::json;
 use super::put::PutFormat;
 use crate::context::{Context, find};
 use crate::error::Result;
-use crate::input::{MAX_BLOB, MAX_TEXT, Source};
+use crate::input::{MAX_TEXT, Source};
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct Supersede {
     /// The new grain; - for stdin
     #[arg(value_name = "FILE|-")]
     source: Source,
-    /// json: derived_from and the justification are added for you; mg: the blob must carry both
+    /// json: derived_from and the justification are added for you; mg, cose: the blob carries both
     #[arg(long, value_enum, default_value_t)]
     format: PutFormat,
     /// Why: some policies demand it, and it stays with the new grain
@@ -27,12 +27,11 @@ pub(crate) struct Supersede {
 
 impl Supersede {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        self.format.check()?;
         let session = context.session()?;
         let old = find(&session, &self.address)?;
-        let new = match self.format {
-            PutFormat::Mg => Offer::Blob(self.source.read(MAX_BLOB, &mut context.output)?),
-            PutFormat::Json | PutFormat::Cose => {
+        let new = match self.format.read(&self.source, &mut context.output)? {
+            Some(offer) => offer,
+            None => {
                 let json = self.source.read_text(MAX_TEXT, &mut context.output)?;
                 Offer::Grain(Grain::from_json(&json)?)
             }

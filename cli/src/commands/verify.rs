@@ -1,9 +1,15 @@
 //! `grain verify`: whether the store holds what it acknowledged.
 
 use clap::Args;
+use grainstore::Checkpoint;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
+use crate::input::Source;
+use crate::output::Output;
+
+/// The longest text of a checkpoint, in bytes.
+const MAX_CHECKPOINT: usize = 16 << 10;
 
 /// Check the store: bytes, states, the audit chain, and the indexes against the log
 #[derive(Debug, Args)]
@@ -11,13 +17,21 @@ pub(crate) struct Verify {
     /// Decode every grain, compare every row of the indexes, and check the pages of the files
     #[arg(long)]
     full: bool,
+
+    /// Whether the audit log still goes through what `audit --checkpoint` once printed
+    #[arg(long, value_name = "FILE|-")]
+    checkpoint: Option<Source>,
 }
 
 impl Verify {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
         context.working("verifying");
-        let found = store.verify(self.full)?;
+        let (path, options) = (&context.globals.store, context.options()?);
+        let mut found = grainstore::verify(path, &options, self.full).map_err(not_opened)?;
+        if let Some(source) = &self.checkpoint {
+            let checkpoint = read(source, &mut context.output)?;
+            found = found.with(context.open(false)?.passes(&checkpoint)?);
+        }
         if context.output.is_json() {
             context.output.json_line(&found)?;
         } else {
@@ -48,4 +62,12 @@ impl Verify {
                     rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
     }
+}
+
+/// A checkpoint as `audit --checkpoint` prints it.
+fn read(source: &Source, output: &mut Output<'_>) -> Result<Checkpoint> {
+    serde_json::from_str(&source.read_text(MAX_CHECKPOINT, output)?).map_err(|error| {
+        let message = format!("{source} is no checkpoint: {error}");
+        Error::new(Code::Schema, message, "give a file with what `audit --checkpoint` printed")
+    })
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grainstore::{ManualClock, OpenOptions, Session, SessionOptions, Store};
+use grainstore::{
+    Clock, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store, SystemClock,
+};
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
@@ -37,6 +39,11 @@ impl Host {
     /// The clock of tests, if there is one.
     pub(crate) fn clock(&self) -> Option<&Arc<ManualClock>> {
         self.clock.as_ref()
+    }
+
+    /// What is taken for now.
+    pub(crate) fn now(&self) -> EpochMs {
+        self.clock.as_ref().map_or_else(|| SystemClock.now(), |clock| clock.now())
     }
 
     /// The session of the open store.

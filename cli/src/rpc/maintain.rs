@@ -1,16 +1,44 @@
-//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`.
+//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`;
+//! and `checkpoint`.
+//!
+//! They concern the whole store, whatever the session sees. To a session with a namespace they give
+//! figures, and nothing that names a grain, a namespace or a subject outside of it.
 
+use grainstore::Session;
 use serde_json::json;
 use serde_json::value::RawValue;
+use zeroize::Zeroizing;
 
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
+use super::json::Base64;
 use super::params::{self, Nothing};
+use crate::error::{Code, Error};
+use crate::shape::AlgorithmName;
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
-    Answer::of(&host.session()?.store().verify(params.full.unwrap_or_default())?)
+    let session = host.session()?;
+    let store = session.store();
+    let passed = params.checkpoint.map(|checkpoint| store.passes(&checkpoint));
+    let found = store.verify(params.full.unwrap_or_default())?;
+    let mut found = found.with(passed.transpose()?.flatten());
+    if is_confined(session) {
+        // Keys and details may hold addresses and words of other namespaces.
+        for problem in &mut found.problems {
+            let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
+            problem.place = table;
+            "told to a session without a namespace".clone_into(&mut problem.detail);
+        }
+    }
+    Answer::of(&found)
+}
+
+pub(crate) fn checkpoint(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Checkpoint = params::read(params)?;
+    let key = params.key.map(|Base64(secret)| AlgorithmName::Ed25519.key(&Zeroizing::new(secret)));
+    Answer::of(&host.session()?.store().checkpoint(key.transpose()?.as_ref())?)
 }
 
 pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -43,5 +71,15 @@ pub(crate) fn compact(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 
 pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Backup = params::read(params)?;
-    Answer::of(&host.session()?.store().backup(&params.path)?)
+    let session = host.session()?;
+    if is_confined(session) {
+        let message = "a backup holds every namespace, and this session has one";
+        let hint = "call session with namespace null first";
+        return Err(Error::new(Code::Access, message, hint).into());
+    }
+    Answer::of(&session.store().backup(&params.path)?)
+}
+
+fn is_confined(session: &Session) -> bool {
+    session.options().namespace.is_some()
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, marks, query, read, store, write};
+use super::{agents, codec, graph, maintain, marks, portable, query, read, signed, store, write};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -22,7 +22,7 @@ const fn method(name: &'static str, run: Run) -> Method {
     Method { name, run, test: false }
 }
 
-const METHODS: [Method; 38] = [
+const METHODS: &[Method] = &[
     method("hello", store::hello),
     method("encode", codec::encode),
     method("decode", codec::decode),
@@ -34,6 +34,9 @@ const METHODS: [Method; 38] = [
     method("get_batch", read::get_batch),
     method("exists", read::exists),
     method("supersede", write::supersede),
+    method("sign", signed::sign),
+    method("verify_signature", signed::verify_signature),
+    method("disclose", signed::disclose),
     method("contradict", marks::contradict),
     method("set_verification", marks::set_verification),
     method("hold", marks::hold),
@@ -53,12 +56,14 @@ const METHODS: [Method; 38] = [
     method("handoffs", agents::handoffs),
     method("cal", read::cal),
     method("audit", read::audit),
+    method("checkpoint", maintain::checkpoint),
     method("verify", maintain::verify),
     method("stats", maintain::stats),
     method("doctor", maintain::doctor),
     method("reindex", maintain::reindex),
     method("compact", maintain::compact),
     method("backup", maintain::backup),
+    method("export", portable::export),
     method("close", store::close),
     Method { name: "clock", run: store::clock, test: true },
 ];

@@ -1,8 +1,8 @@
 //! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (design: rpc.md).
 //!
 //! - `request`: a line into a request, or into what is wrong with it.
-//! - `methods`: the one table of methods, with `params` (and `json`) and what they do in `codec`, `store`,
-//!   `write`, `marks`, `read`. `host`: what lives between requests.
+//! - `methods`: the one table of methods, with `params` (and `json`) and what they do in `codec`, `signed`,
+//!   `store`, `write`, `marks`, `read`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
 mod agents;
@@ -16,9 +16,11 @@ mod maintain;
 mod marks;
 mod methods;
 mod params;
+mod portable;
 mod query;
 mod read;
 mod request;
+mod signed;
 mod store;
 mod write;
 

@@ -1,6 +1,7 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
+use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::fault::Fault;
 use super::json::{Base64, Object, Pairs};
 use crate::ask::FormatName;
 use crate::error::{Code, Error};
-use crate::shape::{EncodingName, SameFact};
+use crate::shape::{AlgorithmName, EncodingName, SameFact};
 
 /// Reads the parameters of a method; without any, an empty object is read.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
@@ -30,6 +31,14 @@ pub(crate) struct Nothing {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verify {
     pub(crate) full: Option<bool>,
+    pub(crate) checkpoint: Option<grainstore::Checkpoint>,
+}
+
+/// `checkpoint`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Checkpoint {
+    pub(crate) key: Option<Base64>,
 }
 
 /// `stats`.
@@ -61,6 +70,52 @@ pub(crate) struct Encode<'p> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decode {
     pub(crate) blob: Base64,
+}
+
+/// `sign`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sign<'p> {
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    pub(crate) key: Base64,
+    #[serde(default)]
+    pub(crate) algorithm: AlgorithmName,
+    pub(crate) iat: Option<i64>,
+}
+
+impl Sign<'_> {
+    /// The blob to be signed.
+    pub(crate) fn blob(&mut self) -> Result<Vec<u8>, Fault> {
+        match (self.grain, self.blob.take()) {
+            (Some(grain), None) => Ok(encoded(grain)?),
+            (None, Some(Base64(blob))) => Ok(blob),
+            _ => Err(Fault::params("give exactly one of grain and blob")),
+        }
+    }
+}
+
+/// `verify_signature`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VerifySignature {
+    pub(crate) cose: Base64,
+}
+
+/// `disclose`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Disclose<'p> {
+    pub(crate) address: Option<String>,
+    #[serde(borrow)]
+    pub(crate) grain: Option<&'p RawValue>,
+    pub(crate) hide: Vec<String>,
+}
+
+/// The blob of a grain in JSON.
+pub(crate) fn encoded(grain: &RawValue) -> Result<Vec<u8>, Fault> {
+    Ok(Grain::from_json(grain.get())?.encode(Encoding::default())?.into_bytes())
 }
 
 /// `clock`.
@@ -158,7 +213,7 @@ impl Put<'_> {
         if self.vectors.as_ref().is_some_and(|vectors| !vectors.is_empty()) {
             return Err(Error::unavailable(Code::Schema, "vectors").into());
         }
-        offer(self.grain, self.blob.take(), self.cose.as_ref())
+        offer(self.grain, self.blob.take(), self.cose.take())
     }
 }
 
@@ -169,6 +224,7 @@ pub(crate) struct PutBatch<'p> {
     #[serde(borrow)]
     pub(crate) grains: Option<Vec<&'p RawValue>>,
     pub(crate) blobs: Option<Vec<Base64>>,
+    pub(crate) cose: Option<Vec<Base64>>,
 }
 
 /// `supersede`.
@@ -186,7 +242,7 @@ pub(crate) struct Supersede<'p> {
 impl Supersede<'_> {
     /// What is offered.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
-        offer(self.grain, self.blob.take(), self.cose.as_ref())
+        offer(self.grain, self.blob.take(), self.cose.take())
     }
 }
 
@@ -275,14 +331,12 @@ pub(crate) fn time(ms: Option<i64>) -> Option<EpochMs> {
 fn offer(
     grain: Option<&RawValue>,
     blob: Option<Base64>,
-    cose: Option<&Base64>,
+    cose: Option<Base64>,
 ) -> Result<Offer, Fault> {
     match (grain, blob, cose) {
         (Some(grain), None, None) => Ok(Offer::Grain(Grain::from_json(grain.get())?)),
         (None, Some(Base64(blob)), None) => Ok(Offer::Blob(blob)),
-        (None, None, Some(_)) => {
-            Err(Error::unavailable(Code::Schema, "signed grains (cose)").into())
-        }
+        (None, None, Some(Base64(cose))) => Ok(Offer::Signed(cose)),
         _ => Err(Fault::params("give exactly one of grain, blob and cose")),
     }
 }

@@ -35,7 +35,7 @@ struct Params<'p> {
 }
 
 /// `where`: all that is given must hold.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Conditions<'p> {
     namespace: Option<String>,
@@ -65,6 +65,12 @@ struct Envelope {
     plan: Option<grainstore::QueryPlan>,
 }
 
+/// What an object of conditions asks for.
+pub(crate) fn conditions(given: &RawValue) -> Result<Query, Fault> {
+    let conditions: Conditions<'_> = params::read(Some(given))?;
+    conditions.query()
+}
+
 pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Params<'_> = params::read(params)?;
     if params.text.is_some() {
@@ -73,11 +79,7 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     if params.vector.is_some() {
         return Err(Error::unavailable(Code::Schema, "vector search").into());
     }
-    let conditions = match params.conditions {
-        Some(conditions) => params::read(Some(conditions))?,
-        None => Conditions::default(),
-    };
-    let mut query = conditions.query()?;
+    let mut query = params.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
     if params.include_superseded {
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
     }
@@ -126,7 +128,8 @@ impl Conditions<'_> {
         ];
         for (field, wanted) in texts {
             if let Some(wanted) = wanted {
-                query = query.when(Predicate::text_is(field, text(&wanted)?));
+                let wanted = Predicate::text_is(field, text(&wanted)?);
+                query = query.when(wanted.map_err(|error| Error::cal(&error, ""))?);
             }
         }
         if let Some(object) = self.object {

@@ -19,8 +19,9 @@ const DEFAULT_LIMIT: usize = 50;
 
 pub(crate) fn get(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Address = params::read(params)?;
-    let stored = host.session()?.get(&address(&params.address)?)?;
-    Answer::of(&StoredAnswer::try_from(&stored)?)
+    let session = host.session()?;
+    let stored = session.get(&address(&params.address)?)?;
+    Answer::of(&StoredAnswer::new(session, &stored)?)
 }
 
 pub(crate) fn get_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

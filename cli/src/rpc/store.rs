@@ -15,7 +15,7 @@ use super::params::{self, Nothing, Preset};
 use crate::error::{Code, Error};
 
 /// What of OMS this version is (section 17): it reads, writes, checks and addresses every grain type,
-/// but has no COSE yet and no erasure, which level 2 asks for.
+/// but has no erasure yet, which level 2 asks for.
 const OMS_LEVEL: u8 = 1;
 /// What of CAL this version is.
 const CAL_CONFORMANCE: &str = "core";

@@ -25,10 +25,13 @@ pub(crate) fn put(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
 pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::PutBatch<'_> = params::read(params)?;
     let session = host.session()?;
-    let offers: Vec<Offer> = match (params.grains, params.blobs) {
-        (Some(grains), None) => each(grains, |grain| Ok(Grain::from_json(grain.get())?.into()))?,
-        (None, Some(blobs)) => each(blobs, |Base64(blob)| Ok(Offer::Blob(blob)))?,
-        _ => return Err(Fault::params("give exactly one of grains and blobs")),
+    let offers: Vec<Offer> = match (params.grains, params.blobs, params.cose) {
+        (Some(grains), None, None) => {
+            each(grains, |grain| Ok(Grain::from_json(grain.get())?.into()))?
+        }
+        (None, Some(blobs), None) => each(blobs, |Base64(blob)| Ok(Offer::Blob(blob)))?,
+        (None, None, Some(cose)) => each(cose, |Base64(cose)| Ok(Offer::Signed(cose)))?,
+        _ => return Err(Fault::params("give exactly one of grains, blobs and cose")),
     };
     let mut results = List::default();
     for put in session.put_batch(offers)? {

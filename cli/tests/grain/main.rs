@@ -20,6 +20,8 @@ mod maintain;
 #[cfg(test)]
 mod marks;
 #[cfg(test)]
+mod portable;
+#[cfg(test)]
 mod protocol;
 #[cfg(test)]
 mod put;
@@ -27,3 +29,5 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+#[cfg(test)]
+mod signed;

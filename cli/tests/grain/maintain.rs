@@ -57,6 +57,41 @@ fn verify_exits_with_4_and_names_the_place_where_a_byte_has_changed() {
 }
 
 #[test]
+fn verify_names_the_damaged_entry_of_a_store_that_cannot_open_for_want_of_its_index() {
+    let place = place_with_grains();
+    let store = place.path().join(STORE);
+    let file = store.join("grains.redb");
+    let mut bytes = fs::read(&file).unwrap();
+    while let Some(at) = bytes.windows(6).position(|window| window == b"coffee") {
+        bytes[at] = b't';
+    }
+    fs::write(&file, &bytes).unwrap();
+    for harm in ["gone", "damaged"] {
+        fs::remove_file(store.join("index.redb")).unwrap();
+        if harm == "damaged" {
+            fs::write(store.join("index.redb"), b"no database").unwrap();
+        }
+        let refused = place.grain(&["recall", "alice"]);
+        assert_eq!((refused.code, refused.error_code().as_str()), (4, "ERR_INTEGRITY"), "{harm}");
+        for arguments in [&["verify", "--json"][..], &["verify", "--full", "--json"]] {
+            let run = place.grain(arguments);
+            let found: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+            assert_eq!((run.code, &found["ok"]), (4, &false.into()), "{harm}");
+            let problems = found["problems"].as_array().unwrap();
+            let named = |what: &str, place: &str| {
+                problems.iter().any(|found| found["what"] == what && found["where"] == place)
+            };
+            assert!(named("index_unreadable", "index.redb") && named("log", "log 2"), "{found}");
+            assert_eq!(found["checked"]["grains"], 3);
+            assert_eq!(found["checked"]["audit_entries"], 4);
+        }
+        let doctor = place.grain(&["doctor"]);
+        assert_eq!((doctor.code, doctor.error_code().as_str()), (4, "ERR_INTEGRITY"));
+        assert!(doctor.text().contains("grain verify"), "{}", doctor.text());
+    }
+}
+
+#[test]
 fn reindex_compact_and_backup_say_what_they_did() {
     let place = place_with_grains();
     assert_eq!(place.grain(&["reindex"]).done().line(), "indexed 3 grains");
@@ -129,4 +164,76 @@ fn the_methods_answer_as_the_commands_do() {
     for method in ["verify", "doctor", "reindex", "compact"] {
         assert_eq!(rpc.refusal(method, &json!({})), "ERR_NOT_FOUND", "{method}");
     }
+}
+
+#[test]
+fn a_checkpoint_kept_elsewhere_shows_a_store_that_was_set_back() {
+    let place = place_with_grains();
+    let store = place.path().join(STORE).join("grains.redb");
+    let before = fs::read(&store).unwrap();
+    place.put(&belief("alice", "milk"));
+    let checkpoint = place.grain(&["audit", "--checkpoint"]).done();
+    fs::write(place.path().join("kept.json"), checkpoint.text()).unwrap();
+    place.grain(&["verify", "--checkpoint", "kept.json"]).done();
+    place.put(&belief("alice", "cocoa"));
+    place.grain(&["verify", "--checkpoint", "kept.json"]).done();
+    fs::write(&store, before).unwrap();
+    place.grain(&["verify"]).done();
+    let run = place.grain(&["verify", "--checkpoint", "kept.json"]);
+    assert_eq!((run.code, run.error_code().as_str()), (4, "ERR_INTEGRITY"));
+    assert!(
+        run.text().contains("audit: audit 4: the checkpoint counts 5 entries"),
+        "{}",
+        run.text()
+    );
+    for (text, code) in [("{}", "ERR_SCHEMA"), ("no", "ERR_SCHEMA")] {
+        fs::write(place.path().join("bad.json"), text).unwrap();
+        let run = place.grain(&["verify", "--checkpoint", "bad.json"]);
+        assert_eq!((run.code, run.error_code().as_str()), (1, code));
+    }
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    let now = rpc.result("checkpoint", &json!({}));
+    let verified = rpc.result("verify", &json!({ "checkpoint": now }));
+    assert_eq!(verified["ok"], true);
+    let kept: serde_json::Value = serde_json::from_str(checkpoint.text()).unwrap();
+    let verified = rpc.result("verify", &json!({ "checkpoint": kept }));
+    assert_eq!(
+        (&verified["ok"], &verified["problems"][0]["what"]),
+        (&false.into(), &"audit".into())
+    );
+}
+
+#[test]
+fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
+    let place = place_with_grains();
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    rpc.result("close", &json!({}));
+    // A word of the index, and a row of the log.
+    for name in ["grains.redb", "index.redb"] {
+        let file = place.path().join(STORE).join(name);
+        let mut bytes = fs::read(&file).unwrap();
+        while let Some(at) = bytes.windows(6).position(|window| window == b"prefer") {
+            bytes[at] = b'q';
+        }
+        fs::write(&file, &bytes).unwrap();
+    }
+    rpc.result("open", &json!({ "path": STORE, "session": { "namespace": null } }));
+    let told = rpc.result("verify", &json!({})).to_string();
+    rpc.result("session", &json!({ "namespace": "elsewhere" }));
+    let found = rpc.result("verify", &json!({}));
+    assert_eq!(found["ok"], false);
+    for problem in found["problems"].as_array().unwrap() {
+        let table = problem["where"].as_str().unwrap();
+        assert!(!table.contains(' ') && told.contains(table), "{problem}");
+        assert_eq!(problem["detail"], "told to a session without a namespace");
+    }
+    for method in ["stats", "doctor"] {
+        let answer = rpc.result(method, &json!({})).to_string();
+        assert!(!answer.contains("alice") && !answer.contains("prefers"), "{answer}");
+    }
+    let copy = place.path().join("copy").display().to_string();
+    assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_ACCESS");
+    assert!(!place.path().join("copy").exists());
 }

@@ -34,6 +34,9 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "get_batch",
             "exists",
             "supersede",
+            "sign",
+            "verify_signature",
+            "disclose",
             "contradict",
             "set_verification",
             "hold",
@@ -67,7 +70,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
         let response = rpc.call(method, &json!({ "no such parameter": 1 }));
         assert_eq!(response["error"]["code"], -32602, "{method}");
     }
-    let absent = ["import", "sign", "erase", "sweep"];
+    let absent = ["import", "erase", "sweep"];
     for method in absent {
         assert_eq!(rpc.refusal(method, &json!({})), "-32601", "{method}");
     }
@@ -88,6 +91,7 @@ fn nothing_that_needs_a_store_works_before_open_or_after_close() {
         ("get_batch", json!({ "addresses": [] })),
         ("exists", json!({ "address": address })),
         ("supersede", json!({ "old": address, "grain": grain("a", "1") })),
+        ("disclose", json!({ "address": address, "hide": [] })),
         ("history", json!({ "address": address })),
         ("neighbours", json!({ "node": "a" })),
         ("paths", json!({ "from": "a", "to": "b" })),
@@ -173,7 +177,7 @@ fn put_answers_the_address_and_whether_it_was_there() {
     assert_eq!(kept, again);
     let replaced = rpc.result("put", &json!({ "grain": later, "same_fact": "supersede" }));
     assert_eq!(replaced["superseded"], first["address"]);
-    assert_eq!(rpc.refusal("put", &json!({ "cose": "AQ==" })), "ERR_SCHEMA");
+    assert_eq!(rpc.refusal("put", &json!({ "cose": "AQ==" })), "ERR_CORRUPT");
     let vectors = json!([{ "model": "m", "metric": "cosine", "values": [1] }]);
     let refused = json!({ "grain": grain("b", "1"), "vectors": vectors });
     assert_eq!(rpc.refusal("put", &refused), "ERR_SCHEMA");
@@ -295,7 +299,7 @@ fn supersession_and_history_follow_the_clock() {
     let again = json!({ "old": old, "grain": grain("a", "3") });
     assert_eq!(rpc.refusal("supersede", &again), "ERR_CONFLICT");
     let signed = json!({ "old": old, "cose": "AQ==" });
-    assert_eq!(rpc.refusal("supersede", &signed), "ERR_SCHEMA");
+    assert_eq!(rpc.refusal("supersede", &signed), "ERR_CORRUPT");
 }
 
 #[test]

@@ -54,14 +54,11 @@ impl Session {
     /// no event; `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn thread(&self, message: &ContentAddress, lens: &Lens) -> Result<Thread> {
         self.conversation(lens, |sight| {
-            let found = sight.start(message, |seen| {
-                Ok(Some(Found::of(seen).map(|found| (found, session_of(seen)))))
-            })?;
-            match found {
-                None => Err(schema(format!("{message} is no event, so it is in no thread"))),
-                Some((_, Some(id))) => in_session(sight, &id),
-                Some((found, None)) => linked(sight, found, MAX_MESSAGES + 1),
-            }
+            let start = sight.start(message, |seen| Ok(Some(Start::of(seen))))?;
+            let Some(start) = start else {
+                return Err(schema(format!("{message} is no event, so it is in no thread")));
+            };
+            start.members(sight, MAX_MESSAGES + 1)
         })
     }
 
@@ -71,7 +68,7 @@ impl Session {
     /// As [`Session::thread`].
     pub fn thread_of_session(&self, session_id: &str, lens: &Lens) -> Result<Thread> {
         let id = spelled(session_id)?;
-        self.conversation(lens, |sight| in_session(sight, &id))
+        self.conversation(lens, |sight| in_session(sight, &id, MAX_MESSAGES + 1))
     }
 
     /// The conversation as a state grain left it (OMS 22.9): from the message its context names as
@@ -96,8 +93,8 @@ impl Session {
         })
     }
 
-    /// The messages that hang together with one by their links, in any order and any state: what
-    /// CAL calls its thread. None where the session cannot see it.
+    /// The members of [`Session::thread`] in any order and any state, at most `limit`: what CAL
+    /// calls the thread of a message. None where the session cannot see it.
     pub(crate) fn thread_members(
         &self,
         view: &View,
@@ -107,8 +104,10 @@ impl Session {
     ) -> Result<Vec<ContentAddress>> {
         let lens = Lens { include_superseded: true, cancel: cancel.clone() };
         let mut sight = Sight::new(self, view, &lens);
-        let Some(found) = message_at(&mut sight, message)? else { return Ok(Vec::new()) };
-        let members = linked(&mut sight, found, limit)?;
+        let Some(start) = sight.any_of(message, |seen| Ok(Start::of(seen)))? else {
+            return Ok(Vec::new());
+        };
+        let members = start.members(&mut sight, limit)?;
         Ok(members.into_iter().map(|found| found.address).collect())
     }
 
@@ -152,8 +151,27 @@ impl Found {
     }
 }
 
-fn session_of(seen: &Seen<'_>) -> Option<String> {
-    seen.grain.text("session_id").filter(|id| !id.is_empty()).map(str::to_owned)
+/// A message that is asked for its thread.
+struct Start {
+    found: Found,
+    session_id: Option<String>,
+}
+
+impl Start {
+    fn of(seen: &Seen<'_>) -> Option<Self> {
+        let session_id = seen.grain.text("session_id").filter(|id| !id.is_empty());
+        let session_id = session_id.map(str::to_owned);
+        Found::of(seen).map(|found| Self { found, session_id })
+    }
+
+    /// The messages of its session; without one, those it hangs together with by links (OMS 28.6).
+    /// At most `limit`.
+    fn members(self, sight: &mut Sight<'_>, limit: usize) -> Result<Vec<Found>> {
+        match self.session_id {
+            Some(id) => in_session(sight, &id, limit),
+            None => linked(sight, self.found, limit),
+        }
+    }
 }
 
 fn schema(message: String) -> Error {
@@ -164,15 +182,15 @@ pub(super) fn message_at(sight: &mut Sight<'_>, address: &ContentAddress) -> Res
     sight.any_of(address, |seen| Ok(Found::of(seen)))
 }
 
-/// The messages of a `session_id`, one more than a thread may hold at most.
-fn in_session(sight: &mut Sight<'_>, id: &str) -> Result<Vec<Found>> {
+/// The messages of a `session_id`, at most `limit`.
+fn in_session(sight: &mut Sight<'_>, id: &str, limit: usize) -> Result<Vec<Found>> {
     let mut members = Vec::new();
     for posting in sight.postings(&[Shape::Value(Field::Session, id.into())])? {
-        members.extend(sight.at(posting?.sequence, |seen| {
+        members.extend(sight.any_at(posting?.sequence, |seen| {
             let is_here = seen.grain.text("session_id") == Some(id);
             Ok(Found::of(seen).filter(|_| is_here))
         })?);
-        if members.len() > MAX_MESSAGES {
+        if members.len() >= limit {
             break;
         }
     }

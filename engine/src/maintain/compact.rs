@@ -11,7 +11,6 @@ use redb::ReadableDatabase;
 use serde::Serialize;
 
 use super::copy::copy_to;
-use crate::directory;
 use crate::error::{Result, guarded};
 use crate::pending::Pending;
 use crate::source::Source;
@@ -35,7 +34,8 @@ pub struct Compaction {
 }
 
 impl Store {
-    /// Rewrites the files of the store without gaps and without anything that was deleted.
+    /// Rewrites the files of the store without gaps and without anything that was deleted. Where a
+    /// name in the directory is a link, the file it leads to is rewritten.
     ///
     /// Reads go on meanwhile, writes wait. It needs room on the disk for a second copy of the
     /// larger file, and the old files keep theirs until the last read from them has ended.
@@ -59,10 +59,8 @@ impl Writer {
         self.fold_all()?;
         // A copy would lose what the pages of a damaged row can still tell.
         self.view.check_log()?;
-        let (truth, index) = {
-            let home = self.db.home()?;
-            (home.file.clone(), directory::index(home.directory()))
-        };
+        let truth = self.db.home()?.file.clone();
+        let index = self.folder.aside(|db| Ok(db.home()?.file.clone()))?;
         let bytes = || -> Result<(u64, u64)> {
             Ok((fs::metadata(&truth)?.len(), fs::metadata(&index)?.len()))
         };

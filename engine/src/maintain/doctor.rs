@@ -58,6 +58,10 @@ const PROBE_BYTES: usize = 1 << 20;
 /// A file with less than this to give back is not worth a compaction.
 const MIN_SLACK_BYTES: u64 = 4 << 20;
 
+/// What to do about a store that is too damaged to be opened.
+const DAMAGED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
+                       index to do so; then restore a backup";
+
 /// Examines the store in a directory, which nobody may have open, and opens it to do so.
 ///
 /// What goes wrong is part of the answer. An opening that fails ends the examination.
@@ -73,6 +77,9 @@ pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
                 store.close();
             }
             Err(error) if error.kind() == ErrorKind::Busy => examined.failed("lock", &error),
+            Err(error) if error.is_integrity() => {
+                examined.failed("opening", &error.with_hint(DAMAGED));
+            }
             Err(error) => examined.failed("opening", &error),
         }
     }

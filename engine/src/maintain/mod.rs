@@ -21,4 +21,4 @@ pub use backup::Backup;
 pub use compact::Compaction;
 pub use doctor::{Diagnosis, Finding, Health, doctor};
 pub use pages::{FilePages, Pages};
-pub use verify::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
+pub use verify::{Checked, Fault, MAX_PROBLEMS, Problem, Verification, verify};

@@ -3,6 +3,7 @@
 //! It runs on the writer's thread: writes wait, reads keep the view they have or take the last one.
 //! Nothing is read from the index as it was, which may be damaged: a new file takes its name.
 
+use grainstore_format::ContentAddress;
 use grainstore_index as index;
 
 use crate::directory;
@@ -13,7 +14,7 @@ use crate::pending::Pending;
 use crate::source::Source;
 use crate::store::Store;
 use crate::truth::Truth;
-use crate::view::View;
+use crate::view::{View, with_fields};
 use crate::writer::{Request, Writer};
 
 impl Store {
@@ -86,6 +87,32 @@ impl Writer {
 pub(crate) fn rebuild(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
     folder.aside(Source::make_empty)?;
     rebuild_in_place(truth, folder)
+}
+
+/// As [`rebuild`], with the grains that can be read, as far as the log can be walked.
+///
+/// # Errors
+/// `ERR_INTEGRITY` where there is no log; `ERR_IO`.
+pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
+    folder.aside(Source::make_empty)?;
+    folder.begin(Box::new(Source::take_empty))?;
+    let mut indexed = Indexed::of(folder.wait()?)?;
+    let mut rows = truth.log_from(0)?;
+    loop {
+        let (sequence, blob) = match guarded(|| rows.next().transpose()) {
+            Ok(Some((sequence, Ok(blob)))) => (sequence, blob),
+            Ok(Some((_, Err(_)))) => continue,
+            Ok(None) => break,
+            Err(error) if error.is_integrity() => break,
+            Err(error) => return Err(error),
+        };
+        // Whole bytes need not be a grain.
+        if with_fields(&blob, |_| Ok(())).is_ok() {
+            indexed.push(folder, sequence, &ContentAddress::of(&blob), &blob)?;
+        }
+    }
+    indexed.fold_through(folder)?;
+    Ok(indexed)
 }
 
 /// Goes on with the empty index that was made, and fills it with the whole log.

@@ -4,6 +4,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::error::Result;
+use crate::keys::Wrapping;
 use crate::view::{Row, in_scope, with_fields};
 
 use super::{Author, Plan, Staged};
@@ -46,6 +47,20 @@ impl Plan<'_> {
         }
     }
 
+    /// Whether the envelope kept with a grain was found valid.
+    pub(super) fn has_valid_signature(
+        &self,
+        address: &ContentAddress,
+        sequence: Sequence,
+    ) -> Result<bool> {
+        let valid = |wrapping: &Wrapping| wrapping.valid;
+        match (self.wrappings.get(&sequence), self.staged(address)) {
+            (Some(wrapping), _) => Ok(valid(wrapping)),
+            (None, Some(staged)) => Ok(staged.prepared.wrapping.as_deref().is_some_and(valid)),
+            (None, None) => Ok(self.view.wrapping_at(sequence)?.as_ref().is_some_and(valid)),
+        }
+    }
+
     /// The roots noted with the grain at this place.
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         match self.roots.get(&sequence) {
@@ -61,6 +76,11 @@ impl Plan<'_> {
             return Ok((blob.address(), blob.bytes().to_vec()));
         }
         self.view.with_blob(sequence, |blob| Ok((ContentAddress::of(blob), blob.to_vec())))
+    }
+
+    /// Address of the grain at this place.
+    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<ContentAddress> {
+        Ok(self.at(sequence)?.0)
     }
 
     /// A current grain of the same type, namespace, subject, relation and object.

@@ -15,21 +15,22 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What is sealed, 64 bytes.
+/// What is sealed, 72 bytes.
 ///
 /// | bytes | meaning |
 /// |---|---|
 /// | 0..8 | the last place of the log on the first page |
 /// | 8..16 | the start of the address of the grain there, so that another log shows |
-/// | 16..24 | time of the last row, epoch ms |
-/// | 24..56 | address of the last row |
-/// | 56..64 | matches in all as the first page counted them; all ones where it did not |
-const OPEN_LEN: usize = 64;
+/// | 16..24 | audit entries there were on the first page |
+/// | 24..32 | time of the last row, epoch ms |
+/// | 32..64 | address of the last row |
+/// | 64..72 | matches in all as the first page counted them; all ones where it did not |
+const OPEN_LEN: usize = 72;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
 /// Version, nonce, sealed bytes, tag.
 const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const UNCOUNTED: u64 = u64::MAX;
 
 /// The end of a page, to ask for the next one with. Opaque.
@@ -50,6 +51,8 @@ pub(super) struct Opened {
 pub(crate) struct Origin {
     pub(super) sequence: Sequence,
     pub(super) address: [u8; 8],
+    /// Audit entries then: a grain that stopped being current by a later one was current.
+    pub(super) entries: u64,
 }
 
 /// A row in the order of an answer.
@@ -68,6 +71,7 @@ impl Opened {
         let open = [
             self.origin.sequence.get().to_be_bytes().as_slice(),
             &self.origin.address,
+            &self.origin.entries.to_be_bytes(),
             &self.last.time.get().to_be_bytes(),
             self.last.address.as_bytes(),
             &self.total.unwrap_or(UNCOUNTED).to_be_bytes(),
@@ -100,7 +104,8 @@ impl Cursor {
         let payload = Payload { msg: sealed, aad: question };
         let open = cipher(key).decrypt(&Nonce::from(*nonce), payload).map_err(|_| other())?;
         let mut rest = Fields(&open);
-        let origin = Origin { sequence: Sequence::new(rest.number()?), address: rest.take()? };
+        let sequence = Sequence::new(rest.number()?);
+        let origin = Origin { sequence, address: rest.take()?, entries: rest.number()? };
         let time = EpochMs::new(rest.number()?.cast_signed());
         let last = Place { time, address: ContentAddress::from_bytes(rest.take()?) };
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
@@ -161,7 +166,7 @@ mod tests {
     fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
         for total in [None, Some(0), Some(7)] {
             let opened = Opened {
-                origin: Origin { sequence: Sequence::new(5), address: [2; 8] },
+                origin: Origin { sequence: Sequence::new(5), address: [2; 8], entries: 6 },
                 last: Place {
                     time: EpochMs::new(-3),
                     address: ContentAddress::from_bytes([4; 32]),

@@ -5,9 +5,8 @@
 //! - `cursor`: where a page ended.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
-//! page. What was written since is on none of them, what was superseded since by something new still
-//! is. What was contradicted, retracted or withdrawn since, or superseded by a grain that was there
-//! before the first page, is gone at once.
+//! page. What was written since is on none of them, what stopped being current since is still there,
+//! and is shown as current.
 
 mod access;
 mod cursor;
@@ -142,7 +141,7 @@ impl Session {
         guarded(|| explain(&view, self, query))
     }
 
-    fn check_reach(&self, query: &Query) -> Result<()> {
+    pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
         use grainstore_cal::Reach;
         match query.reach() {
             Reach::Session => Ok(()),
@@ -275,7 +274,7 @@ fn question(session: &Session, query: &Query) -> String {
 /// The state of the log as it is now.
 fn origin_of(view: &View) -> Result<Origin> {
     let sequence = view.last_sequence()?;
-    Ok(Origin { sequence, address: address_start(view, sequence)? })
+    Ok(Origin { sequence, address: address_start(view, sequence)?, entries: view.audit_len()? })
 }
 
 /// Where a cursor goes on, once it is known to belong here.
@@ -284,6 +283,7 @@ fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Res
     let opened = cursor.open(key, question(session, query).as_bytes())?;
     let origin = opened.origin;
     if origin.sequence > view.last_sequence()?
+        || origin.entries > view.audit_len()?
         || address_start(view, origin.sequence)? != origin.address
     {
         let message = "this cursor belongs to another history of the store";

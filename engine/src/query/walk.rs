@@ -8,12 +8,13 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Cancel, Candidate, Query, Stop, Visit};
-use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie, TimeRange};
 
 use super::access::Access;
 use super::cursor::{Origin, Place};
 use crate::error::{Error, ErrorKind, Result};
+use crate::keys::StateRecord;
 use crate::session::Session;
 use crate::view::{View, in_scope, with_fields};
 
@@ -258,13 +259,11 @@ impl Walk<'_> {
 
     /// The state a grain is judged by; nothing for one that cannot match in any state of it.
     fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
-        let mut state = self.view.state_at(sequence)?;
-        if let (Some((origin, _)), Some(by)) = (&self.after, state.superseded_by) {
-            // All pages show the state of the first: what was superseded since was current then.
-            if self.view.sequence_of(&by)?.is_some_and(|by| by > origin.sequence) {
-                state.superseded_by = None;
-                state.system_valid_to = None;
-            }
+        let StateRecord { mut state, since } = self.view.state_record_at(sequence)?;
+        if let Some((origin, _)) = &self.after
+            && since >= origin.entries
+        {
+            state = as_current(state);
         }
         let hopeless = self.query.known_time().is_none() && !self.query.visibility().admits(&state);
         Ok((!hopeless).then_some(state))
@@ -294,6 +293,22 @@ impl Walk<'_> {
             later || (time == place.time && address > place.address)
         });
         (behind && self.query.allows(&address)).then_some(address)
+    }
+}
+
+/// The state a grain had before it stopped being current. What it was verified as before it was
+/// retracted is not kept.
+fn as_current(state: GrainState) -> GrainState {
+    let verification_status = match state.verification_status {
+        VerificationStatus::Retracted => VerificationStatus::Unverified,
+        status => status,
+    };
+    GrainState {
+        superseded_by: None,
+        system_valid_to: None,
+        contradicted: false,
+        verification_status,
+        ..state
     }
 }
 

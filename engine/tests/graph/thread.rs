@@ -1,5 +1,6 @@
 //! Conversations as trees.
 
+use grainstore::cal::Answer;
 use grainstore::{ContentAddress, Lens, MAX_MESSAGES, Session, Thread};
 use serde_json::{Value, json};
 
@@ -75,6 +76,35 @@ fn a_session_id_says_what_belongs_together() {
     assert_eq!(none, Thread::default());
     assert_eq!(code(place.session.thread(&note, &Lens::default())), "ERR_SCHEMA");
     assert_eq!(code(place.session.thread(&nowhere(), &Lens::default())), "ERR_NOT_FOUND");
+}
+
+/// The members of a thread as CAL finds them.
+fn asked(session: &Session, of: &ContentAddress) -> Vec<ContentAddress> {
+    let answer = session.ask(&format!("RECALL THREAD FROM sha256:{of}")).unwrap().answer;
+    let Answer::Grains(grains) = answer else { panic!("{answer:?}") };
+    grains.results.iter().map(|row| row.content_address).collect()
+}
+
+#[test]
+fn cal_and_the_graph_mean_the_same_thread() {
+    let place = Place::new();
+    let said = |name, at, parent, id| place.put(&with(message(name, at, parent), "session_id", id));
+    let one = said("one", 1000, None, "s");
+    let two = said("two", 2000, Some(&one), "s");
+    let apart = said("apart", 3000, None, "s");
+    let other = said("other", 4000, Some(&one), "t");
+    let loose = place.put(&message("loose", 5000, Some(&two)));
+    let mended = place.supersede(&two, &with(message("mended", 2500, None), "session_id", "s"));
+    for (of, expected) in [
+        (one, vec![one, mended, apart]),
+        (two, vec![one, mended, apart]),
+        (apart, vec![one, mended, apart]),
+        (other, vec![other]),
+        (loose, vec![one, other, loose]),
+    ] {
+        assert_eq!(members(&thread(&place.session, &of)), expected);
+        assert_eq!(asked(&place.session, &of), expected);
+    }
 }
 
 #[test]

@@ -76,8 +76,8 @@ impl Question {
 impl Condition {
     fn predicate(&self) -> Predicate {
         let built = match self.clone() {
-            Self::TextIs(payload, text) => Some(Predicate::text_is(payload, text)),
-            Self::TextIn(payload, texts) => Some(Predicate::text_in(payload, texts)),
+            Self::TextIs(payload, text) => Predicate::text_is(payload, text).ok(),
+            Self::TextIn(payload, texts) => Predicate::text_in(payload, texts).ok(),
             Self::Object(object) => Predicate::object_is(object),
             Self::Field(name, comparator, value) => Predicate::field(name, comparator, &value),
             Self::FieldIn(name, values) => Predicate::field_in(name, values),

@@ -98,3 +98,21 @@ fn a_backup_into_a_store_is_refused() {
     }
     store.compact().unwrap();
 }
+
+#[test]
+fn what_a_backup_that_was_cut_short_left_does_not_keep_the_next_one_from_its_directory() {
+    let (_dir, store) = filled(30);
+    let to = TempDir::new().unwrap();
+    fs::write(to.path().join("LOCK"), "").unwrap();
+    fs::write(to.path().join("grains.redb.new"), "half a database").unwrap();
+    store.backup(to.path()).unwrap();
+    assert_eq!(names(to.path()), ["LOCK", "grains.redb"].map(String::from).into());
+    assert_eq!(answers(&open(to.path())), answers(&store));
+    // Somebody is at work there.
+    let busy = TempDir::new().unwrap();
+    fs::write(busy.path().join("grains.redb.new"), "theirs").unwrap();
+    let lock = fs::File::create(busy.path().join("LOCK")).unwrap();
+    lock.try_lock().unwrap();
+    assert_eq!(code(store.backup(busy.path())), "ERR_BUSY");
+    assert_eq!(fs::read(busy.path().join("grains.redb.new")).unwrap(), b"theirs");
+}

@@ -143,3 +143,47 @@ fn where_no_copy_can_be_made_nothing_changes_and_the_store_goes_on() {
         assert!(store.verify(true).unwrap().ok);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_store_whose_files_are_links_stays_where_the_links_lead() {
+    let (dir, store) = filled(80);
+    let before = answers(&store);
+    store.close();
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let moved = |name: &str| elsewhere.path().join(format!("real-{name}"));
+    for name in ["grains.redb", "index.redb"] {
+        fs::rename(dir.path().join(name), moved(name)).unwrap();
+        std::os::unix::fs::symlink(moved(name), dir.path().join(name)).unwrap();
+    }
+    // A copy that was not finished there.
+    fs::write(elsewhere.path().join("real-grains.redb.new"), b"half").unwrap();
+    let store = open(dir.path());
+    assert_eq!(names(elsewhere.path()).len(), 2, "{:?}", names(elsewhere.path()));
+    for work in ["compact", "reindex", "verify"] {
+        match work {
+            "compact" => drop(store.compact().unwrap()),
+            "reindex" => drop(store.reindex().unwrap()),
+            _ => assert!(store.verify(true).unwrap().ok),
+        }
+        for name in ["grains.redb", "index.redb"] {
+            let link = fs::symlink_metadata(dir.path().join(name)).unwrap();
+            assert!(link.is_symlink(), "{name} after {work}");
+        }
+        assert_eq!(names(elsewhere.path()).len(), 2, "{work}");
+        assert_eq!(answers(&store), before, "{work}");
+    }
+    store.close();
+    // What is behind the link is damaged, or gone.
+    for harm in
+        [|file| fs::write(file, b"no database").unwrap(), |file| fs::remove_file(file).unwrap()]
+    {
+        let harm: fn(std::path::PathBuf) = harm;
+        harm(moved("index.redb"));
+        let store = open(dir.path());
+        assert_eq!(answers(&store), before);
+        store.close();
+        assert!(fs::symlink_metadata(dir.path().join("index.redb")).unwrap().is_symlink());
+        assert!(moved("index.redb").exists());
+    }
+}

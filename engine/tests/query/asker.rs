@@ -377,7 +377,7 @@ impl Asker {
         match self.random.below(3) {
             // A string inside of a map is no object.
             0 => Condition::TextIs("object", "Oslo".to_owned()),
-            1 => Condition::TextIs("derived_from", self.word()),
+            1 => Condition::TextIs("run_id", self.word()),
             _ => Condition::TextIs("parent_message_id", String::new()).aimed(grain),
         }
     }

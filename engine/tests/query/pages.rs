@@ -19,10 +19,11 @@ use crate::world::{World, encoded};
 const INSTANT: i64 = CREATED_MS + 2_000;
 
 /// What may happen between two pages.
-const EVENTS: [Stage; 7] = [
+const EVENTS: [Stage; 8] = [
     ("more grains", |world| world.put(20)),
     ("more grains of the instant", |world| world.put_at(INSTANT, 20)),
     ("supersessions", |world| world.supersede(25)),
+    ("supersessions by what is stored", |world| world.supersede_by_heirs(25)),
     ("a fold in the background", |world| world.put_wide(12)),
     ("a whole fold", |world| world.flush()),
     ("closed and opened", |world| world.reopen(|_| {})),
@@ -54,6 +55,7 @@ fn pages_show_the_store_as_the_first_page_found_it() {
     world.put_at(i64::MIN, 20);
     let mut pages = 0;
     for question in questions() {
+        world.put_heirs(60);
         let expected = addresses(&naive::answer(&world.items, None, &question));
         assert!(expected.len() > 20, "{question:?} has {} rows", expected.len());
         let mut found: Vec<ContentAddress> = Vec::new();
@@ -77,7 +79,33 @@ fn pages_show_the_store_as_the_first_page_found_it() {
         let checked = same("rows of all pages", &found, &expected);
         checked.unwrap_or_else(|why| panic!("seed {seed}, {question:?}, {events:?}: {why}"));
     }
+    assert!(world.inherited > 50, "{} superseded by what was stored", world.inherited);
     println!("pages: {pages} of {} answers, an event between each two", questions().len());
+}
+
+#[test]
+fn a_row_superseded_between_pages_by_a_grain_stored_before_is_on_its_page_once() {
+    let mut world = World::new(13);
+    world.put(40);
+    world.put_heirs(40);
+    for order in [Order::Newest, Order::Oldest] {
+        let question = Question { order, ..Question::default() };
+        let expected = addresses(&naive::answer(&world.items, None, &question));
+        let first = world.session(None).query(&question.query(), &patient(1)).unwrap();
+        let before = world.inherited;
+        world.supersede_by_heirs(10);
+        assert!(world.inherited > before, "{order:?}");
+        let rest = patient(1000).after(first.next_cursor);
+        let rest = world.session(None).query(&question.query(), &rest).unwrap();
+        assert!(rest.results.iter().all(|row| row.state.is_current()), "shown as page 1 saw them");
+        let rows = first.results.iter().chain(&rest.results).map(|row| row.content_address);
+        assert_eq!(rows.collect::<Vec<_>>(), expected, "{order:?}");
+        let again = world.session(None).query(&question.query(), &patient(1000)).unwrap();
+        let now = addresses(&naive::answer(&world.items, None, &question));
+        assert!(now.len() < expected.len());
+        let rows = again.results.iter().map(|row| row.content_address);
+        assert_eq!(rows.collect::<Vec<_>>(), now, "a new first page shows what is current now");
+    }
 }
 
 #[test]

@@ -26,6 +26,10 @@ pub(crate) struct World {
     /// Writes offered, and those the store's rules refused.
     pub(crate) offered: usize,
     pub(crate) refused: usize,
+    /// Grains, each with one that is stored and may yet supersede it.
+    heirs: Vec<(ContentAddress, Blob)>,
+    /// Grains that one of these did supersede.
+    pub(crate) inherited: usize,
 }
 
 impl World {
@@ -36,7 +40,8 @@ impl World {
         let store = open(&dir, &clock);
         let author = Author::new(seed);
         let (items, now) = (Vec::new(), START_MS);
-        Self { dir, clock, now, store, author, items, offered: 0, refused: 0 }
+        let (offered, refused, heirs, inherited) = (0, 0, Vec::new(), 0);
+        Self { dir, clock, now, store, author, items, offered, refused, heirs, inherited }
     }
 
     /// A session in a namespace, or the operator's.
@@ -121,6 +126,46 @@ impl World {
                 Ok(new) => {
                     self.know(new);
                     self.items[place].state = session.get(&old.address).unwrap().state;
+                }
+                Err(error) => {
+                    assert!(!matches!(error.code(), "ERR_IO" | "ERR_INTEGRITY"), "{error}");
+                    self.refused += 1;
+                }
+            }
+        }
+    }
+
+    /// Puts this many grains that derive from current ones, as digests that replace nothing yet.
+    pub(crate) fn put_heirs(&mut self, count: usize) {
+        for _ in 0..count {
+            let place = self.author.random.below(self.items.len());
+            let old = &self.items[place];
+            if !old.grain.grain_type().is_standard() || !old.state.is_current() {
+                continue;
+            }
+            let mut fields = old.grain.fields().clone();
+            fields.insert("entity_id".to_owned(), format!("heir {}", self.offered).into());
+            fields.insert("derived_from".to_owned(), vec![old.address.to_string()].into());
+            fields.insert("consolidation_level".to_owned(), 1_i64.into());
+            let (old, blob) = (old.address, encoded(fields));
+            self.put_blobs(vec![blob.clone()]);
+            if self.items.iter().any(|item| item.address == blob.address()) {
+                self.heirs.push((old, blob));
+            }
+        }
+    }
+
+    /// Has this many grains superseded by the heirs that are stored already.
+    pub(crate) fn supersede_by_heirs(&mut self, count: usize) {
+        let session = self.session(None);
+        for (old, heir) in self.heirs.split_off(self.heirs.len().saturating_sub(count)) {
+            self.tick();
+            self.offered += 1;
+            match session.supersede(&old, heir, None) {
+                Ok(_) => {
+                    let item = self.items.iter_mut().find(|item| item.address == old).unwrap();
+                    item.state = session.get(&old).unwrap().state;
+                    self.inherited += 1;
                 }
                 Err(error) => {
                     assert!(!matches!(error.code(), "ERR_IO" | "ERR_INTEGRITY"), "{error}");

@@ -71,8 +71,12 @@ impl Envelope {
         }
         let sign1 = Sign1::read(&bytes)?;
         let payload = sign1.payload.ok_or_else(|| corrupt("the COSE_Sign1 has no payload"))?;
-        let (payload, payload_at) =
-            (Blob::from_bytes(payload.into_owned()), sign1.payload_at.map(|at| at.start));
+        if bytes.len().saturating_sub(payload.len()) > Self::MAX_WRAPPER {
+            let message = format!("at most {} bytes stand around a blob", Self::MAX_WRAPPER);
+            return Err(Error::new(ErrorKind::TooLarge, message));
+        }
+        let payload = Blob::from_bytes(payload.into_owned());
+        let payload_at = sign1.payload_at.map(|at| at.start);
         Ok(Self { bytes, payload, payload_at })
     }
 
@@ -94,6 +98,12 @@ impl Envelope {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The COSE_Sign1, owned.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// The blob inside.

@@ -115,7 +115,7 @@ fn query(ask: &Ask) -> Query {
     let mut query = Query::default();
     for (field, wanted) in texts {
         if let Some(wanted) = wanted {
-            query = query.when(Predicate::text_is(field, wanted.as_str()));
+            query = query.when(Predicate::text_is(field, wanted.as_str()).expect("a text field"));
         }
     }
     if let Some(tag) = &ask.tag {

@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 use super::Check;
 use super::findings::{Fault, Findings, Place, count};
 use super::places::Places;
-use crate::audit::{AuditEntry, Chain};
+use crate::audit::AuditEntry;
 use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead, Envelope};
+use crate::keys::{self, AuditHead, Envelope, StateRecord};
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
@@ -50,47 +50,58 @@ pub(super) fn check(
 
 fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<()> {
     let table = check.view.transaction().open_table(keys::AUDIT)?;
-    let mut hash = chain(check)?.head().hash;
-    let mut expected = 0;
+    let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
         let (key, bytes) = (key.value(), entry.value());
         let place = Place::Row(AUDIT, key);
-        if key != expected {
-            let detail = format!("the entry before it should be {expected}");
-            findings.add(Fault::Audit, place, detail);
-        }
         count(&mut findings.checked.audit_entries);
         if let Some(fields) = findings.damage(Fault::Audit, place, fields(bytes))? {
-            if fields.get("previous") != Some(&Value::Bytes(hash.to_vec())) {
-                findings.add(Fault::Audit, place, "it is not linked to the entry before it");
-            }
-            if fields.get("sequence").and_then(Value::as_i64) != i64::try_from(key).ok() {
-                findings.add(Fault::Audit, place, "it says it is another entry");
-            }
+            check_link(&end, key, &fields, findings);
             let entry = findings.damage(Fault::Audit, place, AuditEntry::decode(bytes))?;
             if let Some(entry) = entry {
                 compare(check, &entry, told, findings)?;
             }
         }
-        hash = Sha256::digest(bytes).into();
-        expected = key.saturating_add(1);
+        end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
     }
-    let head = table.get(keys::AUDIT_HEAD)?.ok_or_else(|| Error::integrity("it has no head"))?;
-    if AuditHead::decode(head.value())? != (AuditHead { count: expected, hash }) {
-        findings.add(Fault::Audit, Place::All(AUDIT), "its head is not where the chain ends");
-    }
+    check_head(&end, &check.view.audit_head()?, findings);
     Ok(())
 }
 
-/// The chain before its genesis, with its key.
-fn chain(check: &Check<'_>) -> Result<Chain> {
-    let meta = check.view.transaction().open_table(keys::META)?;
-    let damaged = || Error::integrity("the store lacks its id or its audit key");
-    let id = meta.get(keys::META_STORE_ID)?.ok_or_else(damaged)?;
-    let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
-    let id = id.value().try_into().map_err(|_| damaged())?;
-    Ok(Chain::genesis(id, key.value().try_into().map_err(|_| damaged())?))
+/// Holds an entry against where the chain ended before it. Where its link does not fit, it is the
+/// entry before that is named: an edited entry is not what the one behind it was linked to.
+fn check_link(end: &AuditHead, key: u64, fields: &Map, findings: &mut Findings) {
+    let place = Place::Row(AUDIT, key);
+    if fields.get("sequence").and_then(Value::as_i64) != i64::try_from(key).ok() {
+        findings.add(Fault::Audit, place, "it says it is another entry");
+    }
+    if key > end.count {
+        let detail = format!("entries {} to {} before it are missing", end.count, key - 1);
+        findings.add(Fault::Audit, place, detail);
+    } else if fields.get("previous") != Some(&Value::Bytes(end.hash.to_vec())) {
+        match key.checked_sub(1) {
+            Some(before) => {
+                let detail = format!("it is not the entry that {key} was linked to");
+                findings.add(Fault::Audit, Place::Row(AUDIT, before), detail);
+            }
+            None => findings.add(Fault::Audit, place, "it is not the genesis of this store"),
+        }
+    }
+}
+
+/// Holds the head against the entry the chain ends with.
+fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut Findings) {
+    if head.count > end.count {
+        let detail = format!("entries {} to {} are missing", end.count, head.count - 1);
+        findings.add(Fault::Audit, Place::Row(AUDIT, end.count), detail);
+    } else if head.count < end.count {
+        let detail = "it stands behind the head of the chain";
+        findings.add(Fault::Audit, Place::Row(AUDIT, head.count), detail);
+    } else if head.hash != end.hash {
+        let last = Place::Row(AUDIT, end.count.saturating_sub(1));
+        findings.add(Fault::Audit, last, "it is not the entry the head was made of");
+    }
 }
 
 fn fields(bytes: &[u8]) -> Result<Map> {
@@ -117,14 +128,21 @@ fn compare(
                 find(check, address, place, findings)?.map(|at| told.written.add(at));
             }
         }
+        ("sign", [address]) => {
+            find(check, address, place, findings)?;
+        }
         ("supersede", [old, new]) => {
             find(check, new, place, findings)?.map(|at| told.written.add(at));
             let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
             told.ended.add(at);
-            let state = findings.damage(Fault::State, place, check.view.state_at(at))?;
-            if state.is_some_and(|state| state.superseded_by != Some(*new)) {
+            let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
+            let Some(StateRecord { state, since }) = record else { return Ok(()) };
+            if state.superseded_by != Some(*new) {
                 let detail = format!("the state of {old} is not that {new} superseded it");
                 findings.add(Fault::Unaudited, place, detail);
+            } else if since > entry.sequence {
+                let detail = format!("the state of {old} says it was current until entry {since}");
+                findings.add(Fault::State, place, detail);
             }
         }
         _ => {}
@@ -150,7 +168,7 @@ fn find(
 fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let table = check.view.transaction().open_table(keys::REASONS)?;
     let entries = check.view.transaction().open_table(keys::AUDIT)?;
-    let chain = chain(check)?;
+    let chain = check.view.chain_before_genesis()?;
     for row in table.iter()? {
         let (key, envelope) = row?;
         let key = key.value();
@@ -166,3 +184,7 @@ fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

@@ -26,6 +26,8 @@ pub enum Fault {
     Log,
     /// A blob is no grain in canonical form.
     Blob,
+    /// What stands around a signed blob is damaged, gone, or makes no envelope of it.
+    Signature,
     /// A state record is damaged, belongs to no grain, or names a successor that is none.
     State,
     /// A row of protecting ancestors is damaged or belongs to no grain.
@@ -36,6 +38,8 @@ pub enum Fault {
     Audit,
     /// Log and states tell of something the audit log does not, or the other way round.
     Unaudited,
+    /// The derived index cannot be read, nor built again from a log that is damaged.
+    IndexUnreadable,
     /// The derived index lacks something.
     IndexMissing,
     /// The derived index has something that the log does not.
@@ -65,6 +69,8 @@ pub struct Checked {
     pub grains: u64,
     /// Blobs that were hashed, decoded and encoded again.
     pub blobs: u64,
+    /// Envelopes of signed blobs.
+    pub signatures: u64,
     /// State records.
     pub states: u64,
     /// Rows of protecting ancestors.
@@ -75,8 +81,16 @@ pub struct Checked {
     pub audit_entries: u64,
     /// Reasons beside the audit log.
     pub reasons: u64,
-    /// Rows of the derived index.
+    /// Rows of the derived index that were held against the log, each once: all of them in full,
+    /// else the lists of all grains and addresses and the rows of the sample.
     pub index_rows: u64,
+}
+
+impl Problem {
+    /// One about an entry of the audit log.
+    pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
+        Self { what: Fault::Audit, place: Place::Row("audit", entry).to_string(), detail }
+    }
 }
 
 /// The outcome of a verification.
@@ -93,6 +107,20 @@ pub struct Verification {
     pub problem_count: u64,
     /// How much was looked at.
     pub checked: Checked,
+}
+
+impl Verification {
+    /// The same outcome with what a comparison beside it has found.
+    #[must_use]
+    pub fn with(mut self, found: Option<Problem>) -> Self {
+        if let Some(problem) = found {
+            self.ok = false;
+            self.problem_count = self.problem_count.saturating_add(1);
+            self.problems.truncate(MAX_PROBLEMS - 1);
+            self.problems.push(problem);
+        }
+        self
+    }
 }
 
 /// Where something is, written out only where there is a problem.
@@ -192,8 +220,7 @@ impl Findings {
 
 /// Whether an error is about stored bytes: damaged ones, or ones no version of this code wrote.
 fn says_damage(error: &Error) -> bool {
-    let integrity = ErrorKind::Format(grainstore_format::ErrorKind::Integrity);
-    error.kind() == integrity || error.kind() == ErrorKind::StoreVersion
+    error.is_integrity() || error.kind() == ErrorKind::StoreVersion
 }
 
 /// Counts one more.

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, ValueRef};
 use grainstore_index::{
@@ -20,10 +21,11 @@ use super::{CACHE_BYTES, Check};
 use crate::error::Result;
 use crate::folder::Folder;
 use crate::maintain::copy::names;
-use crate::maintain::reindex::rebuild;
+use crate::maintain::reindex::{rebuild, rebuild_readable};
 use crate::maintain::rows::{self, Table};
 use crate::maintain::scratch::Scratch;
 use crate::source::{Opening, Source};
+use crate::truth::Truth;
 use crate::view::{View, with_fields};
 
 const INDEX: &str = "index";
@@ -44,11 +46,19 @@ impl Rebuilt {
     /// # Errors
     /// `ERR_INTEGRITY` where the log is damaged; `ERR_IO`.
     pub(super) fn of(view: &View, directory: Option<&Path>) -> Result<Self> {
-        let scratch = Scratch::within(directory);
-        let db = scratch.database(&Opening::new(CACHE_BYTES))?;
-        let mut folder = Folder::start(Source::in_memory(db))?;
+        let (mut folder, scratch) = empty(directory)?;
         let indexed = rebuild(view.truth(), &mut folder)?;
         Ok(Self { view: view.with_index(indexed), folder, _scratch: scratch })
+    }
+
+    /// Builds one of what can be read of the truth.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where there is no log; `ERR_IO`.
+    pub(super) fn of_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
+        let (mut folder, scratch) = empty(directory)?;
+        let indexed = rebuild_readable(&truth, &mut folder)?;
+        Ok(Self { view: View::new(Arc::new(truth), indexed), folder, _scratch: scratch })
     }
 
     /// Compares the index of the store with this one.
@@ -69,6 +79,13 @@ impl Rebuilt {
             Ok(())
         })
     }
+}
+
+/// A thread over an empty database, beside the store's files or in memory.
+fn empty(directory: Option<&Path>) -> Result<(Folder, Scratch)> {
+    let scratch = Scratch::within(directory);
+    let db = scratch.database(&Opening::new(CACHE_BYTES))?;
+    Ok((Folder::start(Source::in_memory(db))?, scratch))
 }
 
 fn compare_tables(
@@ -156,8 +173,9 @@ fn each_once(
     let mut seen = Places::none_of(places);
     for place in found {
         let place = place?;
-        count(&mut findings.checked.index_rows);
-        if !seen.add(place) {
+        if seen.add(place) {
+            count(&mut findings.checked.index_rows);
+        } else {
             let detail = "it is there a second time, or the log has no such place";
             findings.add(Fault::IndexExtra, Place::Row(name, place.get()), detail);
         }
@@ -184,8 +202,9 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
             let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
             let time = facts.time;
             scan.seek(Posting { time, tie: Tie::of(address.as_bytes()), sequence: place })?;
-            count(&mut findings.checked.index_rows);
-            if scan.next().transpose()?.is_none_or(|found| found.sequence != place) {
+            if scan.next().transpose()?.is_some_and(|found| found.sequence == place) {
+                count(&mut findings.checked.index_rows);
+            } else {
                 let detail = format!("it is not found by {}", shape.index_name());
                 findings.add(Fault::IndexMissing, Place::Row("log", place.get()), detail);
             }
@@ -197,16 +216,16 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
 /// Ways in which a grain is found: by its type, by every part of its triple, and by values.
 fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
     let mut shapes = vec![Shape::Type(grain.grain_type())];
-    let subjects = [None, grain.text("subject").map(Word::Plain)];
-    let relations = [None, grain.text("relation").map(Word::Plain)];
+    let subject = grain.text("subject").map(Word::Plain);
+    let relation = grain.text("relation").map(Word::Plain);
     let object = match grain.get("object") {
         Some(ValueRef::Str(text)) => Some(Object::Text(Word::Plain(text))),
         Some(map @ ValueRef::Map(_)) => Some(Object::Map(object_hash(&map.to_value()))),
         _ => None,
     };
-    for subject in subjects {
-        for relation in relations {
-            for object in [None, object] {
+    for subject in with_and_without(subject) {
+        for relation in with_and_without(relation) {
+            for object in with_and_without(object) {
                 shapes.push(Shape::Triple { subject, relation, object });
             }
         }
@@ -220,4 +239,9 @@ fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
     let tags = tags.map(|tag| Shape::Value(Field::Tag, Word::Plain(tag)));
     shapes.extend(tags.take(MAX_VALUES));
     shapes
+}
+
+/// Nothing, and a part of a triple where there is one.
+fn with_and_without<T>(part: Option<T>) -> impl Iterator<Item = Option<T>> {
+    std::iter::once(None).chain(part.map(Some))
 }

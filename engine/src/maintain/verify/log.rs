@@ -1,10 +1,10 @@
-//! Whether the log is whole, and whether what stands beside it belongs to it: states, roots and
-//! access records.
+//! Whether the log is whole, and whether what stands beside it belongs to it: signatures, states,
+//! roots and access records.
 //!
 //! No set of superseded grains is kept to find a circle of them: a successor has to name the
 //! address of what it supersedes, and no two grains can contain each other's hash.
 
-use grainstore_format::{ContentAddress, Flags, Grain, GrainRef, GrainState};
+use grainstore_format::{ContentAddress, Flags, GrainRef, GrainState};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableDefinition, TableError, Value};
 
@@ -12,13 +12,14 @@ use super::Check;
 use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use crate::error::{Error, Result};
-use crate::keys::{self, Envelope};
-use crate::view::with_fields;
+use crate::keys::{self, Envelope, StateRecord, Wrapping};
+use crate::view::{is_signed, stored_grain, with_fields};
 
 const LOG: &str = "log";
 const STATE: &str = "state";
 const ROOTS: &str = "roots";
 const ACCESS: &str = "access";
+const SIGNATURES: &str = "signatures";
 
 /// Walks the log: places without a gap, bytes that hold against their checksums, and blobs that
 /// are grains.
@@ -37,6 +38,15 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
             let place = Place::Row(LOG, key);
             let opened = Envelope::open(key, envelope.value());
             let blob = findings.damage(Fault::Log, place, opened)?;
+            if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
+                && !check.view.has_wrapping(Sequence::new(key))?
+            {
+                findings.add(
+                    Fault::Signature,
+                    place,
+                    "its signed flag is set, but no signature is kept",
+                );
+            }
             if let Some(blob) = blob.filter(|_| check.takes(key)) {
                 count(&mut findings.checked.blobs);
                 if let Err(error) = is_canonical(blob) {
@@ -51,7 +61,7 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
 /// Whether a blob decodes, and encodes to the same bytes again. A payload may be compressed in
 /// more than one way: then it is its content that decodes canonically.
 fn is_canonical(blob: &[u8]) -> Result<()> {
-    let grain = Grain::decode(blob)?;
+    let grain = stored_grain(blob)?;
     let header = grain.decoded_header().copied();
     let again = grain.encode(header.map(|header| header.encoding()).unwrap_or_default())?;
     let compressed = header.is_some_and(|header| header.flags.contains(Flags::COMPRESSED));
@@ -67,11 +77,17 @@ pub(super) fn check_states(
     told: Option<&Told>,
     findings: &mut Findings,
 ) -> Result<()> {
+    let entries = check.view.audit_len()?;
     rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
         count(&mut findings.checked.states);
         let place = Place::Row(STATE, at.get());
         let decoded = keys::decode_state(at, record);
-        let Some(state) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
+        let Some(record) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
+        let StateRecord { state, since } = record;
+        if !state.is_current() && !(1..entries).contains(&since) {
+            let detail = format!("not current, by audit entry {since}, which there cannot be");
+            findings.add(Fault::State, place, detail);
+        }
         let Some(by) = state.superseded_by else { return Ok(()) };
         if let Some(detail) = wrong_successor(check, at, &state, &by)? {
             findings.add(Fault::State, place, detail);
@@ -110,6 +126,26 @@ fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
     let mut texts = parents.filter_map(|parent| parent.as_str()).chain(grain.text("prior_consent"));
     texts.any(|text| text.parse().is_ok_and(|named: ContentAddress| named == *old))
+}
+
+/// Walks what stands around signed blobs: each must make an envelope of its blob again. What the
+/// signatures are worth depends on keys that may change, and is not looked at.
+pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    let at = (Fault::Signature, SIGNATURES);
+    rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
+        count(&mut findings.checked.signatures);
+        let place = Place::Row(SIGNATURES, at.get());
+        let opened = findings.damage(Fault::Signature, place, Wrapping::open(at, row))?;
+        let (Some(Wrapping { prefix, suffix, .. }), Some(blob)) = (opened, check.readable(at)?)
+        else {
+            return Ok(());
+        };
+        let envelope = grainstore_format::Envelope::around(&prefix, &blob, &suffix);
+        if let Err(error) = envelope.and_then(|envelope| envelope.blob().map(drop)) {
+            findings.add(Fault::Signature, place, error);
+        }
+        Ok(())
+    })
 }
 
 /// Walks the rows of protecting ancestors.
@@ -151,7 +187,11 @@ fn rows_beside<V: Value + 'static>(
 ) -> Result<()> {
     findings.part(what, Place::All(name), |findings| {
         let table = match check.view.transaction().open_table(table) {
-            Err(TableError::TableDoesNotExist(_)) if what == Fault::Access => return Ok(()),
+            Err(TableError::TableDoesNotExist(_))
+                if matches!(what, Fault::Access | Fault::Signature) =>
+            {
+                return Ok(());
+            }
             opened => opened?,
         };
         for row in table.iter()? {

@@ -2,12 +2,14 @@
 //!
 //! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
 //! and what it tells of the log, `index` what is derived, `pages` the file underneath. `findings`
-//! collects, `places` remembers places. Nothing here repairs.
+//! collects, `places` remembers places; `closed` verifies a store that does not open. Nothing here
+//! repairs.
 //!
 //! Memory is bounded: rows are read one at a time, and what has to be remembered of each grain is
 //! four bits.
 
 mod audit;
+mod closed;
 mod findings;
 mod index;
 mod log;
@@ -17,6 +19,7 @@ mod places;
 use grainstore_index::Sequence;
 use redb::ReadOnlyTable;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::error::{Result, guarded};
 use crate::keys::{self, Envelope};
@@ -27,6 +30,7 @@ use crate::store::Store;
 use crate::view::View;
 use crate::writer::{Request, Writer};
 
+pub use closed::verify;
 pub(super) use findings::Findings;
 pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
 use index::Rebuilt;
@@ -64,21 +68,22 @@ impl Store {
     /// `ERR_IO`, or why writing has ended. Damage is an answer, not an error.
     pub fn verify(&self, full: bool) -> Result<Verification> {
         let (reply, pending) = Pending::new();
+        let directory = full.then(|| self.path().to_owned());
         self.inner().send(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(full))));
+            let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
-        verify(&pending.wait()?, full)
+        verify_whole(&pending.wait()?, full)
     }
 }
 
 impl Writer {
-    /// What is to be verified, while nothing is written.
-    fn subject(&mut self, full: bool) -> Result<Subject> {
+    /// What is to be verified, while nothing is written; with a copy of the truth in this directory.
+    fn subject(&mut self, directory: Option<PathBuf>) -> Result<Subject> {
         let whole = self.whole()?;
-        let copy = match self.db.home() {
-            Ok(home) if full => {
-                let scratch = Scratch::within(Some(home.directory()));
+        let copy = match (self.db.home(), directory) {
+            (Ok(home), Some(directory)) => {
+                let scratch = Scratch::within(Some(&directory));
                 if let Some(file) = scratch.file() {
                     fs::copy(&home.file, file)?;
                 }
@@ -90,15 +95,11 @@ impl Writer {
     }
 }
 
-fn verify(subject: &Subject, full: bool) -> Result<Verification> {
+fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     let Subject { whole: Whole { view, index }, copy } = subject;
     let mut findings = Findings::default();
     let found = &mut findings;
-    let stride = match full {
-        true => 1,
-        false => view.log_len()?.div_ceil(SAMPLE).max(1),
-    };
-    let check = Check::of(view, stride)?;
+    let check = Check::of(view, full)?;
     log::check(&check, found)?;
     let places = found.checked.grains;
     let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
@@ -112,19 +113,29 @@ fn verify(subject: &Subject, full: bool) -> Result<Verification> {
         None => index::sample(&check, places, found)?,
     }
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    let check = Check::of(trusted, stride)?;
-    let told = audit::check(&check, places, found)?;
-    log::check_states(&check, told.as_ref(), found)?;
-    log::check_roots(&check, found)?;
-    log::check_access(&check, found)?;
+    check_beside(&Check::of(trusted, full)?, places, found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
     Ok(findings.finish(full))
 }
 
+/// Checks what stands beside a log of so many places.
+fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
+    let told = audit::check(check, places, findings)?;
+    log::check_signatures(check, findings)?;
+    log::check_states(check, told.as_ref(), findings)?;
+    log::check_roots(check, findings)?;
+    log::check_access(check, findings)
+}
+
 impl<'c> Check<'c> {
-    fn of(view: &'c View, stride: u64) -> Result<Self> {
+    /// A check of this view: all of it closely, or a sample.
+    fn of(view: &'c View, full: bool) -> Result<Self> {
+        let stride = match full {
+            true => 1,
+            false => view.log_len()?.div_ceil(SAMPLE).max(1),
+        };
         Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride })
     }
 

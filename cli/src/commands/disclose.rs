@@ -1,0 +1,64 @@
+//! `grain disclose`: a view of a grain in which hashes stand for some fields.
+
+use clap::{Args, ValueEnum};
+use grainstore::format::{ContentAddress, Header, disclose};
+
+use crate::context::{Context, find};
+use crate::error::Result;
+use crate::input::{MAX_TEXT, Source, blob};
+
+/// Print a view of a grain that hides fields behind their hashes (OMS 10)
+///
+/// The hashes are not salted: whoever can guess a value can test the guess. A file holds JSON or a raw
+/// blob and needs no store; what looks like an address is one, unless there is such a file.
+#[derive(Debug, Args)]
+pub(crate) struct Disclose {
+    /// What to read, or the address of a stored grain; - or nothing for stdin
+    #[arg(value_name = "FILE|-|ADDRESS", default_value = "-")]
+    source: Source,
+    /// The fields to hide, by their full names
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', required = true)]
+    hide: Vec<String>,
+    /// How the view is printed
+    #[arg(long, value_enum, default_value_t)]
+    format: ViewFormat,
+}
+
+/// How a view is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum ViewFormat {
+    /// JSON with full field names
+    #[default]
+    Json,
+    /// A raw blob
+    Mg,
+}
+
+impl Disclose {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let original = match self.address() {
+            Some(digits) => {
+                let session = context.session()?;
+                session.get(&find(&session, digits)?)?.blob
+            }
+            None => blob(self.source.read(MAX_TEXT, &mut context.output)?)?,
+        };
+        let view = disclose(&original, &self.hide)?;
+        match self.format {
+            ViewFormat::Json => context.output.document(&view),
+            ViewFormat::Mg => {
+                let encoding = view.decoded_header().map(Header::encoding).unwrap_or_default();
+                context.output.bytes(view.encode(encoding)?.bytes())
+            }
+        }
+    }
+
+    /// What is given, where it is an address or the start of one.
+    fn address(&self) -> Option<&str> {
+        let Source::File(path) = &self.source else { return None };
+        let digits = path.to_str()?;
+        let fits = (8..=2 * ContentAddress::LEN).contains(&digits.len())
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        (fits && !path.exists()).then_some(digits)
+    }
+}

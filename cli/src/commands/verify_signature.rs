@@ -1,0 +1,44 @@
+//! `grain verify-signature`: what the signature around a grain is worth, without a store.
+
+use clap::Args;
+use grainstore::format::Verdict;
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::input::{MAX_COSE, Source};
+use crate::shape::VerdictAnswer;
+
+/// Verify a signed grain (COSE_Sign1): valid and by whom, invalid, or unverifiable; needs no store
+///
+/// The key must lie in the signer's DID (did:key). The exit code is 0 for a valid signature alone.
+#[derive(Debug, Args)]
+pub(crate) struct VerifySignature {
+    /// What to read; - or nothing for stdin
+    #[arg(value_name = "FILE|-", default_value = "-")]
+    source: Source,
+}
+
+impl VerifySignature {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let answer = VerdictAnswer::of(self.source.read(MAX_COSE, &mut context.output)?)?;
+        let name = answer.verdict.name();
+        if context.output.is_json() {
+            context.output.json_line(&answer)?;
+        } else {
+            let did = answer.verdict.did().map(|did| format!(" {did}")).unwrap_or_default();
+            context.output.line(&format!("{name}{did}"))?;
+        }
+        context.output.flush()?;
+        match answer.verdict {
+            Verdict::Valid(_) => Ok(()),
+            Verdict::Invalid(reason) => {
+                let hint = "ask the signer for the envelope as it was signed";
+                Err(Error::new(Code::Signature, format!("invalid: {reason}"), hint))
+            }
+            Verdict::Unverifiable(reason) => {
+                let hint = "a host that can find the key may verify it";
+                Err(Error::new(Code::Signature, format!("unverifiable: {reason}"), hint))
+            }
+        }
+    }
+}

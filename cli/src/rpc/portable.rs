@@ -1,0 +1,44 @@
+//! The method `export`: grains in portable `.mg` files.
+
+use grainstore::cal::{self, Query};
+use grainstore::{Exporting, Session};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::{params, query};
+use crate::error::Error;
+use crate::shape::CompressionName;
+
+/// `export`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Export<'p> {
+    path: String,
+    #[serde(rename = "where", borrow)]
+    conditions: Option<&'p RawValue>,
+    #[serde(default)]
+    compress: CompressionName,
+}
+
+pub(crate) fn export(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Export<'_> = params::read(params)?;
+    let session = host.session()?;
+    let query = match params.conditions {
+        Some(conditions) => selected(session, conditions)?,
+        None => Query::default(),
+    };
+    let how = Exporting { compression: params.compress.into(), ..Exporting::default() };
+    Answer::of(&session.export(&params.path, &query, &how)?)
+}
+
+/// What `where` asks for: conditions of CAL as text, or those of `query` as an object.
+fn selected(session: &Session, conditions: &RawValue) -> Result<Query, Fault> {
+    let Ok(text) = serde_json::from_str::<String>(conditions.get()) else {
+        return query::conditions(conditions);
+    };
+    let found = cal::conditions(&text, &session.reading()?, session.now());
+    Ok(found.map_err(|error| Error::cal(&error, &text))?)
+}

@@ -1,0 +1,104 @@
+//! Grains that leave the store: `grain export` and the method `export`.
+
+use grainstore::format::DecodeOptions;
+use grainstore::format::container::{Compression, Container};
+use serde_json::json;
+
+use crate::kit::{Place, belief};
+
+fn place_with_grains() -> Place {
+    let place = Place::with_store();
+    for object in ["tea", "coffee", "water"] {
+        place.put(&belief("alice", object));
+    }
+    place.put(&belief("bob", "tea"));
+    place
+}
+
+/// How a file in the place is packed, and the objects of its grains.
+fn read(place: &Place, name: &str) -> (Compression, Vec<String>) {
+    let bytes = std::fs::read(place.path().join(name)).unwrap();
+    let container = Container::open(bytes, &DecodeOptions::default()).unwrap();
+    container.verify().unwrap();
+    let objects = container
+        .entries()
+        .unwrap()
+        .map(|entry| entry.unwrap().grain().text("object").map(str::to_owned).unwrap_or_default());
+    let mut objects: Vec<_> = objects.collect();
+    objects.sort_unstable();
+    (container.compression(), objects)
+}
+
+#[test]
+fn export_writes_what_was_asked_for_as_it_was_asked_for() {
+    let place = place_with_grains();
+    let run = place.grain(&["export", "all.mg"]).done();
+    assert!(run.line().starts_with("4 grains in all.mg, "), "{}", run.text());
+    assert_eq!(run.err, "", "no bar where nobody looks");
+    let all = ["coffee", "tea", "tea", "water"].map(str::to_owned).to_vec();
+    assert_eq!(read(&place, "all.mg"), (Compression::Zstd, all.clone()));
+    for compression in Compression::ALL {
+        place.grain(&["export", "all.mg", "--compress", compression.name()]).done();
+        assert_eq!(read(&place, "all.mg"), (compression, all.clone()));
+    }
+    let conditions = r#"subject = "alice" AND object IN ("tea", "coffee")"#;
+    let run = place.grain(&["export", "some.mg", "--where", conditions, "--json"]).done().json();
+    assert_eq!((&run["exported"], &run["files"]), (&json!(2), &json!(["some.mg"])));
+    assert_eq!(read(&place, "some.mg").1, ["coffee", "tea"]);
+}
+
+#[test]
+fn a_session_exports_its_namespace_alone() {
+    let place = place_with_grains();
+    let acme = r#"{"type": "belief", "subject": "s", "relation": "r", "object": "own", "confidence": 1, "created_at": 1, "namespace": "acme:bot"}"#;
+    place.put(acme);
+    place.grain(&["--namespace", "acme", "export", "acme.mg"]).done();
+    assert_eq!(read(&place, "acme.mg").1, ["own"]);
+}
+
+#[test]
+fn conditions_that_are_none_are_drawn_and_leave_no_file() {
+    let place = place_with_grains();
+    let run = place.grain(&["export", "no.mg", "--where", "subjekt = 1"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "CAL-E004"));
+    assert!(run.err.contains("subjekt = 1\n  ^^^^^^^"), "{}", run.err);
+    assert!(!place.path().join("no.mg").exists());
+    assert_eq!(place.grain(&["export", "no.mg", "--compress", "gzip"]).code, 2);
+    let run = place.grain(&["export", "memory.grains/grains.redb"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_CONFLICT"));
+    place.grain(&["verify"]).done();
+}
+
+#[test]
+fn the_method_takes_conditions_as_text_or_as_an_object() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for object in ["tea", "milk"] {
+        let grain = serde_json::from_str::<serde_json::Value>(&belief("alice", object)).unwrap();
+        rpc.result("put", &json!({ "grain": grain }));
+    }
+    for (params, objects) in [
+        (json!({ "path": "a.mg" }), vec!["milk", "tea"]),
+        (json!({ "path": "a.mg", "where": null, "compress": "lz4" }), vec!["milk", "tea"]),
+        (json!({ "path": "a.mg", "where": r#"object = "tea""# }), vec!["tea"]),
+        (
+            json!({ "path": "a.mg", "where": { "object": "milk" }, "compress": "none" }),
+            vec!["milk"],
+        ),
+        (json!({ "path": "a.mg", "where": { "subject": "bob" } }), vec![]),
+    ] {
+        let answer = rpc.result("export", &params);
+        assert_eq!(answer["exported"], objects.len(), "{params}");
+        assert_eq!(answer["files"], json!(["a.mg"]));
+        assert_eq!(read(&place, "a.mg").1, objects, "{params}");
+    }
+    for (params, code) in [
+        (json!({ "path": "b.mg", "compress": "gzip" }), -32602),
+        (json!({ "path": "b.mg", "where": { "subjekt": "bob" } }), -32602),
+        (json!({ "where": {} }), -32602),
+        (json!({ "path": "b.mg", "where": "subjekt = 1" }), -32000),
+        (json!({ "path": "." }), -32000),
+    ] {
+        assert_eq!(rpc.call("export", &params)["error"]["code"], code, "{params}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Stores of every format version there was, opened by the code there is: each grain reads as it was
+//! written, and all of it verifies.
+//!
+//! A fixture is never changed. A new format version gets one of its own: `write_a_fixture` says how.
+#![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use grainstore::format::Encoding;
+use grainstore::{
+    ContentAddress, EpochMs, Grain, ManualClock, OpenOptions, Session, SessionOptions, Store,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// The files of a store.
+const FILES: [&str; 2] = ["grains.redb", "index.redb"];
+
+#[test]
+fn a_store_of_format_1_opens_and_says_what_it_said() {
+    let fixture = fixture(1);
+    let expected: Value =
+        serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
+    assert!(expected["grains"].as_array().unwrap().len() >= 12);
+    // As it was, and with nothing but the truth.
+    for files in [&FILES[..], &FILES[..1]] {
+        let dir = unpacked(&fixture, files);
+        let options = OpenOptions::new().count_access(false);
+        let store = Store::open(dir.path(), &options).unwrap();
+        assert_eq!(store.stats().unwrap().format, 1);
+        assert_eq!(told(&store.session(SessionOptions::default())), expected, "{files:?}");
+        let found = store.verify(true).unwrap();
+        assert_eq!(found.problems, [], "{files:?}");
+    }
+}
+
+/// Makes the fixture of the format version there is; run it once, when that version is new:
+/// `cargo test -p grainstore --test fixtures -- --ignored`. It writes into a new directory,
+/// `tests/fixtures/new`, which takes the name of its version.
+#[test]
+#[ignore = "makes a fixture"]
+fn write_a_fixture() {
+    let to = fixtures().join("new");
+    fs::create_dir(&to).unwrap();
+    let dir = TempDir::new().unwrap();
+    let clock = ManualClock::following();
+    clock.set(EpochMs::new(1_800_000_000_000));
+    let options = OpenOptions::new().create(true).clock(Arc::new(clock));
+    let store = Store::open(dir.path(), &options).unwrap();
+    fill(&store);
+    let expected = told(&store.session(SessionOptions::default()));
+    store.compact().unwrap();
+    store.close();
+    fs::write(to.join("expected.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();
+    for file in FILES {
+        let bytes = fs::read(dir.path().join(file)).unwrap();
+        let packed = zstd::bulk::compress(&bytes, 19).unwrap();
+        fs::write(to.join(format!("{file}.zst")), packed).unwrap();
+    }
+}
+
+/// Some of everything a store of this version can hold.
+fn fill(store: &Store) {
+    let session = store.session(SessionOptions {
+        actor: Some("did:web:example.com:writer".to_owned()),
+        ..SessionOptions::default()
+    });
+    let put = |grain: &Value| session.put(grain_of(grain)).unwrap().address();
+    let tea = put(&belief("alice", "tea", &json!({ "namespace": "home", "user_id": "u1" })));
+    let coffee = belief("alice", "coffee", &json!({ "namespace": "home", "user_id": "u1" }));
+    session.supersede(&tea, grain_of(&coffee), Some("alice said so")).unwrap();
+    let city = json!({ "object": { "city": "Oslo" }, "structural_tags": ["place", "x:1"] });
+    put(&belief("bob", "", &city));
+    let cbor = grain_of(&belief("carol", "cbor", &json!({ "context": { "id": 7 } })));
+    session.put(cbor.encode(Encoding::Cbor).unwrap()).unwrap();
+    let locked =
+        put(&belief("vault", "never", &json!({ "invalidation_policy": { "mode": "locked" } })));
+    let refused = belief("vault", "now", &json!({}));
+    assert!(session.supersede(&locked, grain_of(&refused), Some("why not")).is_err());
+    let policy = json!({ "invalidation_policy": { "mode": "soft_locked" } });
+    let soft = put(&belief("rule", "old", &policy));
+    session.supersede(&soft, grain_of(&belief("rule", "new", &json!({}))), Some("law")).unwrap();
+    put(&belief("case", "kept", &json!({ "invalidation_policy": { "mode": "hold" } })));
+    let said = |text: &str, more: &Value| {
+        merged(json!({ "type": "event", "content": text, "role": "user", "session_id": "s" }), more)
+    };
+    let first = put(&said("hello", &json!({ "timestamp_ms": 1_700_000_001_000_i64 })));
+    put(&said("and more", &json!({ "parent_message_id": first.to_string() })));
+    put(&json!({ "type": "state", "context": { "messages_tail": first.to_string() } }));
+    put(&json!({ "type": "reasoning", "premises": [tea.to_string()], "conclusion": "so" }));
+    let consent = json!({
+        "type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b",
+        "scope": ["store"], "is_withdrawal": false,
+    });
+    let grant = put(&consent);
+    let more = json!({ "is_withdrawal": true, "prior_consent": grant.to_string() });
+    put(&merged(consent, &more));
+    session.get(&first).unwrap();
+}
+
+fn belief(subject: &str, object: &str, more: &Value) -> Value {
+    let belief = json!({
+        "type": "belief", "subject": subject, "relation": "prefers", "object": object,
+        "confidence": 0.75,
+    });
+    merged(belief, more)
+}
+
+/// The fields of both, those of the second where they are in both.
+fn merged(mut grain: Value, more: &Value) -> Value {
+    grain.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    grain
+}
+
+fn grain_of(grain: &Value) -> Grain {
+    let dated = merged(json!({ "created_at": 1_700_000_000_000_i64 }), grain);
+    Grain::from_json(&dated.to_string()).unwrap()
+}
+
+/// All a store says: every grain with its state, and the audit log.
+fn told(session: &Session) -> Value {
+    let entries = session.audit(None, 1_000).unwrap();
+    let mut written: Vec<ContentAddress> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.decision == "done") {
+        let new = entry.subjects.iter().filter(|address| !written.contains(address));
+        written.extend(new.copied().collect::<Vec<_>>());
+    }
+    let grains = written.iter().map(|address| {
+        let stored = session.get(address).unwrap();
+        json!({
+            "address": address.to_string(),
+            "grain": serde_json::to_value(stored.grain().unwrap()).unwrap(),
+            "blob_bytes": stored.blob.len(),
+            "superseded_by": stored.state.superseded_by.map(|by| by.to_string()),
+            "system_valid_to": stored.state.system_valid_to.map(EpochMs::get),
+            "verification_status": stored.state.verification_status.name(),
+            "contradicted": stored.state.contradicted,
+            "needs_review": stored.state.needs_review,
+            "held": stored.state.held,
+        })
+    });
+    let grains: Vec<_> = grains.collect();
+    let audit = entries.iter().map(|entry| {
+        json!({
+            "sequence": entry.sequence, "time_ms": entry.time.get(), "actor": entry.actor,
+            "operation": entry.operation, "decision": entry.decision, "rules": entry.rules,
+            "reason": entry.reason,
+            "subjects": entry.subjects.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    });
+    let audit: Vec<_> = audit.collect();
+    let (entries, hash) = session.audit_head().unwrap();
+    json!({ "grains": grains, "audit": audit, "head": { "entries": entries, "hash": hash } })
+}
+
+/// These files of a fixture in a directory.
+fn unpacked(fixture: &Path, files: &[&str]) -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for file in files {
+        let packed = fs::read(fixture.join(format!("{file}.zst"))).unwrap();
+        let bytes = zstd::bulk::decompress(&packed, 16 << 20).unwrap();
+        fs::write(dir.path().join(file), bytes).unwrap();
+    }
+    dir
+}
+
+fn fixture(format: u32) -> PathBuf {
+    fixtures().join(format!("format-{format}"))
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}

@@ -1,0 +1,286 @@
+//! The state of grains beside them in a container (OMS 11.7, ruling 37): one map by address, written
+//! and read an entry at a time.
+
+use std::io::Read;
+
+use super::source::Stretch;
+use super::{ReadAt, damaged, io as failed};
+use crate::address::ContentAddress;
+use crate::error::{Error, Result, corrupt};
+use crate::state::{GrainState, VerificationStatus};
+use crate::time::EpochMs;
+use crate::value::Value;
+use crate::wire::{Encoding, Reader, Token, Writer};
+
+/// Bytes of one entry at most. Ours take less than 400; the rest is room for keys of others.
+const MAX_ENTRY_BYTES: usize = 16 << 10;
+/// Bytes read at once.
+const BLOCK: usize = 64 << 10;
+
+/// What a manifest carries about one grain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Carried {
+    /// Its index-layer state.
+    pub state: GrainState,
+    /// How often it was read (a local field: an importer may ignore it).
+    pub access_count: u64,
+    /// When it was read last (local).
+    pub last_accessed_at: Option<EpochMs>,
+}
+
+impl Carried {
+    /// Whether there is nothing to carry, so that the grain needs no entry.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The keys and values it is written as; defaults are left out.
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        let GrainState {
+            superseded_by,
+            system_valid_to,
+            verification_status,
+            contradicted,
+            needs_review,
+            held,
+        } = self.state;
+        let status =
+            Some(verification_status).filter(|status| *status != VerificationStatus::default());
+        let mark = |set: bool| set.then_some(Value::Bool(true));
+        [
+            ("sb", superseded_by.map(|by| by.to_string().into())),
+            ("svt", system_valid_to.map(|at| at.get().into())),
+            ("vstatus", status.map(|status| status.name().into())),
+            ("ct", mark(contradicted)),
+            ("x_review", mark(needs_review)),
+            ("x_held", mark(held)),
+            ("ac", Some(self.access_count).filter(|count| *count > 0).map(Value::from)),
+            ("laa", self.last_accessed_at.map(|at| at.get().into())),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
+    }
+
+    /// Takes one key of an entry.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for a value of the wrong type or outside its list.
+    fn take(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<()> {
+        let state = &mut self.state;
+        match key {
+            "sb" => state.superseded_by = Some(address(text(reader)?)?),
+            "svt" => state.system_valid_to = Some(time(reader)?),
+            "vstatus" => {
+                let status = VerificationStatus::from_name(text(reader)?);
+                state.verification_status = status.ok_or_else(|| corrupt("no such status"))?;
+            }
+            "ct" => state.contradicted = mark(reader)?,
+            "x_review" => state.needs_review = mark(reader)?,
+            "x_held" => state.held = mark(reader)?,
+            "ac" => self.access_count = count(reader)?,
+            "laa" => self.last_accessed_at = Some(time(reader)?),
+            // Keys of others, and of versions to come (ruling 37).
+            _ => reader.skip()?,
+        }
+        Ok(())
+    }
+}
+
+/// Writes a manifest entry by entry.
+#[derive(Debug)]
+pub(super) struct ManifestWriter {
+    writer: Writer,
+    entries: u32,
+    written: u32,
+    last: Option<ContentAddress>,
+}
+
+impl ManifestWriter {
+    pub(super) fn new(encoding: Encoding, entries: u32) -> Self {
+        Self { writer: Writer::new(Vec::new(), encoding), entries, written: 0, last: None }
+    }
+
+    /// The bytes of the next entry, with those of the head before the first.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for one too many, and for one out of order.
+    pub(super) fn entry(&mut self, address: &ContentAddress, carried: &Carried) -> Result<&[u8]> {
+        if self.written == self.entries {
+            return Err(corrupt(format!("the manifest was to have {} entries", self.entries)));
+        }
+        if self.last.is_some_and(|last| last >= *address) {
+            return Err(corrupt("entries of a manifest come by ascending address"));
+        }
+        self.writer.clear();
+        if self.written == 0 {
+            self.writer.map(usize::try_from(self.entries).unwrap_or(usize::MAX));
+        }
+        self.last = Some(*address);
+        self.written += 1;
+        self.writer.text(&address.to_string());
+        let fields = carried.fields();
+        let mut fields: Vec<_> = fields.iter().map(|(key, value)| (*key, value)).collect();
+        self.writer.entries(&mut fields);
+        Ok(self.writer.bytes())
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` where entries are missing.
+    pub(super) fn finish(self) -> Result<()> {
+        if self.written == self.entries {
+            return Ok(());
+        }
+        Err(corrupt(format!("{} of {} manifest entries were written", self.written, self.entries)))
+    }
+}
+
+/// The entries of a manifest by ascending address, read one at a time. The first error is the last
+/// item.
+#[derive(Debug)]
+pub struct ManifestEntries<'s, S: ?Sized> {
+    rest: Stretch<'s, S>,
+    buffer: Vec<u8>,
+    encoding: Encoding,
+    /// Entries that are to come; nothing before the head was read.
+    left: Option<usize>,
+    last: Option<ContentAddress>,
+    ended: bool,
+}
+
+impl<'s, S: ReadAt + ?Sized> ManifestEntries<'s, S> {
+    /// The manifest at these bytes.
+    pub(super) fn new(source: &'s S, from: u64, to: u64) -> Self {
+        Self {
+            rest: Stretch::new(source, from, to),
+            buffer: Vec::new(),
+            encoding: Encoding::default(),
+            left: None,
+            last: None,
+            ended: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<(ContentAddress, Carried)>> {
+        self.fill()?;
+        let left = match self.left {
+            Some(left) => left,
+            None => self.head()?,
+        };
+        if left == 0 {
+            return match self.buffer.is_empty() {
+                true => Ok(None),
+                false => Err(damaged("bytes after the manifest", "")),
+            };
+        }
+        self.left = Some(left - 1);
+        let mut reader = Reader::new(&self.buffer, self.encoding);
+        let (address, carried) = self.entry(&mut reader)?;
+        let taken = self.buffer.len() - reader.rest().len();
+        self.buffer.drain(..taken);
+        self.last = Some(address);
+        Ok(Some((address, carried)))
+    }
+
+    /// Reads on until an entry must be whole.
+    fn fill(&mut self) -> Result<()> {
+        if self.buffer.len() >= MAX_ENTRY_BYTES || self.rest.left() == 0 {
+            return Ok(());
+        }
+        let block = (BLOCK - self.buffer.len()) as u64;
+        let read = (&mut self.rest).take(block).read_to_end(&mut self.buffer);
+        read.map(drop).map_err(|error| failed(&error))
+    }
+
+    /// Reads how many entries there are; each takes more bytes than an address has digits.
+    fn head(&mut self) -> Result<usize> {
+        let first = self.buffer.first().copied();
+        let encoding = first.and_then(Reader::encoding_of_map);
+        self.encoding = encoding.ok_or_else(|| damaged("a manifest is a map", ""))?;
+        let mut reader = Reader::new(&self.buffer, self.encoding);
+        let entries = reader.map_head()?;
+        let taken = self.buffer.len() - reader.rest().len();
+        self.buffer.drain(..taken);
+        let bytes = self.buffer.len() as u64 + self.rest.left();
+        if entries as u64 > bytes / (2 * ContentAddress::LEN as u64) {
+            return Err(damaged("the manifest declares more entries than there are bytes", ""));
+        }
+        Ok(entries)
+    }
+
+    fn entry(&self, reader: &mut Reader<'_>) -> Result<(ContentAddress, Carried)> {
+        let address = address(reader.key()?)?;
+        if self.last.is_some_and(|last| last >= address) {
+            return Err(
+                corrupt("entries are not in order, or one occurs twice").at(address.to_string())
+            );
+        }
+        let carried = carried(reader).map_err(|error| error.within(&address.to_string()))?;
+        Ok((address, carried))
+    }
+}
+
+impl<S: ReadAt + ?Sized> Iterator for ManifestEntries<'_, S> {
+    type Item = Result<(ContentAddress, Carried)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let entry = self.read().map_err(|error| error.within("manifest"));
+        self.ended = !matches!(entry, Ok(Some(_)));
+        entry.transpose()
+    }
+}
+
+/// What stands behind an address.
+fn carried(reader: &mut Reader<'_>) -> Result<Carried> {
+    let encoding = reader.encoding();
+    let Token::Map(keys) = reader.token()? else { return Err(corrupt("an entry is a map")) };
+    let mut carried = Carried::default();
+    let mut last: Option<&str> = None;
+    for _ in 0..keys {
+        let key = reader.key()?;
+        if last.is_some_and(|last| encoding.compare_keys(last, key).is_ge()) {
+            return Err(corrupt("keys are not in order, or one occurs twice").at(key));
+        }
+        last = Some(key);
+        carried.take(key, reader).map_err(|error| error.within(key))?;
+    }
+    Ok(carried)
+}
+
+fn address(text: &str) -> Result<ContentAddress> {
+    text.parse().map_err(|error: Error| corrupt(error.to_string()))
+}
+
+fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str> {
+    match reader.token()? {
+        Token::Str(text) => Ok(text),
+        _ => Err(corrupt("not text")),
+    }
+}
+
+fn mark(reader: &mut Reader<'_>) -> Result<bool> {
+    match reader.token()? {
+        Token::Bool(set) => Ok(set),
+        _ => Err(corrupt("neither true nor false")),
+    }
+}
+
+fn time(reader: &mut Reader<'_>) -> Result<EpochMs> {
+    match reader.token()? {
+        Token::Int(ms) => ms.as_i64().map(EpochMs::new).ok_or_else(|| corrupt("no time")),
+        _ => Err(corrupt("no whole number of milliseconds")),
+    }
+}
+
+fn count(reader: &mut Reader<'_>) -> Result<u64> {
+    match reader.token()? {
+        Token::Int(count) => count.as_u64().ok_or_else(|| corrupt("a count below zero")),
+        _ => Err(corrupt("no whole number")),
+    }
+}

@@ -1,0 +1,408 @@
+//! Reads a container: all of it is checked, and no more than one grain of it is in memory.
+
+use std::io::{BufReader, Read};
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::entry::{self, Entry, max_entry_bytes};
+use super::layout::{Compression, FOOTER_LEN, HEADER_LEN, Head, MAX_REGION_BYTES, OFFSET_LEN};
+use super::manifest::ManifestEntries;
+use super::region::{Measure, Region};
+use super::source::Stretch;
+use super::{ReadAt, damaged, io as failed};
+use crate::address::ContentAddress;
+use crate::error::{Error, ErrorKind, Result};
+use crate::grain::DecodeOptions;
+use crate::time::EpochMs;
+
+/// Bytes read at once.
+const BLOCK: usize = 64 << 10;
+/// Grains of an unsorted container whose addresses are compared, 16 bytes each in memory.
+const MAX_UNSORTED: u32 = 1 << 22;
+
+/// A container whose checksum, header and offsets are right.
+///
+/// Grains and manifest are checked while they are read: [`Container::verify`] reads all of both.
+/// A source that changes in between is noticed by [`Container::recheck`].
+#[derive(Debug)]
+pub struct Container<'o, S> {
+    source: S,
+    options: DecodeOptions<'o>,
+    head: Head,
+    size: u64,
+    checksum: [u8; 32],
+    /// Where the grains end: in the file, and by the count of the offsets.
+    region: Measure,
+}
+
+impl<'o, S: ReadAt> Container<'o, S> {
+    /// Opens a container for grains within the profile of these options. Reads it once for the
+    /// checksum, and the grains once more where they are compressed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the checksum differs; `ERR_CORRUPT` and `ERR_VERSION` for a wrong
+    /// structure, with its place; `ERR_TOO_LARGE` beyond the limits; `ERR_IO`.
+    pub fn open(source: S, options: &DecodeOptions<'o>) -> Result<Self> {
+        let size = source.size().map_err(|error| failed(&error))?;
+        if size < HEADER_LEN as u64 + FOOTER_LEN {
+            return Err(damaged(format!("{size} bytes are too few for a container"), "header"));
+        }
+        let mut header = [0; HEADER_LEN];
+        source.read_exact_at(0, &mut header).map_err(|error| failed(&error))?;
+        Head::check_magic(&header)?;
+        let checksum = check_sum(&source, size)?;
+        let head = Head::parse(&header)?;
+        let region = Measure { inflated: 0, end: 0 };
+        let mut container = Self { source, options: *options, head, size, checksum, region };
+        container.measure()?;
+        Ok(container)
+    }
+
+    /// How many grains it holds.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.head.count
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.head.count == 0
+    }
+
+    /// How the grains are packed.
+    #[must_use]
+    pub fn compression(&self) -> Compression {
+        self.head.compression
+    }
+
+    /// Whether it says that grains come by `created_at`, ties by address.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.head.sorted
+    }
+
+    /// Whether it says that no address occurs twice.
+    #[must_use]
+    pub fn is_deduplicated(&self) -> bool {
+        self.head.deduplicated
+    }
+
+    /// The last 32 bytes: what tells it from every other container.
+    #[must_use]
+    pub fn checksum(&self) -> [u8; 32] {
+        self.checksum
+    }
+
+    /// One grain by its number, which is read alone where the region is not compressed; else all
+    /// before it are inflated too (OMS 11.4).
+    ///
+    /// # Errors
+    /// As [`Entry::read`], `ERR_CORRUPT` for a number there is not, `ERR_IO`.
+    pub fn entry(&self, number: u32) -> Result<Entry> {
+        if number >= self.head.count {
+            let message = format!("no grain {number} among {}", self.head.count);
+            return Err(damaged(message, "offsets"));
+        }
+        let (from, to) = (self.offset(number)?, self.offset(number + 1)?);
+        let read = || {
+            let mut bytes = room(from, to, &self.options)?;
+            if self.head.compression == Compression::None {
+                let read = self.source.read_exact_at(from, &mut bytes);
+                read.map_err(|error| failed(&error))?;
+            } else {
+                let mut region = Region::open(&self.source, &self.head, self.region.end)?;
+                let skipped = std::io::copy(&mut (&mut region).take(from), &mut std::io::sink());
+                let read = skipped.and_then(|_| region.read_exact(&mut bytes));
+                read.map_err(|error| region.told(&error))?;
+            }
+            Entry::read(bytes, &self.options)
+        };
+        read().map_err(|error| error.within(&self.place(number, from)))
+    }
+
+    /// All grains in order, each checked, and the flags of the header with them.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT`, `ERR_IO` where reading cannot begin.
+    pub fn entries(&self) -> Result<Entries<'_, 'o, S>> {
+        let table = HEADER_LEN as u64;
+        let offsets = Stretch::new(&self.source, table, self.head.region_start());
+        let mut offsets = BufReader::with_capacity(BLOCK, offsets);
+        let next = if self.is_empty() { self.region.inflated } else { next_offset(&mut offsets)? };
+        Ok(Entries {
+            container: self,
+            region: Region::open(&self.source, &self.head, self.region.end)?,
+            offsets,
+            number: 0,
+            next,
+            last: None,
+            seen: Vec::new(),
+            ended: false,
+        })
+    }
+
+    /// What it says of the state of its grains, by ascending address; nothing without a manifest. It
+    /// may speak of grains that are not in it, which mean nothing.
+    #[must_use]
+    pub fn manifest(&self) -> Option<ManifestEntries<'_, S>> {
+        let end = self.size - FOOTER_LEN;
+        self.head.manifest.then(|| ManifestEntries::new(&self.source, self.region.end, end))
+    }
+
+    /// Reads every grain and every entry of the manifest: what is wrong anywhere is an error.
+    ///
+    /// # Errors
+    /// As [`Container::open`] and [`Entry::read`].
+    pub fn verify(&self) -> Result<()> {
+        self.entries()?.try_for_each(|entry| entry.map(drop))?;
+        match self.manifest() {
+            Some(mut entries) => entries.try_for_each(|entry| entry.map(drop)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the bytes are still those that were opened.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub fn recheck(&self) -> Result<()> {
+        let size = self.source.size().map_err(|error| failed(&error))?;
+        if size == self.size && check_sum(&self.source, size)? == self.checksum {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Integrity, "the container changed while it was read")
+            .with_hint("read it again once nobody writes to it"))
+    }
+
+    /// Checks counts and offsets against what there is, and finds where the grains end.
+    fn measure(&mut self) -> Result<()> {
+        let end = self.size - FOOTER_LEN;
+        let Head { count, compression, .. } = self.head;
+        if self.head.region_start() > end {
+            let message = format!("{count} offsets do not fit into {} bytes", self.size);
+            return Err(damaged(message, "header, byte 4"));
+        }
+        if compression == Compression::None {
+            self.region = Measure { inflated: end, end };
+            let last = self.check_offsets()?;
+            let region_end = match count {
+                0 => last,
+                _ => last + self.last_length(last, end)?,
+            };
+            self.region = Measure { inflated: region_end, end: region_end };
+        } else {
+            let limit = max_entry_bytes(&self.options.profile) as u64;
+            let most = limit.saturating_mul(u64::from(count)).min(MAX_REGION_BYTES);
+            self.region = Region::open(&self.source, &self.head, end)?.measure(&self.head, most)?;
+            self.check_offsets()?;
+        }
+        match (self.head.manifest, end - self.region.end) {
+            (true, 0) => Err(damaged("the manifest that was announced is not there", "manifest")),
+            (false, more) if more > 0 => {
+                let place = format!("byte {}", self.region.end);
+                Err(damaged(format!("{more} bytes between grains and checksum"), place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads all offsets: the first is where the region begins, each is behind the one before and
+    /// within the region. Answers the last, or where the first would be.
+    fn check_offsets(&self) -> Result<u64> {
+        let first = self.head.first_offset();
+        let table = HEADER_LEN as u64;
+        let offsets = Stretch::new(&self.source, table, self.head.region_start());
+        let mut offsets = BufReader::with_capacity(BLOCK, offsets);
+        let mut last = None;
+        for number in 0..self.head.count {
+            let offset = next_offset(&mut offsets)?;
+            let fits = match last {
+                None => offset == first,
+                Some(last) => offset > last,
+            };
+            if !fits || offset >= self.region.inflated {
+                let message = match last {
+                    None => format!("the first offset is {offset}, not {first}"),
+                    Some(last) if offset <= last => format!("offset {offset} follows {last}"),
+                    Some(_) => format!("offset {offset} lies outside the grains"),
+                };
+                let byte = table + OFFSET_LEN * u64::from(number);
+                return Err(damaged(message, format!("offsets, byte {byte}")));
+            }
+            last = Some(offset);
+        }
+        if last.is_none()
+            && self.region.inflated > first
+            && self.head.compression != Compression::None
+        {
+            return Err(damaged("grains that no offset leads to", "grains"));
+        }
+        Ok(last.unwrap_or(first))
+    }
+
+    /// Bytes of the last grain, whose end no offset tells.
+    fn last_length(&self, from: u64, end: u64) -> Result<u64> {
+        let most = max_entry_bytes(&self.options.profile) as u64;
+        let most = usize::try_from(most.min(end - from)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; most];
+        self.source.read_exact_at(from, &mut bytes).map_err(|error| failed(&error))?;
+        let length = entry::extent(&bytes).and_then(|length| {
+            let message = "a blob with an encrypted payload is the last and has no visible end";
+            length.ok_or_else(|| damaged(message, ""))
+        });
+        let length =
+            length.map_err(|error| error.within(&self.place(self.head.count - 1, from)))?;
+        Ok(length as u64)
+    }
+
+    /// Where a grain begins, or where the last one ends.
+    fn offset(&self, number: u32) -> Result<u64> {
+        if number >= self.head.count {
+            return Ok(self.region.inflated);
+        }
+        let mut bytes = [0; 4];
+        let at = HEADER_LEN as u64 + OFFSET_LEN * u64::from(number);
+        self.source.read_exact_at(at, &mut bytes).map_err(|error| failed(&error))?;
+        Ok(u64::from(u32::from_be_bytes(bytes)))
+    }
+
+    fn place(&self, number: u32, from: u64) -> String {
+        match self.head.compression {
+            Compression::None => format!("grain {number} at byte {from}"),
+            _ => format!("grain {number} at inflated byte {from}"),
+        }
+    }
+}
+
+/// The grains of a container in order. The first error is the last item.
+#[derive(Debug)]
+pub struct Entries<'c, 'o, S: ReadAt> {
+    container: &'c Container<'o, S>,
+    region: Region<'c, S>,
+    offsets: BufReader<Stretch<'c, S>>,
+    number: u32,
+    /// Where the grain of this number begins.
+    next: u64,
+    last: Option<(EpochMs, ContentAddress)>,
+    /// Halves of the addresses seen, where nothing but all of them tells that they are distinct.
+    seen: Vec<[u8; 16]>,
+    ended: bool,
+}
+
+impl<S: ReadAt> Entries<'_, '_, S> {
+    fn read(&mut self) -> Result<Option<Entry>> {
+        let (count, from) = (self.container.head.count, self.next);
+        if self.number == count {
+            return self.check_seen().map(|()| None);
+        }
+        let to = match self.number + 1 == count {
+            true => self.container.region.inflated,
+            false => next_offset(&mut self.offsets)?,
+        };
+        let entry = self.read_between(from, to);
+        let entry =
+            entry.map_err(|error| error.within(&self.container.place(self.number, from)))?;
+        self.number += 1;
+        self.next = to;
+        Ok(Some(entry))
+    }
+
+    fn read_between(&mut self, from: u64, to: u64) -> Result<Entry> {
+        let mut bytes = room(from, to, &self.container.options)?;
+        if let Err(error) = self.region.read_exact(&mut bytes) {
+            return Err(self.region.told(&error));
+        }
+        let entry = Entry::read(bytes, &self.container.options)?;
+        self.check_order(&entry)?;
+        Ok(entry)
+    }
+
+    /// Holds the flags of the header against a grain.
+    fn check_order(&mut self, entry: &Entry) -> Result<()> {
+        let Head { sorted, deduplicated, count, .. } = self.container.head;
+        let place = (entry.created_at(), entry.address());
+        let lie = |what| damaged(format!("the header says {what}, and this grain is not"), "");
+        if sorted && self.last.is_some_and(|last| last > place) {
+            return Err(lie("sorted"));
+        }
+        if deduplicated && self.last.is_some_and(|(_, last)| last == place.1) {
+            return Err(lie("deduplicated"));
+        }
+        self.last = Some(place);
+        if deduplicated && !sorted {
+            if count > MAX_UNSORTED {
+                let message = format!(
+                    "an unsorted container of more than {MAX_UNSORTED} grains cannot be checked \
+                     for repeated ones"
+                );
+                return Err(Error::new(ErrorKind::TooLarge, message));
+            }
+            self.seen.extend(place.1.as_bytes().first_chunk().copied());
+        }
+        Ok(())
+    }
+
+    /// Sorted grains that are equal are neighbours; of others, all have to be compared.
+    fn check_seen(&mut self) -> Result<()> {
+        self.seen.sort_unstable();
+        match self.seen.windows(2).any(|pair| pair.first() == pair.last()) {
+            true => {
+                Err(damaged("the header says deduplicated, and a grain occurs twice", "grains"))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl<S: ReadAt> Iterator for Entries<'_, '_, S> {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let entry = self.read();
+        self.ended = !matches!(entry, Ok(Some(_)));
+        entry.transpose()
+    }
+}
+
+/// The bytes a grain between two offsets takes, once they are known to be few enough.
+fn room(from: u64, to: u64, options: &DecodeOptions<'_>) -> Result<Vec<u8>> {
+    let length = to.checked_sub(from).and_then(|length| usize::try_from(length).ok());
+    let length = length.unwrap_or(usize::MAX);
+    entry::check_size(length, &options.profile)?;
+    Ok(vec![0; length])
+}
+
+fn next_offset(offsets: &mut impl Read) -> Result<u64> {
+    let mut bytes = [0; 4];
+    offsets.read_exact(&mut bytes).map_err(|error| failed(&error))?;
+    Ok(u64::from(u32::from_be_bytes(bytes)))
+}
+
+/// The checksum at the end, which must be that of everything before it.
+fn check_sum(source: &impl ReadAt, size: u64) -> Result<[u8; 32]> {
+    let end = size - FOOTER_LEN;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; BLOCK];
+    let mut rest = Stretch::new(source, 0, end);
+    loop {
+        match rest.read(&mut buffer).map_err(|error| failed(&error))? {
+            0 => break,
+            read => hash.update(buffer.get(..read).unwrap_or_default()),
+        }
+    }
+    let mut footer = [0; 32];
+    source.read_exact_at(end, &mut footer).map_err(|error| failed(&error))?;
+    let computed: [u8; 32] = hash.finalize().into();
+    if bool::from(computed.ct_eq(&footer)) {
+        return Ok(footer);
+    }
+    let message = "the checksum of the container is not that of its bytes";
+    Err(Error::new(ErrorKind::Integrity, message)
+        .at(format!("footer, byte {end}"))
+        .with_hint("it was cut or changed on its way; get it again"))
+}

@@ -1,0 +1,159 @@
+//! The region of grains as one stream of bytes, whatever it is packed in.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use lz4_flex::frame::FrameDecoder;
+
+use super::layout::{Compression, Head};
+use super::source::Stretch;
+use super::{ReadAt, damaged, io as failed};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes read at once.
+const BLOCK: usize = 64 << 10;
+
+/// A region that is read from its start. What it takes in memory depends on the frame, not on its
+/// length: a zstd window of 128 MiB at most (8 at the level the standard names), or two lz4 blocks.
+pub(super) enum Region<'s, S: ReadAt + ?Sized> {
+    Plain(BufReader<Stretch<'s, S>>),
+    Zstd(Box<zstd::Decoder<'static, Metered<'s, S>>>),
+    Lz4(Box<FrameDecoder<Metered<'s, S>>>),
+}
+
+impl<S: ReadAt + ?Sized> std::fmt::Debug for Region<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Plain(_) => "Region(none)",
+            Self::Zstd(_) => "Region(zstd)",
+            Self::Lz4(_) => "Region(lz4)",
+        })
+    }
+}
+
+/// What a packed region comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Measure {
+    /// Bytes of grains.
+    pub(super) inflated: u64,
+    /// Where the frame ends in the file.
+    pub(super) end: u64,
+}
+
+impl<'s, S: ReadAt + ?Sized> Region<'s, S> {
+    /// The region that begins behind the offsets and ends before `to`.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` where no frame of the announced kind begins there; `ERR_IO`.
+    pub(super) fn open(source: &'s S, head: &Head, to: u64) -> Result<Self> {
+        let from = head.region_start();
+        let input = BufReader::with_capacity(BLOCK, Stretch::new(source, from, to));
+        let magic: [u8; 4] = match head.compression {
+            Compression::None => return Ok(Self::Plain(input)),
+            Compression::Zstd => [0x28, 0xb5, 0x2f, 0xfd],
+            Compression::Lz4 => [0x04, 0x22, 0x4d, 0x18],
+        };
+        let mut input = Metered { input, taken: 0, dry: false, failed: false };
+        // Decoders also take frames that hold nothing, and older forms, before or in place of one.
+        if input.fill_buf().map_err(|error| failed(&error))?.first_chunk() != Some(&magic) {
+            let message = format!("no {} frame begins here", head.compression.name());
+            return Err(damaged(message, format!("grains, byte {from}")));
+        }
+        if head.compression == Compression::Lz4 {
+            return Ok(Self::Lz4(Box::new(FrameDecoder::new(input))));
+        }
+        let decoder = zstd::Decoder::with_buffer(input).map_err(|error| failed(&error))?;
+        Ok(Self::Zstd(Box::new(decoder.single_frame())))
+    }
+
+    /// Reads a packed region to its end, without keeping any of it.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE` as soon as more than `most` bytes come out; `ERR_CORRUPT`; `ERR_IO`.
+    pub(super) fn measure(mut self, head: &Head, most: u64) -> Result<Measure> {
+        let mut buffer = vec![0; BLOCK];
+        let mut inflated = 0_u64;
+        loop {
+            let read = match self.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read as u64,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.told(&error)),
+            };
+            inflated += read;
+            if inflated > most {
+                let message = format!("the grains inflate to more than {most} bytes");
+                return Err(Error::new(ErrorKind::TooLarge, message).at("grains"));
+            }
+        }
+        let (taken, dry) = self.metered().map_or((0, true), |input| (input.taken, input.dry));
+        if dry {
+            return Err(damaged("the compressed frame ends too early", "grains"));
+        }
+        Ok(Measure { inflated, end: head.region_start() + taken })
+    }
+
+    /// What an error of reading means: the storage failed, or the frame is broken.
+    pub(super) fn told(&self, error: &io::Error) -> Error {
+        match self.metered() {
+            Some(input) if !input.failed => {
+                damaged(format!("the compressed frame is broken: {error}"), "grains")
+            }
+            None if error.kind() == io::ErrorKind::UnexpectedEof => {
+                damaged("the grains end too early", "grains")
+            }
+            _ => failed(error),
+        }
+    }
+
+    fn metered(&self) -> Option<&Metered<'s, S>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Zstd(decoder) => Some(decoder.get_ref()),
+            Self::Lz4(decoder) => Some(decoder.get_ref()),
+        }
+    }
+}
+
+impl<S: ReadAt + ?Sized> Read for Region<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(input) => input.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
+            Self::Lz4(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+/// Input that knows how much of it a decoder took, and how it ended.
+pub(super) struct Metered<'s, S: ?Sized> {
+    input: BufReader<Stretch<'s, S>>,
+    taken: u64,
+    /// Whether more was asked for than there is.
+    dry: bool,
+    /// Whether the storage failed.
+    failed: bool,
+}
+
+impl<S: ReadAt + ?Sized> BufRead for Metered<'_, S> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let Self { input, dry, failed, .. } = self;
+        let filled = input.fill_buf();
+        *failed |= filled.is_err();
+        *dry |= filled.as_ref().is_ok_and(|bytes| bytes.is_empty());
+        filled
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.taken += bytes as u64;
+        self.input.consume(bytes);
+    }
+}
+
+impl<S: ReadAt + ?Sized> Read for Metered<'_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut available = self.fill_buf()?;
+        let read = available.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}

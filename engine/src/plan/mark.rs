@@ -8,7 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Act, Attempt, Proofs, decide};
 use crate::view::Row;
 
-use super::{Author, Plan, known_from};
+use super::replace::known_from;
+use super::{Author, Plan};
 
 /// What is to become of a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

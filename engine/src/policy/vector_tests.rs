@@ -153,7 +153,10 @@ impl<'c> World<'c> {
     }
 
     fn grain(&self, name: &str) -> Grain {
-        Grain::decode(self.grains.blob(name).bytes()).unwrap()
+        match self.grains.envelope(name) {
+            Some(envelope) => envelope.grain().unwrap(),
+            None => Grain::decode(self.grains.blob(name).bytes()).unwrap(),
+        }
     }
 
     /// Who signed, where it is the message and the grain that are asked about.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::format::cose::{SigningKey, proof, sign_detached};
+use super::format::cose::{Envelope, SigningKey, proof, sign, sign_detached};
 use super::format::{Blob, ContentAddress, Encoding, Grain};
 use data_encoding::{BASE64, HEXLOWER};
 use serde::Deserialize;
@@ -136,6 +136,8 @@ pub(crate) fn all() -> Vec<(String, Case)> {
 #[derive(Debug, Default)]
 pub(crate) struct Grains {
     blobs: BTreeMap<String, Blob>,
+    /// What stands around those that are signed themselves.
+    envelopes: BTreeMap<String, Envelope>,
 }
 
 impl Grains {
@@ -149,6 +151,11 @@ impl Grains {
 
     pub(crate) fn blob(&self, name: &str) -> &Blob {
         self.blobs.get(name).unwrap_or_else(|| panic!("no grain {name:?} in this case"))
+    }
+
+    /// The envelope of a grain that is signed itself.
+    pub(crate) fn envelope(&self, name: &str) -> Option<&Envelope> {
+        self.envelopes.get(name)
     }
 
     pub(crate) fn address(&self, name: &str) -> ContentAddress {
@@ -173,7 +180,13 @@ impl Grains {
             let entries: Vec<_> = entries.map(|cose| Json::from(BASE64.encode(&cose))).collect();
             json["supersession_auth"] = Json::from(entries);
         }
-        let blob = encoded(&json);
+        let mut blob = encoded(&json);
+        let signed = case.steps.iter().find(|step| step.grain.as_deref() == Some(name));
+        if let Some(Signed { seed, .. }) = signed.and_then(|step| step.signed.as_ref()) {
+            let envelope = sign(blob.bytes(), &key(*seed), None).unwrap();
+            blob = Blob::from_bytes(envelope.blob().unwrap().to_vec());
+            self.envelopes.insert(name.to_owned(), envelope);
+        }
         let address = blob.address();
         self.blobs.insert(name.to_owned(), blob);
         address

@@ -1,0 +1,251 @@
+//! One grain in the place of another: supersession through the policies that bear on it, and the
+//! withdrawal of consent, which waits for none (OMS 28.4, 8.10).
+
+use grainstore_format::EpochMs;
+use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
+use grainstore_index::Sequence;
+
+use crate::audit::{AuditRecord, Operation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Act, Attempt, Decision, Rule, decide, same_did};
+use crate::view::{Row, stored_grain, with_fields};
+
+use super::protection::{Gathered, Transition};
+use super::{Author, PARENTS, Plan, Prepared, Put, disguise};
+
+/// What a grain that is staged takes the place of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Succession {
+    pub(super) old: ContentAddress,
+    /// Whether the policies of the versions before let go of it (OMS 23.5).
+    pub(super) released: bool,
+}
+
+impl Succession {
+    fn of(old: &ContentAddress) -> Self {
+        Self { old: *old, released: false }
+    }
+}
+
+impl Plan<'_> {
+    pub(super) fn supersede_one(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        author: &Author,
+    ) -> Result<ContentAddress> {
+        let address = new.blob.address();
+        let Some(old_row) = self.visible(old, author)? else {
+            return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
+        };
+        match old_row.state.superseded_by {
+            Some(by) if by == address => {
+                self.improve(&new, author)?;
+                return Ok(address);
+            }
+            Some(by) => {
+                let by = self.name_for(&by, author)?;
+                let message = format!("{old} is superseded already, by {by}");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            None => {}
+        }
+        disguise::check_successor(old, &old_row, &new.grain)?;
+        self.check_parents(&new.grain, Some(old))?;
+        let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
+        if let Some(rule) = decision.refusal() {
+            self.audit.push(supersession(old, &address, author, decision.names(), true));
+            let what = format!("cannot supersede {old}");
+            return Err(self.denied(&what, old, rule, &decision, &gathered, author)?);
+        }
+        self.check_dependencies(&new.grain, author)?;
+        self.improve(&new, author)?;
+        let is_goal = new.grain.grain_type() == GrainType::Goal;
+        let released = is_goal && !decision.keeps_policy;
+        let sequence = self.successor(new, Succession { old: *old, released })?;
+        self.review(sequence, decision.needs_review)?;
+        self.end(&old_row, address)?;
+        self.audit.push(supersession(old, &address, author, decision.names(), false));
+        Ok(address)
+    }
+
+    /// Asks every policy that bears on replacing `old`.
+    fn judge(
+        &self,
+        old: &ContentAddress,
+        old_row: &Row,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<(Decision, Gathered)> {
+        let grain = &new.grain;
+        let from =
+            with_fields(&old_row.blob, |stored| Ok(stored.text("goal_state").map(str::to_owned)))?;
+        let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
+        let to = to.filter(|to| from.as_deref() != Some(to));
+        let transition = to.map(|to| Transition { new: grain, to });
+        let gathered = self.protectors(old, Some(grain), transition)?;
+        let attempt = Attempt {
+            act: Act::Supersede,
+            now: self.now,
+            justification: grain.text("supersession_justification"),
+            actor: author.actor.as_deref(),
+            proofs: &new.proofs,
+            evidence: self.evidence(old, transition, &gathered, author)?,
+            locked_accepts_signature: self.locked_accepts_signature,
+        };
+        Ok((decide(&attempt, &gathered.facts), gathered))
+    }
+
+    /// The refusal of an attempt, naming what refuses if it is not the target itself.
+    pub(super) fn denied(
+        &self,
+        what: &str,
+        target: &ContentAddress,
+        rule: Rule,
+        decision: &Decision,
+        gathered: &Gathered,
+        author: &Author,
+    ) -> Result<Error> {
+        let by = decision.refused_by.and_then(|at| gathered.addresses.get(at));
+        let by = match by.filter(|by| *by != target) {
+            None => String::new(),
+            Some(by) => format!(", by its ancestor {}", self.name_for(by, author)?),
+        };
+        let kind = match rule {
+            Rule::NoEvidence => ErrorKind::EvidenceRequired,
+            _ => ErrorKind::InvalidationDenied,
+        };
+        Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
+    }
+
+    /// Marks a grain for review, if it is to be.
+    pub(super) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
+        if needs_review {
+            let state = GrainState { needs_review, ..self.state(sequence)? };
+            self.states.insert(sequence, state);
+        }
+        Ok(())
+    }
+
+    /// A grain as a message may name it: its address, if the author can see it.
+    fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+        Ok(match self.visible(address, author)? {
+            Some(_) => address.to_string(),
+            None => "outside this session".to_owned(),
+        })
+    }
+
+    /// Notes that a grain stopped being current when another took its place.
+    fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+        let ended = GrainState {
+            superseded_by: Some(by),
+            // What was contradicted or retracted ended then.
+            system_valid_to: Some(match old.state.system_valid_to {
+                Some(ended) => ended,
+                None => self.now.max(known_from(old)?),
+            }),
+            ..old.state
+        };
+        self.states.insert(old.sequence, ended);
+        Ok(())
+    }
+
+    /// Stages a successor, or takes the current grain that already is these bytes.
+    fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
+        let address = new.blob.address();
+        let Some(sequence) = self.locate(&address)? else {
+            return self.stage(new, Some(succession));
+        };
+        if !self.state(sequence)?.is_current() {
+            let message = format!("{address} is stored already and not current any more");
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let Succession { old, released } = succession;
+        let mut roots = self.roots(sequence)?;
+        roots.extend(self.roots_for(&new.grain, Some(&old), released)?);
+        roots.sort_unstable();
+        roots.dedup();
+        if !roots.is_empty() {
+            self.roots.insert(sequence, roots);
+        }
+        Ok(sequence)
+    }
+
+    /// Whether a stored grain is what this one became when it was offered before: the same but for
+    /// the parent that superseding added.
+    pub(super) fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
+        let Some(row) = self.find(stored)? else { return Ok(false) };
+        let stored = stored_grain(&row.blob)?;
+        let same = |a: &Grain, b: &Grain| {
+            a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
+        };
+        let mut parents = grain.list(PARENTS).unwrap_or_default().iter();
+        let kept = stored.list(PARENTS).unwrap_or_default();
+        Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
+    }
+
+    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
+    /// a withdrawal never waits (OMS 8.10). A grant the store does not have is withdrawn when it
+    /// arrives, which is not built yet.
+    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
+        let address = new.blob.address();
+        if new.grain.flag("is_withdrawal") != Some(true) {
+            let message = "a new grant that names a prior consent replaces it";
+            return Err(Error::new(ErrorKind::SupersedeRequired, message));
+        }
+        let grant = match prior.parse() {
+            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
+            Err(_) => None,
+        };
+        let by_third_party = is_by_third_party(&new, author);
+        let Some((prior, row)) = grant else {
+            let sequence = self.stage(new, None)?;
+            self.review(sequence, by_third_party)?;
+            return Ok(Put::Added(address));
+        };
+        disguise::check_withdrawal(&row, &new.grain)?;
+        let sequence = self.stage(new, Some(Succession::of(&prior)))?;
+        self.review(sequence, by_third_party)?;
+        if row.state.superseded_by.is_none() {
+            self.end(&row, address)?;
+            self.audit.push(supersession(&prior, &address, author, vec!["withdrawal"], false));
+        }
+        Ok(Put::Added(address))
+    }
+}
+
+/// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
+pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
+    with_fields(&row.blob, |grain| {
+        let from = grain.int("system_valid_from").or(grain.int("created_at"));
+        Ok(EpochMs::new(from.unwrap_or_default()))
+    })
+}
+
+/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
+/// of the one who gave it. It is honoured all the same, and somebody should look at it.
+fn is_by_third_party(withdrawal: &Prepared, author: &Author) -> bool {
+    let party = |name: &str| withdrawal.grain.text(name);
+    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
+    let signed = withdrawal.proofs.signer.as_deref().is_some_and(|who| is(who, "subject_did"));
+    let actor = author.actor.as_deref();
+    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    !signed && !is_party
+}
+
+fn supersession(
+    old: &ContentAddress,
+    new: &ContentAddress,
+    author: &Author,
+    rules: Vec<&'static str>,
+    refused: bool,
+) -> AuditRecord {
+    AuditRecord {
+        operation: Operation::Supersede,
+        actor: author.actor.clone(),
+        subjects: vec![*old, *new],
+        refused,
+        rules,
+        reason: author.reason.clone(),
+    }
+}

@@ -14,7 +14,7 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::error::{Code, Error, Result};
-use crate::text::iso;
+use crate::text::{iso, printable};
 
 /// The version of the `.mg` format this program reads and writes (OMS 3.1.1).
 pub(crate) const FORMAT_VERSION: u8 = 1;
@@ -270,6 +270,12 @@ pub(crate) struct AuditAnswer {
     rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<VerificationStatus>,
+    /// The grain whose policy refused, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_by: Option<ContentAddress>,
+    /// Why it was refused, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -277,6 +283,8 @@ pub(crate) struct AuditAnswer {
 impl From<AuditEntry> for AuditAnswer {
     fn from(entry: AuditEntry) -> Self {
         Self {
+            why: entry.why(),
+            refused_by: entry.refused_by,
             sequence: entry.sequence,
             time_ms: entry.time,
             operation: entry.operation,
@@ -296,10 +304,15 @@ impl AuditAnswer {
         let Self { sequence, operation, actor, decision, .. } = self;
         let time = iso(self.time_ms);
         let mut line = format!("{sequence:>6}  {time}  {operation:<9}  {decision:<7}  {actor}");
-        for word in self.rules.iter().cloned().chain(self.subjects.iter().map(ToString::to_string))
-        {
+        let status = self.status.map(|status| format!("status={}", status.name()));
+        let by = self.refused_by.map(|by| format!("by={by}"));
+        let why = self.why.map(|why| format!("({why})"));
+        let reason = self.reason.as_deref().map(|reason| format!("reason={reason:?}"));
+        let subjects = self.subjects.iter().map(ToString::to_string);
+        let words = self.rules.iter().cloned().chain(status).chain(subjects).chain(by);
+        for word in words.chain(why).chain(reason) {
             line.push_str("  ");
-            line.push_str(&word);
+            line.push_str(&printable(&word));
         }
         line
     }

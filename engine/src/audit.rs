@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::keys::AuditHead;
+use crate::policy::Rule;
 
 pub use checkpoint::Checkpoint;
 
@@ -28,6 +29,8 @@ pub(crate) struct AuditRecord {
     pub(crate) actor: Option<String>,
     pub(crate) subjects: Vec<ContentAddress>,
     pub(crate) refused: bool,
+    /// The grain whose policy refused, where that is not the first of the subjects.
+    pub(crate) refused_by: Option<ContentAddress>,
     pub(crate) rules: Vec<&'static str>,
     pub(crate) reason: Option<String>,
 }
@@ -105,8 +108,20 @@ pub struct AuditEntry {
     pub rules: Vec<String>,
     /// The verification status that was set, or was to be set.
     pub status: Option<VerificationStatus>,
+    /// The grain whose policy refused, where that is another than the one it is about: an ancestor
+    /// or another version.
+    pub refused_by: Option<ContentAddress>,
     /// The reason that was given, while it is kept.
     pub reason: Option<String>,
+}
+
+impl AuditEntry {
+    /// Why it was refused, for a person.
+    #[must_use]
+    pub fn why(&self) -> Option<&'static str> {
+        let rule = self.rules.last().filter(|_| self.decision == "refused")?;
+        Rule::named(rule).map(|rule| rule.row().text)
+    }
 }
 
 /// The end of a chain, to which entries are linked.
@@ -153,6 +168,9 @@ impl Chain {
             ("subjects".to_owned(), Value::Array(subjects.collect())),
             ("decision".to_owned(), Value::from(decision)),
         ]);
+        if let Some(by) = &record.refused_by {
+            entry.insert("refused_by".to_owned(), Value::Bytes(by.as_bytes().to_vec()));
+        }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
         }
@@ -214,16 +232,19 @@ impl AuditEntry {
             entry.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(damaged)
         };
         let list = |name: &str| entry.get(name).and_then(Value::as_array).unwrap_or_default();
-        let subjects = list("subjects").iter().map(|subject| match subject {
-            Value::Bytes(bytes) => bytes.as_slice().try_into().map(ContentAddress::from_bytes),
-            _ => [].as_slice().try_into().map(ContentAddress::from_bytes),
-        });
+        let address = |value: &Value| match value {
+            Value::Bytes(bytes) => {
+                let bytes = bytes.as_slice().try_into().map_err(|_| damaged())?;
+                Ok(ContentAddress::from_bytes(bytes))
+            }
+            _ => Err(damaged()),
+        };
         Ok(Self {
             sequence: u64::try_from(int("sequence")?).map_err(|_| damaged())?,
             time: EpochMs::new(int("time_ms")?),
             operation: text("operation")?,
             actor: text("actor")?,
-            subjects: subjects.collect::<Result<_, _>>().map_err(|_| damaged())?,
+            subjects: list("subjects").iter().map(address).collect::<Result<_>>()?,
             decision: text("decision")?,
             rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             status: match entry.get("status") {
@@ -233,6 +254,7 @@ impl AuditEntry {
                     Some(status.ok_or_else(damaged)?)
                 }
             },
+            refused_by: entry.get("refused_by").map(address).transpose()?,
             reason: None,
         })
     }
@@ -248,6 +270,7 @@ mod tests {
             actor: Some("did:web:a".to_owned()),
             subjects: vec![ContentAddress::of(b"old"), ContentAddress::of(b"new")],
             refused: true,
+            refused_by: Some(ContentAddress::of(b"root")),
             rules: vec!["locked"],
             reason: reason.map(str::to_owned),
         }
@@ -261,6 +284,7 @@ mod tests {
         assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
         assert_eq!((entry.operation.as_str(), entry.decision.as_str()), ("supersede", "refused"));
         assert_eq!(entry.rules, ["locked"]);
+        assert_eq!(entry.refused_by, Some(ContentAddress::of(b"root")));
         assert_eq!(entry.subjects, record(None).subjects);
         for secret in [&b"did:web:a"[..], b"secret"] {
             assert!(!bytes.windows(secret.len()).any(|window| window == secret));

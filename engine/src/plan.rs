@@ -200,6 +200,7 @@ impl<'v> Plan<'v> {
                     actor: author.actor.clone(),
                     subjects: added,
                     refused: false,
+                    refused_by: None,
                     rules: Vec::new(),
                     reason: author.reason.clone(),
                 });
@@ -271,6 +272,7 @@ impl<'v> Plan<'v> {
             actor: author.actor.clone(),
             subjects: vec![address],
             refused: false,
+            refused_by: None,
             rules: Vec::new(),
             reason: author.reason.clone(),
         });

@@ -151,6 +151,11 @@ impl Session {
                 hidden |= stored;
             }
         }
+        if let Some(by) = entry.refused_by
+            && self.lookup(view, &by)?.is_none()
+        {
+            entry.refused_by = None;
+        }
         entry.reason = entry.reason.filter(|_| !hidden);
         entry.subjects = seen;
         Ok((!entry.subjects.is_empty()).then_some(entry))

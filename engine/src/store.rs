@@ -412,6 +412,7 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         actor: None,
         subjects: Vec::new(),
         refused: false,
+        refused_by: None,
         rules: Vec::new(),
         reason: None,
     };

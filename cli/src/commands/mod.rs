@@ -22,7 +22,7 @@ mod reindex;
 mod sign;
 mod stats;
 mod supersede;
-mod verify;
+pub(crate) mod verify;
 mod verify_signature;
 
 use clap::Subcommand;

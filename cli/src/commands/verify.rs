@@ -7,6 +7,7 @@ use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
+use crate::text::iso;
 
 /// The longest text of a checkpoint, in bytes.
 const MAX_CHECKPOINT: usize = 16 << 10;
@@ -21,6 +22,10 @@ pub(crate) struct Verify {
     /// Whether the audit log still goes through what `audit --checkpoint` once printed
     #[arg(long, value_name = "FILE|-")]
     checkpoint: Option<Source>,
+
+    /// Who must have signed the checkpoint: the DID of the key given to `audit --key-seed`
+    #[arg(long, value_name = "DID", requires = "checkpoint")]
+    signer: Option<String>,
 }
 
 impl Verify {
@@ -30,7 +35,13 @@ impl Verify {
         let mut found = grainstore::verify(path, &options, self.full).map_err(not_opened)?;
         if let Some(source) = &self.checkpoint {
             let checkpoint = read(source, &mut context.output)?;
+            expect_signer(&checkpoint, self.signer.as_deref())?;
             found = found.with(context.open(false)?.passes(&checkpoint)?);
+            let (entries, signer) = (checkpoint.entries(), checkpoint.signer());
+            let made = iso(checkpoint.time());
+            context.output.note(&format!(
+                "compared with a checkpoint of {entries} entries, made {made}, signed by {signer}"
+            ));
         }
         if context.output.is_json() {
             context.output.json_line(&found)?;
@@ -61,6 +72,18 @@ impl Verify {
         let hint = "copy the directory first; where only the index is concerned `grain reindex` \
                     rebuilds it, else restore a backup";
         Err(Error::new(Code::Integrity, message, hint))
+    }
+}
+
+/// Refuses a checkpoint by anybody but this signer.
+pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
+    match signer {
+        Some(signer) if signer != checkpoint.signer() => {
+            let message =
+                format!("the checkpoint is signed by {}, not by {signer}", checkpoint.signer());
+            Err(Error::new(Code::Signature, message, "give one that was signed with that key"))
+        }
+        _ => Ok(()),
     }
 }
 

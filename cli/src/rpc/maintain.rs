@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::host::Host;
 use super::json::Base64;
 use super::params::{self, Nothing};
+use crate::commands::verify::expect_signer;
 use crate::error::{Code, Error};
 use crate::shape::AlgorithmName;
 
@@ -21,9 +22,14 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     let params: params::Verify = params::read(params)?;
     let session = host.session()?;
     let store = session.store();
-    let passed = params.checkpoint.map(|checkpoint| store.passes(&checkpoint));
-    let found = store.verify(params.full.unwrap_or_default())?;
-    let mut found = found.with(passed.transpose()?.flatten());
+    let passed = match &params.checkpoint {
+        Some(checkpoint) => {
+            expect_signer(checkpoint, params.signer.as_deref())?;
+            store.passes(checkpoint)?
+        }
+        None => None,
+    };
+    let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
     if is_confined(session) {
         // Keys and details may hold addresses and words of other namespaces.
         for problem in &mut found.problems {

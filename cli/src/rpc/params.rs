@@ -32,6 +32,7 @@ pub(crate) struct Nothing {}
 pub(crate) struct Verify {
     pub(crate) full: Option<bool>,
     pub(crate) checkpoint: Option<grainstore::Checkpoint>,
+    pub(crate) signer: Option<String>,
 }
 
 /// `checkpoint`.

@@ -88,7 +88,8 @@ impl Checkpoint {
         self.entries
     }
 
-    /// Who signed it, as it says.
+    /// Who signed it, as it says; [`Store::passes`] checks that they did. Whether to trust them is for
+    /// whoever asks: the store's own key is in the hands of whoever has the file.
     #[must_use]
     pub fn signer(&self) -> &str {
         &self.signer

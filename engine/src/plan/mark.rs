@@ -95,9 +95,11 @@ impl Plan<'_> {
                 let gathered = self.protectors(address, None, None)?;
                 let decision = decide(&attempt, &gathered.facts);
                 if let Some(rule) = decision.refusal() {
-                    self.audit.push(record(address, mark, author, decision.names(), true));
+                    let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+                    let entry = record(address, mark, author, decision.names(), true);
+                    self.audit.push(AuditRecord { refused_by, ..entry });
                     let what = format!("cannot {} {address}", verb(act));
-                    return Err(self.denied(&what, address, rule, &decision, &gathered, author)?);
+                    return Err(self.denied(&what, rule, &decision, &gathered, author)?);
                 }
                 Some(decision)
             }
@@ -174,6 +176,7 @@ fn record(
         actor: author.actor.clone(),
         subjects: vec![*address],
         refused,
+        refused_by: None,
         rules,
         reason: author.reason.clone(),
     }

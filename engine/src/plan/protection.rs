@@ -12,7 +12,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::Result;
-use crate::policy::{Facts, GoalTerms, Protector, Terms, Tie};
+use crate::policy::{Decision, Facts, GoalTerms, Protector, Terms, Tie};
 use crate::view::with_fields;
 
 use super::{Plan, disguise};
@@ -37,6 +37,14 @@ pub(super) const RELEASED: Sequence = Sequence::new(0);
 pub(super) struct Gathered {
     pub(super) facts: Facts,
     pub(super) addresses: Vec<ContentAddress>,
+}
+
+impl Gathered {
+    /// What refuses, where that is not the target itself, and how it is tied to it.
+    pub(super) fn refuser(&self, decision: &Decision) -> Option<(ContentAddress, Tie)> {
+        let at = decision.refused_by.filter(|at| *at > 0)?;
+        Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
+    }
 }
 
 /// A change of state a goal is to make: its new version, and the state that has.
@@ -166,7 +174,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Notes the versions behind a grain: a policy for its lineage protects what it replaced.
+    /// Notes the newer versions of a grain: a policy for its lineage protects what it replaced.
     fn note_later(&self, target: &ContentAddress, inquiry: &mut Inquiry<'_>) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
         for _ in 0..MAX_LATER {

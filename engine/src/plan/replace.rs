@@ -7,7 +7,7 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Rule, decide, same_did};
+use crate::policy::{Act, Attempt, Decision, Rule, Tie, decide, same_did};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
@@ -54,9 +54,11 @@ impl Plan<'_> {
         self.check_parents(&new.grain, Some(old))?;
         let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
         if let Some(rule) = decision.refusal() {
-            self.audit.push(supersession(old, &address, author, decision.names(), true));
+            let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+            let entry = supersession(old, &address, author, decision.names(), true);
+            self.audit.push(AuditRecord { refused_by, ..entry });
             let what = format!("cannot supersede {old}");
-            return Err(self.denied(&what, old, rule, &decision, &gathered, author)?);
+            return Err(self.denied(&what, rule, &decision, &gathered, author)?);
         }
         self.check_dependencies(&new.grain, author)?;
         self.improve(&new, author)?;
@@ -100,16 +102,21 @@ impl Plan<'_> {
     pub(super) fn denied(
         &self,
         what: &str,
-        target: &ContentAddress,
         rule: Rule,
         decision: &Decision,
         gathered: &Gathered,
         author: &Author,
     ) -> Result<Error> {
-        let by = decision.refused_by.and_then(|at| gathered.addresses.get(at));
-        let by = match by.filter(|by| *by != target) {
+        let by = match gathered.refuser(decision) {
             None => String::new(),
-            Some(by) => format!(", by its ancestor {}", self.name_for(by, author)?),
+            Some((by, tie)) => {
+                let what = match tie {
+                    Tie::Source => "what it derives from",
+                    Tie::Later => "a newer version of it",
+                    Tie::Released | Tie::Version => "an older version of it",
+                };
+                format!(", by {what}: {}", self.name_for(&by, author)?)
+            }
         };
         let kind = match rule {
             Rule::NoEvidence => ErrorKind::EvidenceRequired,
@@ -245,6 +252,7 @@ fn supersession(
         actor: author.actor.clone(),
         subjects: vec![*old, *new],
         refused,
+        refused_by: None,
         rules,
         reason: author.reason.clone(),
     }

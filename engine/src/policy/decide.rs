@@ -207,7 +207,8 @@ fn verification(attempt: &Attempt<'_>, protector: &Protector) -> Rule {
 fn lifting(attempt: &Attempt<'_>, terms: &Terms) -> Rule {
     let is_theirs =
         matches!(terms.mode, Mode::Hold | Mode::Delegated) && !terms.authorized.is_empty();
-    if terms.mode == Mode::Malformed {
+    // A policy that cannot be read holds for good only where it says that it holds.
+    if terms.mode == Mode::Malformed && terms.holds {
         Rule::Malformed
     } else if is_theirs {
         match is_authorized(terms, attempt.proofs.signer.as_deref()) {

@@ -59,12 +59,12 @@ pub(crate) struct Attempt<'a> {
 pub(crate) enum Tie {
     /// The target derives from it: it protects by a scope that covers what is derived.
     Source,
-    /// Another version, and the change that replaced it was authorised under its policy: it protects
+    /// An older version, and the change that replaced it was authorised under its policy: it protects
     /// by a scope that covers more than itself.
     Released,
-    /// A version behind the target: it protects by a scope that covers the chain.
+    /// A newer version of the target: it protects by a scope that covers the chain.
     Later,
-    /// The target itself, or a version before it: it protects whatever its scope.
+    /// The target itself, or an older version of it: it protects whatever its scope.
     Version,
 }
 

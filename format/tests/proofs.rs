@@ -121,6 +121,13 @@ impl DidResolver for Directory {
 }
 
 #[test]
+fn a_proof_beyond_all_measure_is_not_even_read() {
+    let unprotected = [&[0xd2, 0x84, 0x40, 0x9f][..], &vec![0x80; 8 << 20]].concat();
+    let verdict = verify_detached(&unprotected, b"m", &OfflineResolver);
+    assert_eq!(verdict.reason(), Some("a proof has at most 65536 bytes"));
+}
+
+#[test]
 fn a_host_supplies_keys_that_lie_elsewhere_but_none_for_did_key() {
     let rows = [
         ("did:web:example.com", key().verifying_key(), "valid"),

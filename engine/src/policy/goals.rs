@@ -4,8 +4,17 @@
 use grainstore_format::{Grain, GrainRef, GrainType};
 
 /// What must stay as it is for a change of a goal to be a transition and nothing more.
-const KEPT: [&str; 6] =
-    ["description", "subject", "relation", "object", "criteria", "criteria_structured"];
+const KEPT: [&str; 7] = [
+    "description",
+    "subject",
+    "relation",
+    "object",
+    "criteria",
+    "criteria_structured",
+    "namespace",
+];
+/// What the new version may leave out, since the old one keeps binding it, but not say otherwise.
+const INHERITED: [&str; 2] = ["invalidation_policy", "allowed_transitions"];
 
 /// What a goal says about a change of its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +33,10 @@ impl GoalTerms {
         }
         let allowed = stored.get("allowed_transitions").and_then(|states| states.as_array());
         let listed = allowed.is_some_and(|states| states.iter().any(|s| s.as_str() == Some(to)));
-        let keeps = KEPT
-            .iter()
-            .all(|name| stored.get(name).map(|value| value.to_value()).as_ref() == new.get(name));
+        let same =
+            |name: &str| stored.get(name).map(|value| value.to_value()).as_ref() == new.get(name);
+        let keeps = KEPT.into_iter().all(same)
+            && INHERITED.into_iter().all(|name| same(name) || new.get(name).is_none());
         let least = stored.int("evidence_required").and_then(|least| u64::try_from(least).ok());
         let evidence_required = match (to, least.unwrap_or(0)) {
             ("satisfied", least) => least,

@@ -5,6 +5,7 @@
 
 use sha2::{Digest, Sha256};
 
+use super::envelope::Envelope;
 use super::keys::{DidResolver, SigningKey};
 use super::sign1::{self, Sign1};
 use super::verdict::{Verdict, judge};
@@ -26,6 +27,10 @@ pub fn sign_detached(message: &[u8], key: &SigningKey) -> Result<Vec<u8>> {
 /// What a COSE_Sign1 without a payload is worth as a signature of this message.
 #[must_use]
 pub fn verify_detached(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) -> Verdict {
+    if cose.len() > Envelope::MAX_WRAPPER {
+        let most = Envelope::MAX_WRAPPER;
+        return Verdict::Invalid(format!("a proof has at most {most} bytes"));
+    }
     match Sign1::read(cose) {
         Ok(sign1) if sign1.payload.is_some() => {
             Verdict::Invalid("a proof does not carry what it signs".to_owned())

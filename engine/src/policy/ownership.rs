@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 const NAMESPACE: &str = "agent:identity";
 const RELATIONS: [&str; 2] = ["mg:owned_by", "owned_by"];
 
-/// Refuses a declaration of ownership by the agent it is about: by its author, by its signer, or
-/// by the session that writes it where it names no author.
+/// Refuses a declaration of ownership by the agent it is about: by its author, by its signer, or by
+/// the session that writes it, unless it brings what its author has signed.
 ///
 /// # Errors
 /// `ERR_POLICY`.
@@ -23,8 +23,12 @@ pub(crate) fn check_ownership(
         && grain.partition() == NAMESPACE
         && grain.text("relation").is_some_and(|relation| RELATIONS.contains(&relation));
     let Some(agent) = grain.text("subject").filter(|_| declares) else { return Ok(()) };
-    let author = grain.text("author_did").or(actor);
-    if !author.into_iter().chain(signer).any(|who| same_did(who, agent)) {
+    let author = grain.text("author_did");
+    // Anybody can write a name into a grain: only a signature makes it more than the writer's word.
+    let is_vouched =
+        matches!((author, signer), (Some(author), Some(signer)) if same_did(author, signer));
+    let writer = actor.filter(|_| !is_vouched);
+    if !author.into_iter().chain(signer).chain(writer).any(|who| same_did(who, agent)) {
         return Ok(());
     }
     let message =
@@ -57,7 +61,10 @@ mod tests {
             (by("did:web:bot"), None, None, "ERR_POLICY"),
             (by("did:web:bot#key-1"), None, None, "ERR_POLICY"),
             (by("did:web:owner"), None, None, "OK"),
-            (by("did:web:owner"), None, Some("did:web:bot"), "OK"),
+            (by("did:web:owner"), None, Some("did:web:bot"), "ERR_POLICY"),
+            (by("did:web:owner"), Some("did:web:owner"), Some("did:web:bot"), "OK"),
+            (by("did:web:owner"), Some("did:web:other"), Some("did:web:bot"), "ERR_POLICY"),
+            (by("did:web:owner"), None, Some("did:web:host"), "OK"),
             (by("did:web:owner"), Some("did:web:bot"), None, "ERR_POLICY"),
             (anonymous.to_owned(), None, None, "OK"),
             (anonymous.to_owned(), None, Some("did:web:bot"), "ERR_POLICY"),

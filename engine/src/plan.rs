@@ -5,8 +5,11 @@
 //! record of its refusal. Nothing here touches the disk; the writer applies a finished plan in one
 //! transaction.
 
+mod beneath;
+mod conflict;
 mod disguise;
 mod goals;
+mod import;
 mod known;
 mod mark;
 mod protection;
@@ -25,8 +28,14 @@ use crate::keys::Wrapping;
 use crate::policy::{Act, Attempt, Decision, Proofs, Rule, decide, same_did};
 use crate::view::{Row, View, stored_grain, with_fields};
 
+pub(crate) use beneath::Beneath;
+pub(crate) use disguise::parents;
+pub(crate) use conflict::Conflicts;
+pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
+pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
 pub(crate) use mark::Mark;
-use protection::{Gathered, Transition, own_terms};
+use protection::{Gathered, Transition};
+pub(crate) use protection::{own_terms, parents_in};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -124,9 +133,18 @@ pub(crate) struct Staged {
     pub(crate) prepared: Prepared,
 }
 
+impl Staged {
+    /// The grains it derives from.
+    pub(crate) fn parents(&self) -> Vec<ContentAddress> {
+        parents(&self.prepared.grain).into_iter().collect()
+    }
+}
+
 /// What a group of writes will do.
 pub(crate) struct Plan<'v> {
     view: &'v View,
+    /// Grains of an import that are written and not committed.
+    beneath: Option<&'v dyn Beneath>,
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
@@ -144,6 +162,7 @@ impl<'v> Plan<'v> {
     pub(crate) fn new(view: &'v View, now: EpochMs) -> Result<Self> {
         Ok(Self {
             view,
+            beneath: None,
             now,
             locked_accepts_signature: false,
             next: view.last_sequence()?,
@@ -267,7 +286,7 @@ impl<'v> Plan<'v> {
             Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
             Err(_) => None,
         };
-        let by_third_party = is_by_third_party(&new, author);
+        let by_third_party = is_by_third_party(&new.grain, new.proofs.signer.as_deref(), author);
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
             self.review(sequence, by_third_party)?;
@@ -285,7 +304,7 @@ impl<'v> Plan<'v> {
 
     /// Takes the envelope of a stored grain where its signature is valid and that of the one that is
     /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
-    fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+    pub(crate) fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };
@@ -341,7 +360,7 @@ impl<'v> Plan<'v> {
         }
         disguise::check_successor(old, &old_row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
-        let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
+        let (decision, gathered) = self.judge(old, &old_row, &new.grain, &new.proofs, author)?;
         if let Some(rule) = decision.refusal() {
             self.audit.push(supersession(old, &address, author, decision.names(), true));
             let what = format!("cannot supersede {old}");
@@ -363,10 +382,10 @@ impl<'v> Plan<'v> {
         &self,
         old: &ContentAddress,
         old_row: &Row,
-        new: &Prepared,
+        grain: &Grain,
+        proofs: &Proofs,
         author: &Author,
     ) -> Result<(Decision, Gathered)> {
-        let grain = &new.grain;
         let from =
             with_fields(&old_row.blob, |stored| Ok(stored.text("goal_state").map(str::to_owned)))?;
         let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
@@ -378,7 +397,7 @@ impl<'v> Plan<'v> {
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
-            proofs: &new.proofs,
+            proofs,
             evidence: self.evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,
         };
@@ -527,10 +546,10 @@ impl Succession {
 
 /// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
 /// of the one who gave it. It is honoured all the same, and somebody should look at it.
-fn is_by_third_party(withdrawal: &Prepared, author: &Author) -> bool {
-    let party = |name: &str| withdrawal.grain.text(name);
+fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
+    let party = |name: &str| withdrawal.text(name);
     let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
-    let signed = withdrawal.proofs.signer.as_deref().is_some_and(|who| is(who, "subject_did"));
+    let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
     let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
     !signed && !is_party

@@ -1,6 +1,6 @@
 //! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
 use grainstore::format::container::Compression;
 use grainstore::format::{
     Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,

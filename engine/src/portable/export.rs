@@ -11,7 +11,7 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use grainstore_cal::{Cancel, Query, Visibility};
+use grainstore_cal::{Cancel, Query, TypeSet, Visibility};
 use grainstore_format::container::{
     Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
 };
@@ -99,6 +99,11 @@ impl Session {
         let view = self.view()?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all);
+        // No condition names an opaque type; one that names no type means those as well.
+        let query = match query.types() == TypeSet::ALL {
+            true => query.of_types(TypeSet::EVERYTHING),
+            false => query,
+        };
         let export = Export { session: self, view: &view, how, directory: &target.directory };
         guarded(|| {
             let grains = export.select(&query)?;

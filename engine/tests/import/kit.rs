@@ -6,11 +6,14 @@ use grainstore::cal::Query;
 use grainstore::format::container::{
     Carried, Compression, Entry, Plan, Planned, Writer, arrange,
 };
-use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, sign};
+use grainstore::format::{
+    DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign,
+};
 use grainstore::{
     ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Result,
     Session, SessionOptions, Store,
 };
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// A store with its operator.
@@ -126,7 +129,7 @@ pub(crate) fn signed(grain: &Grain, seed: u8) -> (Vec<u8>, ContentAddress) {
     (envelope.into_bytes(), address)
 }
 
-/// A container of these entries in the order of containers.
+/// A container of these entries, each once, in the order of containers.
 pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     let options = DecodeOptions::default();
     let planned = |entry: &Vec<u8>| {
@@ -135,15 +138,47 @@ pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
     };
     let mut order: Vec<_> = entries.iter().map(planned).collect();
     arrange(&mut order).unwrap();
-    let mut plan = Plan::new(Compression::None).with_manifest(u32::try_from(stated.len()).unwrap());
+    let mut plan = Plan::new(Compression::None);
     order.iter().for_each(|entry| assert!(plan.add(entry).unwrap()));
     let mut writer = Writer::new(Vec::new(), plan).unwrap();
     for wanted in &order {
         writer.push(entries.iter().find(|entry| planned(entry) == *wanted).unwrap()).unwrap();
     }
-    let mut stated = stated.to_vec();
-    stated.sort_by_key(|(address, _)| *address);
-    writer.finish(stated.into_iter().map(Ok::<_, Error>)).unwrap().0
+    let bytes = writer.finish(Vec::<Result<Stated, Error>>::new()).unwrap().0;
+    if stated.is_empty() { bytes } else { with_manifest(bytes, stated) }
+}
+
+/// The same container with a manifest, which may speak of any grain.
+fn with_manifest(mut bytes: Vec<u8>, stated: &[Stated]) -> Vec<u8> {
+    let entries = stated.iter().map(|(address, carried)| {
+        let Carried { state, access_count, hold_lifted, .. } = *carried;
+        let held = state.held.then_some(true).or(hold_lifted.then_some(false));
+        let status = state.verification_status;
+        let fields: [(&str, Option<Value>); 8] = [
+            ("sb", state.superseded_by.map(|by| by.to_string().into())),
+            ("svt", state.system_valid_to.map(|at| at.get().into())),
+            ("vstatus", (status != Default::default()).then(|| status.name().into())),
+            ("ct", state.contradicted.then_some(true.into())),
+            ("x_held", held.map(Value::Bool)),
+            ("x_review", state.needs_review.then_some(true.into())),
+            ("ac", (access_count > 0).then(|| access_count.into())),
+            ("x_of_others", Some("passed over".into())),
+        ];
+        let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        (address.to_string(), Value::Map(fields.collect()))
+    });
+    let manifest = Value::Map(entries.collect());
+    bytes.truncate(bytes.len() - 32);
+    bytes[3] |= 1 << 4;
+    bytes.extend(encode_value(&manifest, Encoding::MessagePack));
+    sealed(bytes)
+}
+
+/// With the checksum of all of it.
+pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let checksum = Sha256::digest(&bytes);
+    bytes.extend(checksum);
+    bytes
 }
 
 pub(crate) fn counts(imported: &Imported) -> (u64, u64, u64, u64) {

@@ -52,7 +52,7 @@ fn everything() -> Place {
     let cbor = belief("cbor", 9000, r#", "namespace": "acme:bot""#).encode(Encoding::Cbor).unwrap();
     put(cbor.into());
     put(grain(r#""type": "fact", "subject": "a", "relation": "b", "object": "c", "confidence": 1, "created_at": 9100"#).into());
-    put(grain(r#""type": "tool", "tool_name": "t", "input": {}, "created_at": 9200"#).into());
+    put(grain(r#""type": "tool", "tool_name": "t", "action_phase": "call", "input": {}, "created_at": 9200"#).into());
     let opaque = "01000b00006968baa086a163cb3feccccccccccccda26361cf0000019bc1190100a16fa3746561a172a770726566657273a173a5616c696365a174a6736b65746368";
     put(Offer::Blob(data(opaque)));
     put(grain(r#""type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b", "scope": ["store"], "is_withdrawal": false, "created_at": 9300"#).into());

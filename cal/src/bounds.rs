@@ -109,6 +109,9 @@ impl Visibility {
 impl TypeSet {
     /// The ten standard types.
     pub const ALL: Self = Self(0b111_1111_1110);
+    /// Opaque types as well, which no statement names (OMS 19.4): what an export is of.
+    pub const EVERYTHING: Self = Self(Self::ALL.0 | Self::OPAQUE);
+    const OPAQUE: u16 = 1 << 11;
     /// No type: a query that cannot match.
     pub const NONE: Self = Self(0);
 
@@ -124,7 +127,10 @@ impl TypeSet {
     /// Whether the type is in the set.
     #[must_use]
     pub fn contains(self, grain_type: GrainType) -> bool {
-        self.0 & Self::of(grain_type).0 != 0
+        match grain_type {
+            GrainType::Opaque(_) => self.0 & Self::OPAQUE != 0,
+            standard => self.0 & Self::of(standard).0 != 0,
+        }
     }
 
     /// The types in the set, in the order of their bytes.
@@ -158,5 +164,7 @@ mod tests {
     fn the_full_type_set_is_the_ten_standard_types() {
         assert_eq!(TypeSet::ALL.iter().count(), 10);
         assert!(!TypeSet::ALL.contains(GrainType::from_byte(0x0B).unwrap()));
+        assert_eq!(TypeSet::EVERYTHING.iter().count(), 10);
+        assert!(TypeSet::EVERYTHING.contains(GrainType::from_byte(0x0B).unwrap()));
     }
 }

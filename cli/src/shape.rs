@@ -1,6 +1,6 @@
 //! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
 use grainstore::format::container::Compression;
 use grainstore::format::{
     Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,
@@ -277,7 +277,19 @@ pub(crate) struct AuditAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    import: Option<ImportAnswer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+}
+
+/// What an import came to, in its audit entry.
+#[derive(Debug, Serialize)]
+struct ImportAnswer {
+    first: u64,
+    added: u64,
+    digest: String,
+    duplicate: u64,
+    refused: u64,
 }
 
 impl From<AuditEntry> for AuditAnswer {
@@ -293,6 +305,13 @@ impl From<AuditEntry> for AuditAnswer {
             decision: entry.decision,
             rules: entry.rules,
             status: entry.status,
+            import: entry.import.map(|note| ImportAnswer {
+                first: note.first,
+                added: note.added,
+                digest: HEXLOWER.encode(&note.digest),
+                duplicate: note.duplicate,
+                refused: note.refused,
+            }),
             reason: entry.reason,
         }
     }

@@ -55,6 +55,23 @@ pub(crate) enum Operation {
     SetVerification(VerificationStatus),
     Hold,
     LiftHold,
+    Import(ImportNote),
+}
+
+/// What an entry tells of an import as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportNote {
+    /// The place of the log that the first new grain has; the others follow without a gap.
+    pub first: u64,
+    /// New grains.
+    pub added: u64,
+    /// SHA-256 of their addresses, 32 bytes each, in the order of the log.
+    pub digest: [u8; 32],
+    /// Grains that were here already.
+    pub duplicate: u64,
+    /// Grains that were left out.
+    pub refused: u64,
 }
 
 impl Operation {
@@ -68,13 +85,19 @@ impl Operation {
             Self::SetVerification(_) => "set_verification",
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
+            Self::Import(_) => "import",
         }
     }
 
     /// Whether the first grain it is about may stop being current by it.
     fn may_end(self) -> bool {
         match self {
-            Self::Create | Self::Put | Self::Sign | Self::Hold | Self::LiftHold => false,
+            Self::Create
+            | Self::Put
+            | Self::Sign
+            | Self::Hold
+            | Self::LiftHold
+            | Self::Import(_) => false,
             Self::Supersede | Self::Contradict | Self::SetVerification(_) => true,
         }
     }
@@ -95,11 +118,12 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold` or `lift_hold`.
+    /// `set_verification`, `hold`, `lift_hold` or `import`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
-    /// The grains it is about: what was replaced first, what was written last.
+    /// The grains it is about: what was replaced first, what was written last. For an import the
+    /// checksums of its first files.
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
@@ -111,6 +135,8 @@ pub struct AuditEntry {
     /// The grain whose policy refused, where that is another than the one it is about: an ancestor
     /// or another version.
     pub refused_by: Option<ContentAddress>,
+    /// What an import came to.
+    pub import: Option<ImportNote>,
     /// The reason that was given, while it is kept.
     pub reason: Option<String>,
 }
@@ -176,6 +202,9 @@ impl Chain {
         }
         if let Some(status) = record.operation.status() {
             entry.insert("status".to_owned(), Value::from(status.name()));
+        }
+        if let Operation::Import(note) = record.operation {
+            entry.insert("import".to_owned(), Value::Map(note.fields()));
         }
         if let Some(reason) = &record.reason {
             let hash = self.reason_hash(reason.as_bytes());
@@ -255,7 +284,49 @@ impl AuditEntry {
                 }
             },
             refused_by: entry.get("refused_by").map(address).transpose()?,
+            import: match entry.get("import") {
+                None => None,
+                Some(fields) => Some(ImportNote::of(fields).ok_or_else(damaged)?),
+            },
             reason: None,
+        })
+    }
+}
+
+impl ImportNote {
+    pub(crate) fn new(
+        first: u64,
+        added: u64,
+        digest: [u8; 32],
+        duplicate: u64,
+        refused: u64,
+    ) -> Self {
+        Self { first, added, digest, duplicate, refused }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("first".to_owned(), Value::from(self.first)),
+            ("added".to_owned(), Value::from(self.added)),
+            ("digest".to_owned(), Value::Bytes(self.digest.to_vec())),
+            ("duplicate".to_owned(), Value::from(self.duplicate)),
+            ("refused".to_owned(), Value::from(self.refused)),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let digest = match fields.get("digest")? {
+            Value::Bytes(digest) => digest.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self {
+            first: count("first")?,
+            added: count("added")?,
+            digest,
+            duplicate: count("duplicate")?,
+            refused: count("refused")?,
         })
     }
 }

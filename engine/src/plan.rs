@@ -5,8 +5,11 @@
 //! record of its refusal. Nothing here touches the disk; the writer applies a finished plan in one
 //! transaction.
 
+mod beneath;
+mod conflict;
 mod disguise;
 mod goals;
+mod import;
 mod known;
 mod mark;
 mod protection;
@@ -26,9 +29,14 @@ use crate::keys::Wrapping;
 use crate::policy::Proofs;
 use crate::view::{View, with_fields};
 
+pub(crate) use beneath::Beneath;
+pub(crate) use conflict::Conflicts;
+pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
+pub(crate) use disguise::parents;
+pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
 pub(crate) use mark::Mark;
-use protection::own_terms;
-use replace::Succession;
+pub(crate) use protection::{own_terms, parents_in};
+use replace::{Succession, is_by_third_party, known_from, supersession};
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -126,9 +134,18 @@ pub(crate) struct Staged {
     pub(crate) prepared: Prepared,
 }
 
+impl Staged {
+    /// The grains it derives from.
+    pub(crate) fn parents(&self) -> Vec<ContentAddress> {
+        parents(&self.prepared.grain).into_iter().collect()
+    }
+}
+
 /// What a group of writes will do.
 pub(crate) struct Plan<'v> {
     view: &'v View,
+    /// Grains of an import that are written and not committed.
+    beneath: Option<&'v dyn Beneath>,
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
@@ -146,6 +163,7 @@ impl<'v> Plan<'v> {
     pub(crate) fn new(view: &'v View, now: EpochMs) -> Result<Self> {
         Ok(Self {
             view,
+            beneath: None,
             now,
             locked_accepts_signature: false,
             next: view.last_sequence()?,
@@ -259,7 +277,7 @@ impl<'v> Plan<'v> {
 
     /// Takes the envelope of a stored grain where its signature is valid and that of the one that is
     /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
-    fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+    pub(crate) fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
         let Some(sequence) = self.locate(&address)? else { return Ok(()) };

@@ -344,6 +344,11 @@ impl Session {
         }
     }
 
+    /// Whether a partition lies in this session's namespace.
+    pub(crate) fn reaches_partition(&self, partition: &str) -> bool {
+        in_scope(partition, self.options.namespace.as_deref())
+    }
+
     pub(crate) fn author(&self, reason: Option<&str>) -> Author {
         Author {
             namespace: self.options.namespace.clone(),

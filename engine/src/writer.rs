@@ -5,6 +5,7 @@
 //! acknowledged write is synced. The index is folded by a thread of its own; only this one
 //! publishes what came of it.
 
+mod import;
 mod states;
 
 use std::fs::File;
@@ -30,6 +31,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
 use crate::truth::Truth;
 use crate::view::View;
 
+pub(crate) use import::Ground;
 use states::{write_roots, write_states};
 
 /// Writes that wait for the writer before senders have to.

@@ -63,7 +63,7 @@ impl Export {
 }
 
 /// A bar on a terminal, and one that is never drawn elsewhere.
-fn bar(context: &Context<'_>) -> ProgressBar {
+pub(super) fn bar(context: &Context<'_>) -> ProgressBar {
     match io::stderr().is_terminal() && !context.output.is_json() {
         true => ProgressBar::new(0),
         false => ProgressBar::hidden(),

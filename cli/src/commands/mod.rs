@@ -12,6 +12,7 @@ mod encode;
 mod export;
 mod get;
 mod history;
+mod import;
 mod init;
 mod keys;
 mod marks;
@@ -65,6 +66,7 @@ commands! {
     Recall(recall::Recall),
     Cal(cal::Cal),
     Export(export::Export),
+    Import(import::Import),
     Encode(encode::Encode),
     Decode(decode::Decode),
     Sign(sign::Sign),

@@ -64,6 +64,7 @@ const METHODS: &[Method] = &[
     method("compact", maintain::compact),
     method("backup", maintain::backup),
     method("export", portable::export),
+    method("import", portable::import),
     method("close", store::close),
     Method { name: "clock", run: store::clock, test: true },
 ];

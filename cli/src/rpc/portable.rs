@@ -1,7 +1,7 @@
-//! The method `export`: grains in portable `.mg` files.
+//! The methods `export` and `import`: grains in portable `.mg` files.
 
 use grainstore::cal::{self, Query};
-use grainstore::{Exporting, Session};
+use grainstore::{Exporting, Importing, Session};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -32,6 +32,30 @@ pub(crate) fn export(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     };
     let how = Exporting { compression: params.compress.into(), ..Exporting::default() };
     Answer::of(&session.export(&params.path, &query, &how)?)
+}
+
+/// `import`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Import {
+    path: Paths,
+}
+
+/// One file, or several that come together.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Paths {
+    One(String),
+    Several(Vec<String>),
+}
+
+pub(crate) fn import(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: Import = params::read(params)?;
+    let files = match params.path {
+        Paths::One(file) => vec![file],
+        Paths::Several(files) => files,
+    };
+    Answer::of(&host.session()?.import(files, &Importing::default())?)
 }
 
 /// What `where` asks for: conditions of CAL as text, or those of `query` as an object.

@@ -1,4 +1,4 @@
-//! Grains that leave the store: `grain export` and the method `export`.
+//! Grains that leave the store and come into it: `grain export`, `grain import` and the methods of these names.
 
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
@@ -100,5 +100,64 @@ fn the_method_takes_conditions_as_text_or_as_an_object() {
         (json!({ "path": "." }), -32000),
     ] {
         assert_eq!(rpc.call("export", &params)["error"]["code"], code, "{params}");
+    }
+}
+
+#[test]
+fn import_takes_what_export_wrote_and_says_what_became_of_it() {
+    let place = place_with_grains();
+    place.grain(&["export", "all.mg"]).done();
+    let run = place.grain(&["import", "all.mg"]).done();
+    assert_eq!((run.line(), run.err.as_str()), ("0 added, 4 duplicate, 0 refused", ""));
+    let other = Place::with_store();
+    std::fs::copy(place.path().join("all.mg"), other.path().join("all.mg")).unwrap();
+    let run = other.grain(&["import", "all.mg", "--json"]).done().json();
+    let expected = json!({
+        "added": 4, "duplicate": 0, "refused": 0, "conflicts": [], "conflict_count": 0
+    });
+    assert_eq!(run, expected);
+    other.grain(&["verify", "--full"]).done();
+    assert_eq!(place.grain(&["import"]).code, 2);
+    for (name, code) in [("none.mg", "ERR_IO"), ("memory.grains", "ERR_IO")] {
+        let run = place.grain(&["import", "all.mg", name]);
+        assert_eq!((run.code, run.error_code().as_str()), (1, code), "{name}");
+        assert!(run.err.contains(name), "{}", run.err);
+    }
+}
+
+#[test]
+fn conflicts_are_listed_and_are_no_failure() {
+    let place = place_with_grains();
+    let address = place.put(&belief("carol", "tea"));
+    place.grain(&["set-verification", &address, "verified", "--reason", "seen"]).done();
+    place.grain(&["export", "all.mg"]).done();
+    place.grain(&["set-verification", &address, "retracted", "--reason", "wrong"]).done();
+    let run = place.grain(&["import", "all.mg"]).done();
+    let text = run.text();
+    assert!(text.starts_with("0 added, 5 duplicate, 0 refused\n"), "{text}");
+    assert!(text.contains(&format!("{address}  retracted here, which stays")), "{text}");
+}
+
+#[test]
+fn the_method_import_takes_one_file_or_several() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for object in ["tea", "milk"] {
+        let grain = serde_json::from_str::<serde_json::Value>(&belief("alice", object)).unwrap();
+        rpc.result("put", &json!({ "grain": grain }));
+    }
+    rpc.result("export", &json!({ "path": "a.mg" }));
+    let answer = rpc.result("import", &json!({ "path": "a.mg" }));
+    assert_eq!((&answer["added"], &answer["duplicate"]), (&json!(0), &json!(2)));
+    assert_eq!((&answer["refused"], &answer["conflict_count"]), (&json!(0), &json!(0)));
+    let answer = rpc.result("import", &json!({ "path": ["a.mg", "a.mg"] }));
+    assert_eq!(answer["duplicate"], 4);
+    let audit = rpc.result("audit", &json!({ "limit": 50 }));
+    let entries = audit["entries"].as_array().unwrap();
+    let last = &entries[entries.len() - 1];
+    assert_eq!((&last["operation"], &last["import"]["duplicate"]), (&json!("import"), &json!(4)));
+    std::fs::write(place.path().join("bad.mg"), b"MG\x01").unwrap();
+    for (params, code) in [(json!({}), -32602), (json!({ "path": "bad.mg" }), -32000)] {
+        assert_eq!(rpc.call("import", &params)["error"]["code"], code, "{params}");
     }
 }

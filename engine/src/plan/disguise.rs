@@ -73,7 +73,7 @@ pub(super) fn check_withdrawal(grant: &Row, withdrawal: &Grain) -> Result<()> {
 }
 
 /// The addresses a grain derives from, each once; citations are no parents.
-pub(super) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
+pub(crate) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 

@@ -11,11 +11,19 @@ use super::{Author, Plan, Staged};
 
 impl Plan<'_> {
     /// Where the grain with this address lies.
-    pub(super) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        match self.staged(address) {
-            Some(staged) => Ok(Some(staged.sequence)),
+    pub(crate) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        if let Some(staged) = self.staged(address) {
+            return Ok(Some(staged.sequence));
+        }
+        match self.beneath.map_or(Ok(None), |beneath| beneath.sequence_of(address))? {
+            Some(sequence) => Ok(Some(sequence)),
             None => self.view.sequence_of(address),
         }
+    }
+
+    /// Whether there is a grain with this address.
+    pub(crate) fn is_here(&self, address: &ContentAddress) -> Result<bool> {
+        Ok(self.locate(address)?.is_some())
     }
 
     /// The grain with this address.
@@ -23,6 +31,11 @@ impl Plan<'_> {
         if let Some(staged) = self.staged(address) {
             let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
             return Ok(Some(Row { sequence, blob, state: self.state(sequence)? }));
+        }
+        if let Some(beneath) = self.beneath {
+            let Some(sequence) = self.locate(address)? else { return Ok(None) };
+            let (blob, state) = (beneath.blob_at(sequence)?, self.state(sequence)?);
+            return Ok(Some(Row { sequence, blob, state }));
         }
         let Some(mut row) = self.view.row(address)? else { return Ok(None) };
         if let Some(state) = self.states.get(&row.sequence) {
@@ -43,7 +56,10 @@ impl Plan<'_> {
     pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
         match self.states.get(&sequence) {
             Some(state) => Ok(*state),
-            None => self.view.state_at(sequence),
+            None => match self.beneath {
+                Some(beneath) => beneath.state_at(sequence),
+                None => self.view.state_at(sequence),
+            },
         }
     }
 
@@ -65,15 +81,23 @@ impl Plan<'_> {
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         match self.roots.get(&sequence) {
             Some(roots) => Ok(roots.clone()),
-            None => self.view.roots_at(sequence),
+            None => match self.beneath {
+                Some(beneath) => beneath.roots_at(sequence),
+                None => self.view.roots_at(sequence),
+            },
         }
     }
 
     /// Address and blob of the grain at this place, checked against each other.
     pub(super) fn at(&self, sequence: Sequence) -> Result<(ContentAddress, Vec<u8>)> {
-        if let Some(staged) = self.grains.iter().find(|staged| staged.sequence == sequence) {
+        let at = self.grains.binary_search_by_key(&sequence, |staged| staged.sequence);
+        if let Some(staged) = at.ok().and_then(|at| self.grains.get(at)) {
             let blob = &staged.prepared.blob;
             return Ok((blob.address(), blob.bytes().to_vec()));
+        }
+        if let Some(beneath) = self.beneath {
+            let blob = beneath.blob_at(sequence)?;
+            return Ok((ContentAddress::of(&blob), blob));
         }
         self.view.with_blob(sequence, |blob| Ok((ContentAddress::of(blob), blob.to_vec())))
     }

@@ -66,7 +66,7 @@ impl Plan<'_> {
         self.all_or_nothing(|plan| plan.mark_one(address, mark, proofs, author))
     }
 
-    fn mark_one(
+    pub(super) fn mark_one(
         &mut self,
         address: &ContentAddress,
         mark: Mark,

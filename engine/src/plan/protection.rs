@@ -27,6 +27,9 @@ const MAX_LATER: usize = 100_000;
 const MAX_ROOTS: usize = 64;
 /// How many grains a late ancestor is noted with.
 const MAX_DESCENDANTS: usize = 4096;
+/// How many grains a late ancestor of an import is noted with: who derives from whom is known of
+/// those without the index.
+const MAX_DESCENDANTS_TOGETHER: usize = 1 << 20;
 /// Noted instead of more roots than that: nothing may supersede such a grain.
 pub(super) const TOO_MANY_ROOTS: Sequence = Sequence::new(u64::MAX);
 /// Noted first with a grain whose writing was authorised under the policies before it: of the versions
@@ -241,7 +244,12 @@ impl Plan<'_> {
     }
 
     /// Adds those roots of a parent that reach its child; `false` for too many.
-    fn inherit(&self, roots: &mut BTreeSet<Sequence>, parent: Sequence, tie: Tie) -> Result<bool> {
+    pub(super) fn inherit(
+        &self,
+        roots: &mut BTreeSet<Sequence>,
+        parent: Sequence,
+        tie: Tie,
+    ) -> Result<bool> {
         for root in self.roots(parent)? {
             if root == TOO_MANY_ROOTS {
                 return Ok(false);
@@ -263,7 +271,10 @@ impl Plan<'_> {
     /// [`MAX_DESCENDANTS`] the rest are protected for 16 hops alone.
     pub(super) fn spread_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
         let mut queue = VecDeque::from([(address, from)]);
-        let mut left = MAX_DESCENDANTS;
+        let mut left = match self.beneath {
+            Some(_) => MAX_DESCENDANTS_TOGETHER,
+            None => MAX_DESCENDANTS,
+        };
         while let Some((address, parent)) = queue.pop_front() {
             let successor = self.state(parent)?.superseded_by;
             for child in self.children_of(&address, left)? {
@@ -295,6 +306,9 @@ impl Plan<'_> {
         let staged =
             staged.filter(|staged| disguise::parents(&staged.prepared.grain).contains(address));
         let mut children: Vec<_> = staged.map(|staged| staged.sequence).take(limit).collect();
+        if let Some(beneath) = self.beneath {
+            children.extend(beneath.children_of(address, limit.saturating_sub(children.len()))?);
+        }
         let digits = address.to_string();
         let shape = Shape::Value(Field::Derived, digits.as_str().into());
         let index = self.view.index();
@@ -311,7 +325,7 @@ impl Plan<'_> {
 }
 
 /// Whether the policy of a grain restricts anything, and whether it is under hold from birth.
-pub(super) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
+pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
     with_fields(blob, |grain| {
         let terms = Terms::of(grain);
         Ok((terms.protects(), terms.holds))
@@ -324,7 +338,7 @@ fn above(tie: Tie, roots: &[Sequence]) -> Tie {
 }
 
 /// The addresses a stored grain derives from, each once.
-fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
+pub(crate) fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
     parents.filter_map(|parent| parent.as_str()?.parse().ok()).collect()

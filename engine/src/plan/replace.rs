@@ -7,7 +7,7 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Rule, Tie, decide, same_did};
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, decide, same_did};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
@@ -52,7 +52,7 @@ impl Plan<'_> {
         }
         disguise::check_successor(old, &old_row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
-        let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
+        let (decision, gathered) = self.judge(old, &old_row, &new.grain, &new.proofs, author)?;
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
             let entry = supersession(old, &address, author, decision.names(), true);
@@ -72,14 +72,14 @@ impl Plan<'_> {
     }
 
     /// Asks every policy that bears on replacing `old`.
-    fn judge(
+    pub(super) fn judge(
         &self,
         old: &ContentAddress,
         old_row: &Row,
-        new: &Prepared,
+        grain: &Grain,
+        proofs: &Proofs,
         author: &Author,
     ) -> Result<(Decision, Gathered)> {
-        let grain = &new.grain;
         let from =
             with_fields(&old_row.blob, |stored| Ok(stored.text("goal_state").map(str::to_owned)))?;
         let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
@@ -91,7 +91,7 @@ impl Plan<'_> {
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
-            proofs: &new.proofs,
+            proofs,
             evidence: self.evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,
         };
@@ -143,7 +143,7 @@ impl Plan<'_> {
     }
 
     /// Notes that a grain stopped being current when another took its place.
-    fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+    pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
             // What was contradicted or retracted ended then.
@@ -204,7 +204,7 @@ impl Plan<'_> {
             Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
             Err(_) => None,
         };
-        let by_third_party = is_by_third_party(&new, author);
+        let by_third_party = is_by_third_party(&new.grain, new.proofs.signer.as_deref(), author);
         let Some((prior, row)) = grant else {
             let sequence = self.stage(new, None)?;
             self.review(sequence, by_third_party)?;
@@ -231,16 +231,16 @@ pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
 
 /// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
 /// of the one who gave it. It is honoured all the same, and somebody should look at it.
-fn is_by_third_party(withdrawal: &Prepared, author: &Author) -> bool {
-    let party = |name: &str| withdrawal.grain.text(name);
+pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
+    let party = |name: &str| withdrawal.text(name);
     let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
-    let signed = withdrawal.proofs.signer.as_deref().is_some_and(|who| is(who, "subject_did"));
+    let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
     let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
     !signed && !is_party
 }
 
-fn supersession(
+pub(super) fn supersession(
     old: &ContentAddress,
     new: &ContentAddress,
     author: &Author,

@@ -11,7 +11,7 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use grainstore_cal::{Cancel, Query, Visibility};
+use grainstore_cal::{Cancel, Query, TypeSet, Visibility};
 use grainstore_format::container::{
     Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
 };
@@ -23,6 +23,7 @@ use tempfile::NamedTempFile;
 use super::order::{Merge, Place, Sorted, Sorter};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::plan::own_terms;
 use crate::query::{Halt, Walk};
 use crate::session::Session;
 use crate::view::View;
@@ -98,6 +99,11 @@ impl Session {
         let view = self.view()?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all);
+        // No condition names an opaque type; one that names no type means those as well.
+        let query = match query.types() == TypeSet::ALL {
+            true => query.of_types(TypeSet::EVERYTHING),
+            false => query,
+        };
         let export = Export { session: self, view: &view, how, directory: &target.directory };
         guarded(|| {
             let grains = export.select(&query)?;
@@ -288,10 +294,16 @@ impl Export<'_, '_> {
     /// What the manifest says of a grain.
     fn carried(&self, sequence: Sequence) -> Result<Carried> {
         let access = self.session.store().inner().access_of(self.view, sequence)?;
+        let state = self.view.state_at(sequence)?;
+        // A grain whose policy declares a hold is among those that protect it.
+        let hold_lifted = !state.held
+            && self.view.roots_at(sequence)?.contains(&sequence)
+            && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
         Ok(Carried {
-            state: self.view.state_at(sequence)?,
+            state,
             access_count: access.count,
             last_accessed_at: access.last_accessed_at,
+            hold_lifted,
         })
     }
 
@@ -327,13 +339,16 @@ impl Iterator for Counted<'_> {
     }
 }
 
-/// The bytes a grain leaves the store with: its blob, or the envelope it came in.
+/// The bytes a grain leaves the store with: its blob, or the envelope it came in (ruling 15).
 fn portable<T>(
     view: &View,
     sequence: Sequence,
     read: impl FnOnce(&[u8]) -> Result<T>,
 ) -> Result<T> {
-    view.with_blob(sequence, read)
+    view.with_blob(sequence, |blob| match view.envelope(sequence, blob)? {
+        Some(envelope) => read(envelope.bytes()),
+        None => read(blob),
+    })
 }
 
 /// A file in this directory that goes away unless it is given a name, with the permissions any

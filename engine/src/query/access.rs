@@ -194,7 +194,7 @@ fn lookups(query: &Query) -> Vec<Vec<Shape<'_>>> {
             | None => {}
         }
     }
-    if query.types() != cal::TypeSet::ALL {
+    if ![cal::TypeSet::ALL, cal::TypeSet::EVERYTHING].contains(&query.types()) {
         lists.push(query.types().iter().map(Shape::Type).collect());
     }
     lists

@@ -4,7 +4,7 @@
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
 //! - `questions`: a fixed set of queries, held against looking at every grain.
-//! - `answers`, `power_cut`, `io_failure`, `stale_index`: the tests.
+//! - `answers`, `power_cut`, `import`, `io_failure`, `stale_index`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
@@ -14,6 +14,7 @@ mod disk;
 mod examine;
 #[cfg(shuttle)]
 mod hand_over;
+mod import;
 mod io_failure;
 #[path = "../../tests/kit/mod.rs"]
 mod kit;

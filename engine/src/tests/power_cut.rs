@@ -26,7 +26,7 @@ struct Sweep<'s> {
 /// The disk at one point of a story.
 pub(crate) struct Moment<'m> {
     pub(crate) synced: &'m Image,
-    unsynced: &'m [Change],
+    pub(crate) unsynced: &'m [Change],
 }
 
 impl<'s> Sweep<'s> {

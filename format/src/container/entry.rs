@@ -1,11 +1,11 @@
 //! One grain as it lies in a container: a bare blob, or a COSE_Sign1 around one (rulings 14, 15).
 //!
-//! Says where an entry ends and what is in it. Signatures are another module's business: here an
-//! envelope is an opaque item with a payload.
+//! Says where an entry ends and what is in it. What the signature around it is worth is not asked.
 
 use std::ops::Range;
 
 use crate::address::ContentAddress;
+use crate::cose::Envelope;
 use crate::error::{Error, ErrorKind, Result, corrupt};
 use crate::grain::{DecodeOptions, Grain};
 use crate::header::{Flags, Header};
@@ -13,14 +13,10 @@ use crate::profile::Profile;
 use crate::time::EpochMs;
 use crate::wire::Reader;
 
-/// Bytes an envelope may take beside its blob: two signatures' worth of algorithm and DID would do
-/// with one KiB, a chain of certificates in the unprotected header with eight.
-pub const MAX_WRAPPER_BYTES: usize = 16 << 10;
-
 /// Bytes of one entry at most: a blob of the profile in an envelope.
 #[must_use]
 pub const fn max_entry_bytes(profile: &Profile) -> usize {
-    profile.max_blob_bytes.saturating_add(MAX_WRAPPER_BYTES)
+    profile.max_blob_bytes.saturating_add(Envelope::MAX_WRAPPER)
 }
 
 /// A grain out of a container, checked by itself: canonical form, schema, limits (OMS 4, 8).
@@ -40,15 +36,16 @@ impl Entry {
     /// `ERR_SIGNED_MISMATCH`; `ERR_TOO_LARGE`.
     pub fn read(bytes: Vec<u8>, options: &DecodeOptions<'_>) -> Result<Self> {
         check_size(bytes.len(), &options.profile)?;
+        if !is_envelope(&bytes) {
+            options.profile.check_size(bytes.len())?;
+        }
         if extent(&bytes)?.is_some_and(|end| end != bytes.len()) {
             return Err(corrupt("bytes after the grain"));
         }
         let blob = inner_range(&bytes)?;
         let inner = bytes.get(blob.clone()).unwrap_or_default();
-        let grain = match is_envelope(&bytes) {
-            true => decode_wrapped(inner, options)?,
-            false => Grain::decode_with(inner, options)?,
-        };
+        let options = DecodeOptions { enveloped: is_envelope(&bytes), ..*options };
+        let grain = Grain::decode_with(inner, &options)?;
         let address = ContentAddress::of(inner);
         Ok(Self { address, grain, blob, bytes })
     }
@@ -69,6 +66,13 @@ impl Entry {
     #[must_use]
     pub fn envelope(&self) -> Option<&[u8]> {
         is_envelope(&self.bytes).then_some(self.bytes.as_slice())
+    }
+
+    /// What stands before the blob and behind it in its envelope.
+    #[must_use]
+    pub fn around_blob(&self) -> Option<(&[u8], &[u8])> {
+        let (before, behind) = (self.bytes.get(..self.blob.start), self.bytes.get(self.blob.end..));
+        before.zip(behind).filter(|_| is_envelope(&self.bytes))
     }
 
     /// The address of the blob.
@@ -115,9 +119,7 @@ pub(super) fn inner_blob(entry: &[u8]) -> Result<&[u8]> {
 /// `ERR_CORRUPT` and the codes of [`Header::split`] where no entry begins here.
 pub(super) fn extent(bytes: &[u8]) -> Result<Option<usize>> {
     if is_envelope(bytes) {
-        let mut items = Items { rest: bytes };
-        items.skip()?;
-        return Ok(Some(bytes.len() - items.rest.len()));
+        return Ok(Some(Envelope::extent(bytes)?.0));
     }
     let (header, payload) = Header::split(bytes)?;
     if header.flags.contains(Flags::ENCRYPTED) {
@@ -163,97 +165,11 @@ fn inner_range(entry: &[u8]) -> Result<Range<usize>> {
     if !is_envelope(entry) {
         return Ok(0..entry.len());
     }
-    let mut items = Items { rest: entry };
-    items.rest = items.rest.strip_prefix(&[TAG_SIGN1]).unwrap_or(items.rest);
-    if items.head()? != (Items::ARRAY, 4) {
-        return Err(corrupt("a COSE_Sign1 is an array of four"));
-    }
-    items.bytes()?;
-    items.skip()?;
-    let payload = items.bytes()?;
-    let end = entry.len() - items.rest.len();
-    items.bytes()?;
-    if !payload.get(1).is_some_and(|flags| Flags::from_byte(*flags).contains(Flags::SIGNED)) {
+    let (_, payload) = Envelope::extent(entry)?;
+    let flags = entry.get(payload.clone()).and_then(|blob| blob.get(1));
+    if !flags.is_some_and(|flags| Flags::from_byte(*flags).contains(Flags::SIGNED)) {
         let message = "a COSE_Sign1 wraps a blob whose signed flag is not set";
         return Err(Error::new(ErrorKind::SignedMismatch, message).at("flags"));
     }
-    Ok(end - payload.len()..end)
-}
-
-/// Decodes the blob of an envelope, which [`Grain::decode`] refuses as it would be bare.
-fn decode_wrapped(blob: &[u8], options: &DecodeOptions<'_>) -> Result<Grain> {
-    options.profile.check_size(blob.len())?;
-    let mut bare = blob.to_vec();
-    if let Some(flags) = bare.get_mut(1) {
-        *flags = Flags::from_byte(*flags).without(Flags::SIGNED).byte();
-    }
-    Grain::decode_with(&bare, options)
-}
-
-/// Steps over CBOR items of any kind, as far as an envelope needs it: definite lengths only, since
-/// an item without one has no bound, and no recursion, since nobody bounds its depth.
-struct Items<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Items<'a> {
-    const BYTES: u8 = 2;
-    const ARRAY: u8 = 4;
-
-    /// Major type and argument of the next head.
-    fn head(&mut self) -> Result<(u8, u64)> {
-        let [first] = *self.take(1)? else { return Err(cut()) };
-        let more = match first & 0x1f {
-            info @ 0..=23 => return Ok((first >> 5, u64::from(info))),
-            info @ 24..=27 => 1_usize << (info - 24),
-            _ => return Err(corrupt("an envelope has an item of indefinite length")),
-        };
-        let argument = self.take(more)?.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
-        Ok((first >> 5, argument))
-    }
-
-    /// The next item, which must be a byte string.
-    fn bytes(&mut self) -> Result<&'a [u8]> {
-        match self.head()? {
-            (Self::BYTES, len) => self.take_long(len),
-            _ => Err(corrupt("a part of an envelope is no byte string")),
-        }
-    }
-
-    /// Steps over one item with all that is in it.
-    fn skip(&mut self) -> Result<()> {
-        let mut pending = 1_u64;
-        while pending > 0 {
-            let inside = match self.head()? {
-                (2 | 3, len) => {
-                    self.take_long(len)?;
-                    0
-                }
-                (Self::ARRAY, items) => items,
-                (5, entries) => entries.saturating_mul(2),
-                (6, _) => 1,
-                _ => 0,
-            };
-            pending = (pending - 1).saturating_add(inside);
-            // Every item takes a byte at least.
-            if pending > self.rest.len() as u64 {
-                return Err(corrupt("an envelope declares more items than there are bytes"));
-            }
-        }
-        Ok(())
-    }
-
-    fn take_long(&mut self, len: u64) -> Result<&'a [u8]> {
-        self.take(usize::try_from(len).map_err(|_| cut())?)
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(cut)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-}
-
-fn cut() -> Error {
-    corrupt("an envelope ends too early")
+    Ok(payload)
 }

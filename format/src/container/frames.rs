@@ -115,7 +115,7 @@ impl<R: Read> Iterator for FrameReader<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::MAX_WRAPPER_BYTES;
+    use crate::cose::Envelope;
     use crate::{Encoding, Grain};
 
     fn blob(subject: &str) -> Vec<u8> {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_declared_length_is_believed_within_the_limit_only() {
-        let most = Profile::EXTENDED.max_blob_bytes + MAX_WRAPPER_BYTES;
+        let most = Profile::EXTENDED.max_blob_bytes + Envelope::MAX_WRAPPER;
         for (length, code) in [
             (most, "ERR_CORRUPT"),
             (most + 1, "ERR_TOO_LARGE"),

@@ -26,6 +26,8 @@ pub struct Carried {
     pub access_count: u64,
     /// When it was read last (local).
     pub last_accessed_at: Option<EpochMs>,
+    /// Whether the hold that its policy declares was lifted: `x_held` is there and says false.
+    pub hold_lifted: bool,
 }
 
 impl Carried {
@@ -54,7 +56,7 @@ impl Carried {
             ("vstatus", status.map(|status| status.name().into())),
             ("ct", mark(contradicted)),
             ("x_review", mark(needs_review)),
-            ("x_held", mark(held)),
+            ("x_held", mark(held).or(self.hold_lifted.then_some(Value::Bool(false)))),
             ("ac", Some(self.access_count).filter(|count| *count > 0).map(Value::from)),
             ("laa", self.last_accessed_at.map(|at| at.get().into())),
         ]
@@ -78,7 +80,10 @@ impl Carried {
             }
             "ct" => state.contradicted = mark(reader)?,
             "x_review" => state.needs_review = mark(reader)?,
-            "x_held" => state.held = mark(reader)?,
+            "x_held" => {
+                state.held = mark(reader)?;
+                self.hold_lifted = !state.held;
+            }
             "ac" => self.access_count = count(reader)?,
             "laa" => self.last_accessed_at = Some(time(reader)?),
             // Keys of others, and of versions to come (ruling 37).

@@ -20,7 +20,7 @@ mod region;
 mod source;
 mod writer;
 
-pub use entry::{Entry, MAX_WRAPPER_BYTES, max_entry_bytes};
+pub use entry::{Entry, max_entry_bytes};
 pub use frames::{FrameReader, FrameWriter};
 pub use layout::{Compression, MAX_REGION_BYTES};
 pub use manifest::{Carried, ManifestEntries};

@@ -3,6 +3,8 @@
 //! The address is that of the blob inside, whose signed flag is set. Signing a blob whose flag was
 //! clear sets it, and so gives another address.
 
+use std::ops::Range;
+
 use super::keys::{DidResolver, SigningKey};
 use super::sign1::{self, Sign1};
 use super::verdict::{Verdict, judge};
@@ -78,6 +80,17 @@ impl Envelope {
         let payload = Blob::from_bytes(payload.into_owned());
         let payload_at = sign1.payload_at.map(|at| at.start);
         Ok(Self { bytes, payload, payload_at })
+    }
+
+    /// The envelope these bytes begin with: how many of them it takes, and where in it the payload
+    /// lies.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` where none begins here that has its payload in one piece.
+    pub(crate) fn extent(bytes: &[u8]) -> Result<(usize, Range<usize>)> {
+        let (sign1, taken) = Sign1::read_first(bytes)?;
+        let payload = sign1.payload_at.ok_or_else(|| corrupt("the COSE_Sign1 has no payload"))?;
+        Ok((taken, payload))
     }
 
     /// Puts an envelope together again from what stands before and behind its blob.

@@ -83,6 +83,15 @@ impl<'a> Sign1<'a> {
         }
     }
 
+    /// Reads the one that stands at the start of these bytes, whatever is behind it, and how many of
+    /// them it takes.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for parts that are missing, or of no definite length.
+    pub(super) fn read_first(bytes: &'a [u8]) -> Result<(Self, usize)> {
+        Outline::read_first(bytes).map_err(corrupt)
+    }
+
     /// What the signature is over: the protected header and a message, nothing else.
     pub(super) fn signed_bytes(&self, message: &[u8]) -> Vec<u8> {
         let protected = ProtectedHeader {
@@ -194,6 +203,13 @@ const PARTS: &str = "its parts are not those of a COSE_Sign1";
 
 impl<'a> Outline<'a> {
     fn read(bytes: &'a [u8]) -> Result<Sign1<'a>, &'static str> {
+        match Self::read_first(bytes)? {
+            (sign1, taken) if taken == bytes.len() => Ok(sign1),
+            _ => Err("there are bytes after it"),
+        }
+    }
+
+    fn read_first(bytes: &'a [u8]) -> Result<(Sign1<'a>, usize), &'static str> {
         let mut outline = Self { rest: bytes, whole: bytes.len() };
         if let [TAG, rest @ ..] = bytes {
             outline.rest = rest;
@@ -214,17 +230,15 @@ impl<'a> Outline<'a> {
             end.saturating_sub(payload.len())..end
         });
         let signature = outline.bytes()?;
-        if !outline.rest.is_empty() {
-            return Err("there are bytes after it");
-        }
-        Ok(Sign1 {
+        let sign1 = Sign1 {
             protected: Cow::Borrowed(protected),
             payload: payload.map(Cow::Borrowed),
             signature: Cow::Borrowed(signature),
             payload_at,
             unprotected,
             flaw: None,
-        })
+        };
+        Ok((sign1, outline.whole.saturating_sub(outline.rest.len())))
     }
 
     fn head(&mut self) -> Result<Head, &'static str> {

@@ -41,7 +41,7 @@ fn every_key_is_read_in_both_encodings_and_unknown_ones_are_passed_over() {
         held: true,
     };
     let last_accessed_at = Some(EpochMs::new(1_737_500_000_000));
-    let expected = Carried { state, access_count: 42, last_accessed_at };
+    let expected = Carried { state, access_count: 42, last_accessed_at, ..Carried::default() };
     let other = map(&[("vstatus", "unverified".into())]);
     let manifest = map(&[(&name, entry), (&by, other)]);
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {

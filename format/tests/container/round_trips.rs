@@ -17,7 +17,12 @@ fn superseded() -> Carried {
         system_valid_to: Some(EpochMs::new(5)),
         ..GrainState::default()
     };
-    Carried { state, access_count: 3, last_accessed_at: Some(EpochMs::new(9)) }
+    Carried {
+        state,
+        access_count: 3,
+        last_accessed_at: Some(EpochMs::new(9)),
+        ..Carried::default()
+    }
 }
 
 #[test]

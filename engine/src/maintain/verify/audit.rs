@@ -2,26 +2,35 @@
 //!
 //! Which places of the log it tells of is kept as one bit a place.
 
+use std::collections::BTreeMap;
+
 use grainstore_format::{ContentAddress, Encoding, Map, Value, decode_value};
 use grainstore_index::Sequence;
 use redb::ReadableTable;
 use sha2::{Digest, Sha256};
 
 use super::Check;
-use super::findings::{Fault, Findings, Place, count};
+use super::findings::{Fault, Findings, MAX_PROBLEMS, Place, count};
 use super::places::Places;
-use crate::audit::AuditEntry;
+use crate::audit::{AuditEntry, ImportNote};
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead, Envelope, StateRecord};
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
 const REASONS: &str = "reasons";
+/// The rule by which an import puts one supersession in the place of another.
+const EARLIER: &str = "earlier";
 
 /// What the audit log tells of the log.
 pub(super) struct Told {
     written: Places,
     pub(super) ended: Places,
+    /// Came with a state that a file stated: its successor may be anywhere.
+    pub(super) stated: Places,
+    /// Supersessions that are not those the states tell of, by the grain that ended. An earlier one
+    /// that an import brought may have taken their place.
+    replaced: BTreeMap<Sequence, (u64, String)>,
 }
 
 /// Walks the chain. Gives what it tells of a log of so many places, where all of it could be read.
@@ -30,7 +39,9 @@ pub(super) fn check(
     places: u64,
     findings: &mut Findings,
 ) -> Result<Option<Told>> {
-    let mut told = Told { written: Places::none_of(places), ended: Places::none_of(places) };
+    let none = || Places::none_of(places);
+    let mut told =
+        Told { written: none(), ended: none(), stated: none(), replaced: BTreeMap::new() };
     let mut whole = false;
     findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
         walk(check, &mut told, findings)?;
@@ -40,6 +51,9 @@ pub(super) fn check(
     findings.part(Fault::Audit, Place::All(REASONS), |findings| check_reasons(check, findings))?;
     if !whole {
         return Ok(None);
+    }
+    for (entry, detail) in std::mem::take(&mut told.replaced).into_values() {
+        findings.add(Fault::Unaudited, Place::Row(AUDIT, entry), detail);
     }
     for place in told.written.missing() {
         let detail = "no audit entry tells that it was written";
@@ -139,13 +153,58 @@ fn compare(
             let Some(StateRecord { state, since }) = record else { return Ok(()) };
             if state.superseded_by != Some(*new) {
                 let detail = format!("the state of {old} is not that {new} superseded it");
-                findings.add(Fault::Unaudited, place, detail);
-            } else if since > entry.sequence {
+                // Those that are listed in the end are few.
+                if told.replaced.len() < MAX_PROBLEMS {
+                    told.replaced.insert(at, (entry.sequence, detail));
+                } else {
+                    findings.add(Fault::Unaudited, place, detail);
+                }
+                return Ok(());
+            }
+            if entry.rules.iter().any(|rule| rule == EARLIER) {
+                told.replaced.remove(&at);
+            }
+            if since > entry.sequence {
                 let detail = format!("the state of {old} says it was current until entry {since}");
                 findings.add(Fault::State, place, detail);
             }
         }
+        ("import", _) => {
+            if let Some(note) = &entry.import {
+                compare_import(check, note, place, told, findings)?;
+            }
+        }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Holds the grains at the places of an import against the digest of their addresses.
+fn compare_import(
+    check: &Check<'_>,
+    note: &ImportNote,
+    place: Place<'_>,
+    told: &mut Told,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut digest = Sha256::new();
+    let mut count = 0;
+    for row in check.log.range(note.first..note.first.saturating_add(note.added))? {
+        let (at, envelope) = row?;
+        let at = at.value();
+        for places in [&mut told.written, &mut told.stated] {
+            places.add(Sequence::new(at));
+        }
+        // A row that cannot be read was found when the log was walked, and shows here as well.
+        if let Ok(blob) = Envelope::open(at, envelope.value()) {
+            digest.update(ContentAddress::of(blob).as_bytes());
+            count += 1;
+        }
+    }
+    if count != note.added || <[u8; 32]>::from(digest.finalize()) != note.digest {
+        let last = note.first.saturating_add(note.added).saturating_sub(1);
+        let detail = format!("places {} to {last} are not the grains it tells of", note.first);
+        findings.add(Fault::Unaudited, place, detail);
     }
     Ok(())
 }

@@ -1,0 +1,49 @@
+//! `grain import`: the grains of portable `.mg` files, with their state, into the store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use grainstore::Importing;
+
+use super::export::bar;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Take the grains of portable .mg files into the store, with their history and state
+///
+/// All of them, or nothing: a file that is damaged, or holds a bad grain or signature, changes
+/// nothing. What a file says otherwise than the store keeps to is listed, and is no failure.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The files: of an export in several, all of them (memory.mg memory.2.mg)
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+impl Import {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let bar = bar(context);
+        let progress = |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        };
+        let how = Importing { progress: Some(&progress), ..Importing::default() };
+        let imported = session.import(&self.files, &how);
+        bar.finish_and_clear();
+        let imported = imported?;
+        if context.output.is_json() {
+            return context.output.json_line(&imported);
+        }
+        let (added, duplicate, refused) = (imported.added, imported.duplicate, imported.refused);
+        let counts = format!("{added} added, {duplicate} duplicate, {refused} refused");
+        context.output.line(&counts)?;
+        for conflict in &imported.conflicts {
+            context.output.line(&format!("{}  {}", conflict.address, conflict.detail))?;
+        }
+        match imported.conflict_count.saturating_sub(imported.conflicts.len() as u64) {
+            0 => Ok(()),
+            more => context.output.line(&format!("and {more} more conflicts")),
+        }
+    }
+}

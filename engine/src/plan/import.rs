@@ -1,0 +1,365 @@
+//! What an import asks of a plan: whether claims about grains that are here already may hold, and
+//! what protects grains that came in any order (ruling 37).
+//!
+//! There is no second set of rules: a claim is judged as the call would be that makes it so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore_format::container::Carried;
+use grainstore_format::{ContentAddress, Grain, GrainState, VerificationStatus};
+use grainstore_index::Sequence;
+
+use super::conflict::{Conflicts, Disputed};
+use super::protection::{Gathered, TOO_MANY_ROOTS};
+use super::{
+    Author, Beneath, Mark, Plan, Prepared, disguise, is_by_third_party, known_from, own_terms,
+    parents_in, supersession,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Proofs, Protector, Tie};
+use crate::view::{Row, View, stored_grain, with_fields};
+
+/// What a manifest says of a grain that is here already, and is not so here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) address: ContentAddress,
+    pub(crate) stated: GrainState,
+    /// Who agrees, in its successor, that it is superseded.
+    pub(crate) cosigners: Vec<String>,
+}
+
+/// A grain that is claimed to have superseded one that is here already.
+#[derive(Debug, Clone)]
+pub(crate) struct Successor {
+    pub(crate) prepared: Prepared,
+    /// What the manifest says of it.
+    pub(crate) stated: Carried,
+}
+
+/// What a claim comes to.
+enum Weighed {
+    /// It is so already.
+    Same,
+    Allowed {
+        row: Row,
+        rules: Vec<&'static str>,
+        needs_review: bool,
+    },
+    /// The store keeps to what it has.
+    Stays {
+        rules: Vec<&'static str>,
+        is_protected: bool,
+        why: String,
+    },
+}
+
+/// Whether one of two statuses prevails over the other: the worse does (ruling 37).
+pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> bool {
+    const WORST_FIRST: [VerificationStatus; 4] = [
+        VerificationStatus::Retracted,
+        VerificationStatus::Contested,
+        VerificationStatus::Verified,
+        VerificationStatus::Unverified,
+    ];
+    let rank = |status| WORST_FIRST.iter().position(|other| *other == status);
+    rank(one) < rank(over)
+}
+
+/// The state a grain that is new here comes with: as it is stated, but that a hold its policy
+/// declares stays unless the file says that it was lifted.
+pub(crate) fn arriving(stated: &Carried, declares_hold: bool) -> GrainState {
+    let held = stated.state.held || (declares_hold && !stated.hold_lifted);
+    GrainState { held, ..stated.state }
+}
+
+impl<'v> Plan<'v> {
+    /// A plan that goes on behind what an import has written.
+    pub(crate) fn over(
+        view: &'v View,
+        beneath: &'v dyn Beneath,
+        now: grainstore_format::EpochMs,
+    ) -> Result<Self> {
+        Ok(Self { beneath: Some(beneath), next: beneath.last(), ..Self::new(view, now)? })
+    }
+
+    /// Decides all claims that one grain superseded others, and stores it unless it must be left
+    /// out. Says whether it was.
+    pub(crate) fn claim_supersessions(
+        &mut self,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        claims: &[&Claim],
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<bool> {
+        let weighed = claims.iter().map(|claim| self.weigh(claim, by, successor, author));
+        let weighed = weighed.collect::<Result<Vec<_>>>()?;
+        let here = self.locate(&by)?;
+        let protected = |w: &Weighed| matches!(w, Weighed::Stays { is_protected: true, .. });
+        let left_out = here.is_none() && weighed.iter().any(protected);
+        let mut review = false;
+        for (claim, weighed) in claims.iter().zip(weighed) {
+            match weighed {
+                Weighed::Same => {}
+                Weighed::Allowed { row, rules, needs_review } if !left_out => {
+                    review |= needs_review;
+                    self.take_place(&row, claim, by, rules, author, conflicts)?;
+                }
+                Weighed::Allowed { rules, .. } => {
+                    let why = format!("{by}, which was to supersede it, is left out");
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+                Weighed::Stays { rules, why, .. } => {
+                    review = true;
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+            }
+        }
+        if left_out {
+            let why = "left out: it is not allowed to supersede a grain that is protected here";
+            conflicts.note(by, Disputed::Grain, why.to_owned());
+            return Ok(true);
+        }
+        match (here, successor) {
+            (Some(sequence), _) => self.protect(sequence)?,
+            (None, Some(Successor { prepared, stated })) => {
+                let declares_hold = own_terms(prepared.blob.bytes())?.1;
+                let sequence = self.stage(prepared.clone(), None)?;
+                let state = arriving(stated, declares_hold);
+                let needs_review = state.needs_review || review;
+                self.states.insert(sequence, GrainState { needs_review, ..state });
+                self.protect(sequence)?;
+            }
+            (None, None) => {}
+        }
+        Ok(false)
+    }
+
+    fn weigh(
+        &self,
+        claim: &Claim,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        author: &Author,
+    ) -> Result<Weighed> {
+        let stays = |rules, is_protected, why: &str| {
+            Ok(Weighed::Stays { rules, is_protected, why: why.to_owned() })
+        };
+        let Some(row) = self.visible(&claim.address, author)? else { return Ok(Weighed::Same) };
+        if row.state.superseded_by == Some(by) {
+            return Ok(Weighed::Same);
+        }
+        let Some(Successor { prepared, .. }) = successor else {
+            return stays(vec![], false, "what is to supersede it is in neither file nor store");
+        };
+        let grain = &prepared.grain;
+        let proofs =
+            Proofs { cosigners: claim.cosigners.clone(), signer: prepared.proofs.signer.clone() };
+        if is_withdrawal_of(grain, &claim.address) {
+            return match disguise::check_withdrawal(&row, grain) {
+                Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
+                Ok(()) => {
+                    let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
+                    Ok(Weighed::Allowed { row, rules: vec!["withdrawal"], needs_review })
+                }
+            };
+        }
+        let (decision, gathered) = self.judge(&claim.address, &row, grain, &proofs, author)?;
+        let is_protected = protects(&gathered);
+        if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
+            return stays(vec![], is_protected, &error.to_string());
+        }
+        if row.state.superseded_by.is_some() && !is_earlier(&claim.stated, &row.state) {
+            let why = "it is superseded already, and not later, by another grain";
+            return stays(vec!["earlier"], is_protected, why);
+        }
+        if let Some(rule) = decision.refusal() {
+            let what = format!("cannot supersede {}", claim.address);
+            let error = self.denied(&what, rule, &decision, &gathered, author)?;
+            return stays(decision.names(), true, &error.to_string());
+        }
+        let needs_review = decision.needs_review;
+        Ok(Weighed::Allowed { row, rules: decision.names(), needs_review })
+    }
+
+    /// Ends a grain as a claim has it; what superseded it before and later is to be reviewed.
+    fn take_place(
+        &mut self,
+        row: &Row,
+        claim: &Claim,
+        by: ContentAddress,
+        mut rules: Vec<&'static str>,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
+        let ends = match ends {
+            Some(ends) => ends,
+            None => self.now.max(known_from(row)?),
+        };
+        if let Some(other) = row.state.superseded_by {
+            rules.push("earlier");
+            let why =
+                format!("the earlier supersession, by {by}, takes the place of that by {other}");
+            conflicts.note(claim.address, Disputed::Supersession, why);
+            if let Some(sequence) = self.locate(&other)? {
+                self.review(sequence, true)?;
+            }
+        }
+        let state = self.state(row.sequence)?;
+        let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
+        self.states.insert(row.sequence, state);
+        self.audit.push(supersession(&claim.address, &by, author, rules, false));
+        Ok(())
+    }
+
+    /// Decides what else a manifest says of a grain that is here already. Holds and review marks are
+    /// set, never lifted.
+    pub(crate) fn claim_marks(
+        &mut self,
+        claim: &Claim,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let Claim { address, stated, .. } = claim;
+        let Some(row) = self.visible(address, author)? else { return Ok(()) };
+        let (own, status) = (row.state.verification_status, stated.verification_status);
+        let marks = [
+            (stated.contradicted, Mark::Contradict, Disputed::Contradiction),
+            (prevails(status, own), Mark::Status(status), Disputed::Verification),
+            (stated.held && !row.state.held, Mark::Hold, Disputed::Grain),
+        ];
+        for (_, mark, about) in marks.into_iter().filter(|(wanted, ..)| *wanted) {
+            match self.mark_one(address, mark, &Proofs::default(), author) {
+                Ok(()) => {}
+                Err(error) if is_refusal(&error) => {
+                    conflicts.note(*address, about, error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if prevails(own, status) && status != VerificationStatus::Unverified {
+            let why =
+                format!("{} here, which stays, and {} in the file", own.name(), status.name());
+            conflicts.note(*address, Disputed::Verification, why);
+        }
+        let state = self.state(row.sequence)?;
+        let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
+        let ends = stated.system_valid_to.filter(|_| ended_now);
+        let ends = GrainState { system_valid_to: ends.or(state.system_valid_to), ..state };
+        let after = GrainState { needs_review: state.needs_review || stated.needs_review, ..ends };
+        if after != row.state {
+            self.states.insert(row.sequence, after);
+        }
+        Ok(())
+    }
+
+    /// Whether a withdrawal may be stored beside the grant it names, if that is here.
+    ///
+    /// # Errors
+    /// As [`Plan::put`] refuses it.
+    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
+        match self.grant_of(withdrawal, author)? {
+            Some((_, row)) => disguise::check_withdrawal(&row, withdrawal),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the grant that an imported withdrawal names, whatever the policy of it says (ruling 40).
+    /// `before` is where the log ended: an older grant gets an audit entry of its own.
+    pub(crate) fn carry_out(
+        &mut self,
+        sequence: Sequence,
+        signer: Option<&str>,
+        before: Sequence,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let (address, blob) = self.at(sequence)?;
+        let withdrawal = stored_grain(&blob)?;
+        let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
+        if let Err(error) = disguise::check_withdrawal(&row, &withdrawal) {
+            conflicts.note(address, Disputed::Withdrawal, error.to_string());
+            return self.review(sequence, true);
+        }
+        self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
+        if row.state.superseded_by.is_none() {
+            self.end(&row, address)?;
+            if row.sequence <= before {
+                self.audit.push(supersession(&grant, &address, author, vec!["withdrawal"], false));
+            }
+        }
+        Ok(())
+    }
+
+    fn grant_of(
+        &self,
+        withdrawal: &Grain,
+        author: &Author,
+    ) -> Result<Option<(ContentAddress, Row)>> {
+        let Some(Ok(grant)) = withdrawal.text("prior_consent").map(str::parse) else {
+            return Ok(None);
+        };
+        Ok(self.visible(&grant, author)?.map(|row| (grant, row)))
+    }
+
+    /// Notes what protects a grain of the log now, and with what derives from it.
+    pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
+        let before = self.roots(sequence)?;
+        if before.contains(&TOO_MANY_ROOTS) {
+            return Ok(());
+        }
+        let (address, blob) = self.at(sequence)?;
+        let mut roots: BTreeSet<_> = before.iter().copied().collect();
+        roots.extend(own_terms(&blob)?.0.then_some(sequence));
+        for parent in with_fields(&blob, |grain| Ok(parents_in(grain)))? {
+            let Some(parent) = self.locate(&parent)? else { continue };
+            let is_version = self.state(parent)?.superseded_by == Some(address);
+            let tie = if is_version { Tie::Version } else { Tie::Source };
+            if !self.inherit(&mut roots, parent, tie)? {
+                roots = BTreeSet::from([TOO_MANY_ROOTS]);
+                break;
+            }
+        }
+        if roots.iter().eq(&before) {
+            return Ok(());
+        }
+        self.roots.insert(sequence, roots.into_iter().collect());
+        self.spread_roots(address, sequence)
+    }
+}
+
+/// The claims about supersession, by the grain that is to have superseded.
+pub(crate) fn by_successor(claims: &[Claim]) -> BTreeMap<ContentAddress, Vec<&Claim>> {
+    let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
+    for claim in claims {
+        if let Some(by) = claim.stated.superseded_by {
+            groups.entry(by).or_default().push(claim);
+        }
+    }
+    groups
+}
+
+fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {
+    grain.flag("is_withdrawal") == Some(true)
+        && grain.text("prior_consent") == Some(grant.to_string().as_str())
+}
+
+fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
+    matches!((stated.system_valid_to, own.system_valid_to), (Some(stated), Some(own)) if stated < own)
+}
+
+fn protects(gathered: &Gathered) -> bool {
+    let held = |protector: &Protector| protector.held;
+    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.bears() || held(p))
+}
+
+/// Whether an error says no rather than that something went wrong.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidationDenied | ErrorKind::EvidenceRequired | ErrorKind::Conflict
+    )
+}

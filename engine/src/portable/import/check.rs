@@ -1,0 +1,279 @@
+//! The first pass over files: everything they hold is checked, on the caller's thread, and nothing
+//! is written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::{
+    Blob, ContentAddress, DecodeOptions, DidResolver, Envelope, Verdict, is_disclosed_view,
+};
+use sha2::{Digest, Sha256};
+
+use super::claims::{self, Stated};
+use super::{Importing, in_file};
+use crate::error::{Error, ErrorKind, Result};
+use crate::keys::Wrapping;
+use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
+use crate::policy::{Proofs, check_ownership, cosigners};
+use crate::query::Halt;
+use crate::session::{MAX_BATCH_BYTES, Session};
+use crate::view::{View, stored_grain};
+
+/// Grains between two looks at whether to stop, and two words of progress.
+pub(super) const CHECK_EVERY: u64 = 256;
+
+/// The files of an import, open.
+pub(super) struct Files<S> {
+    pub(super) files: Vec<(String, Container<'static, S>)>,
+}
+
+/// What the first pass found.
+pub(super) struct Checked {
+    /// One for each file.
+    pub(super) files: Vec<Found>,
+    pub(super) stated: Vec<Stated>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) successors: BTreeMap<ContentAddress, Successor>,
+    pub(super) conflicts: Conflicts,
+}
+
+/// What was found in one file.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Numbers of the grains whose signature is valid, ascending.
+    pub(super) valid: Vec<u32>,
+    /// Numbers of the grains that are left out, ascending.
+    pub(super) left_out: Vec<u32>,
+    /// What tells these grains and envelopes from others.
+    pub(super) digest: [u8; 32],
+}
+
+impl<S: ReadAt> Files<S> {
+    /// Opens containers: their checksums and structure are right.
+    ///
+    /// # Errors
+    /// As [`Container::open`], with the name of the file.
+    pub(super) fn open(sources: Vec<(String, S)>) -> Result<Self> {
+        let files = sources.into_iter().map(|(name, source)| {
+            let opened = Container::open(source, &DecodeOptions::default());
+            let container = opened.map_err(|error| in_file(&name, error.into()))?;
+            Ok((name, container))
+        });
+        Ok(Self { files: files.collect::<Result<_>>()? })
+    }
+
+    /// Shows every entry of every manifest.
+    pub(super) fn each_manifest_entry(
+        &self,
+        mut show: impl FnMut(ContentAddress, Carried) -> Result<()>,
+    ) -> Result<()> {
+        for (name, container) in &self.files {
+            for entry in container.manifest().into_iter().flatten() {
+                let (address, carried) = entry.map_err(|error| in_file(name, error.into()))?;
+                show(address, carried)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads everything, and prepares what the writer will need to decide claims.
+    ///
+    /// # Errors
+    /// Those of [`Session::import`].
+    pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
+        let view = session.view()?;
+        let namespace = session.options().namespace.as_deref();
+        let stated = claims::stated(&view, self, namespace)?;
+        let mut checked = Checked {
+            files: Vec::new(),
+            stated,
+            claims: Vec::new(),
+            successors: BTreeMap::new(),
+            conflicts: Conflicts::default(),
+        };
+        let mut wanted = self.wanted(&checked.stated)?;
+        let mut pass = Pass { session, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
+        for (name, container) in &self.files {
+            let found = pass.file(container, &mut wanted, &mut checked);
+            checked.files.push(found.map_err(|error| in_file(name, error))?);
+        }
+        for (address, stated) in wanted {
+            if let Some(prepared) = stored(session, &view, &address)? {
+                checked.successors.insert(address, Successor { prepared, stated });
+            }
+        }
+        checked.claims = checked
+            .stated
+            .iter()
+            .map(|stated| claim(stated, &checked.successors, session.store().inner().resolver()))
+            .collect::<Result<_>>()?;
+        Ok(checked)
+    }
+
+    /// The grains that claims name as successors, each with what the manifests say of it.
+    fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, Carried>> {
+        let named = stated.iter().filter_map(|(_, state)| state.superseded_by);
+        let mut wanted: BTreeMap<_, _> = named.map(|by| (by, Carried::default())).collect();
+        if !wanted.is_empty() {
+            self.each_manifest_entry(|address, carried| {
+                if let Some(slot) = wanted.get_mut(&address) {
+                    *slot = carried;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(wanted)
+    }
+
+    fn len(&self) -> u64 {
+        self.files.iter().map(|(_, container)| u64::from(container.len())).sum()
+    }
+}
+
+/// One pass over the grains.
+struct Pass<'p, 'h> {
+    session: &'p Session,
+    how: &'p Importing<'h>,
+    /// Bytes of successors that may still be kept in memory.
+    room: usize,
+    done: u64,
+    total: u64,
+}
+
+impl Pass<'_, '_> {
+    fn file<S: ReadAt>(
+        &mut self,
+        container: &Container<'static, S>,
+        wanted: &mut BTreeMap<ContentAddress, Carried>,
+        checked: &mut Checked,
+    ) -> Result<Found> {
+        let mut found = Found::default();
+        let mut digest = Sha256::new();
+        for (number, entry) in (0..).zip(container.entries()?) {
+            let entry = entry?;
+            digest_entry(&mut digest, &entry);
+            let place = |error: Error| error.within(Path::new(&format!("grain {number}")));
+            let signer = self.entry(&entry, number, &mut found, checked).map_err(place)?;
+            if let Some((address, stated)) = wanted.remove_entry(&entry.address())
+                && !found.left_out.contains(&number)
+            {
+                let bytes = entry.bytes().len();
+                self.room = self.room.checked_sub(bytes).ok_or_else(too_many_bytes)?;
+                let prepared = prepared(entry, signer).map_err(place)?;
+                checked.successors.insert(address, Successor { prepared, stated });
+            }
+            self.tick()?;
+        }
+        found.digest = digest.finalize().into();
+        Ok(found)
+    }
+
+    /// Checks a grain by itself. Says who signed it.
+    fn entry(
+        &self,
+        entry: &Entry,
+        number: u32,
+        found: &mut Found,
+        checked: &mut Checked,
+    ) -> Result<Option<String>> {
+        if !self.session.reaches_partition(entry.grain().partition()) {
+            let message = "its namespace is outside this session's";
+            return Err(Error::new(ErrorKind::Access, message));
+        }
+        let signer = self.signer(entry)?;
+        if signer.is_some() {
+            found.valid.push(number);
+        }
+        let why = match check_ownership(entry.grain(), signer.as_deref(), None) {
+            Err(error) => Some(error.to_string()),
+            Ok(()) if is_disclosed_view(entry.grain()) => {
+                Some("a disclosed view is not stored as a grain of its own".to_owned())
+            }
+            Ok(()) => None,
+        };
+        if let Some(why) = why {
+            found.left_out.push(number);
+            checked.conflicts.note(entry.address(), Disputed::Grain, why);
+        }
+        Ok(signer)
+    }
+
+    fn signer(&self, entry: &Entry) -> Result<Option<String>> {
+        let Some(bytes) = entry.envelope() else { return Ok(None) };
+        let envelope = Envelope::parse(bytes.to_vec())?;
+        match envelope.verify(self.session.store().inner().resolver()) {
+            Verdict::Valid(did) => Ok(Some(did.to_string())),
+            Verdict::Unverifiable(_) => Ok(None),
+            Verdict::Invalid(reason) => {
+                let message = format!("the signature is invalid: {reason}");
+                Err(Error::new(ErrorKind::Signature, message))
+            }
+        }
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        self.done += 1;
+        if self.done.is_multiple_of(CHECK_EVERY) || self.done == self.total {
+            self.how.cancel.check().map_err(Halt::Stopped)?;
+            if let Some(progress) = self.how.progress {
+                progress(self.done, self.total);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What tells a grain and its envelope from others.
+pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
+    digest.update(entry.address().as_bytes());
+    if let Some(envelope) = entry.envelope() {
+        digest.update(envelope);
+    }
+}
+
+/// A grain of a file, ready for the writer.
+pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared> {
+    let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
+    let blob = Blob::from_bytes(entry.blob().to_vec());
+    let prepared = Prepared::new(blob, entry.into_parts().0, true)?;
+    let proofs = Proofs { signer, ..Proofs::default() };
+    Ok(Prepared { wrapping, proofs, ..prepared })
+}
+
+/// What stands around the blob of a grain.
+pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
+    let Some((prefix, suffix)) = entry.around_blob() else { return Ok(None) };
+    Ok(Some(Wrapping { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
+}
+
+/// A grain that is here already, as one that supersedes.
+fn stored(session: &Session, view: &View, address: &ContentAddress) -> Result<Option<Prepared>> {
+    let Some(row) = view.row(address)? else { return Ok(None) };
+    let envelope = view.envelope(row.sequence, &row.blob)?;
+    let verdict = envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
+    let signer = verdict.and_then(|verdict| verdict.did().map(ToString::to_string));
+    let grain = stored_grain(&row.blob)?;
+    let prepared = Prepared::new(Blob::from_bytes(row.blob), grain, true)?;
+    Ok(Some(Prepared { proofs: Proofs { signer, ..Proofs::default() }, ..prepared }))
+}
+
+fn claim(
+    (address, stated): &Stated,
+    successors: &BTreeMap<ContentAddress, Successor>,
+    resolver: &dyn DidResolver,
+) -> Result<Claim> {
+    let successor = stated.superseded_by.and_then(|by| successors.get(&by));
+    let cosigners = match successor {
+        Some(new) => cosigners(address, &new.prepared.grain, resolver)?,
+        None => Vec::new(),
+    };
+    Ok(Claim { address: *address, stated: *stated, cosigners })
+}
+
+fn too_many_bytes() -> Error {
+    let message =
+        format!("grains of more than {MAX_BATCH_BYTES} bytes are to supersede stored ones");
+    Error::new(ErrorKind::Limit, message).with_hint("import into a store of its own")
+}

@@ -1,0 +1,153 @@
+//! An import whose power is cut is there whole or not at all; one whose file changes is refused.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use grainstore_cal::Query;
+use grainstore_format::container::{Compression, ReadAt};
+use grainstore_format::{BeliefBuilder, EpochMs, Grain};
+use tempfile::TempDir;
+
+use super::disk::{Cut, Disk, Event};
+use super::power_cut::replay;
+use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
+use crate::{Exporting, Importing, Session, SessionOptions, Store};
+
+/// Grains of the file, half of which supersede the other half.
+const GRAINS: u64 = 50;
+
+fn operator(store: &Store) -> Session {
+    store.session(SessionOptions::default())
+}
+
+fn belief(created_at: i64, subject: &str, object: &str) -> Grain {
+    BeliefBuilder::new(EpochMs::new(created_at), subject, "likes", object, 0.9).build().unwrap()
+}
+
+/// A file of another store.
+fn exported() -> Vec<u8> {
+    let store = open(&Disk::default(), &clock_at(START_MS)).unwrap();
+    let session = operator(&store);
+    for n in 0..i64::try_from(GRAINS / 2).unwrap() {
+        let subject = format!("subject {n}");
+        let old = session.put(belief(n, &subject, "tea")).unwrap().address();
+        session.supersede(&old, belief(1000 + n, &subject, "coffee"), None).unwrap();
+    }
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("all.mg");
+    let how = Exporting { compression: Compression::None, ..Exporting::default() };
+    session.export(&file, &Query::default(), &how).unwrap();
+    std::fs::read(file).unwrap()
+}
+
+#[test]
+fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
+    let bytes = exported();
+    // One grain of the file is here already, and is superseded by the import.
+    let image = {
+        let disk = Disk::new(empty_image());
+        let store = open(&disk, &clock_at(START_MS)).unwrap();
+        operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
+        store.close();
+        disk.live()
+    };
+    let disk = Disk::recording(image.clone());
+    let store = open(&disk, &clock_at(START_MS)).unwrap();
+    disk.note(Event::Called(0));
+    let sources = vec![("file".to_owned(), bytes)];
+    let imported = operator(&store).import_from(sources, &Importing::default()).unwrap();
+    disk.note(Event::Answered(0));
+    assert_eq!((imported.added, imported.duplicate), (GRAINS - 1, 1));
+    store.close();
+
+    let (mut answered, mut points, mut whole) = (false, 0, 0);
+    replay(&image, &disk.story(), |event, moment| match event {
+        Some(Event::Answered(_)) => answered = true,
+        Some(Event::Synced(_)) | None => {
+            for cut in [Cut::Dropped, Cut::Torn(points), Cut::Applied] {
+                let disk = Disk::new(cut.image(moment.synced, moment.unsynced));
+                let store = open(&disk, &clock_at(2 * START_MS)).unwrap();
+                let stats = store.stats().unwrap();
+                let found = (stats.grains, stats.audit_entries);
+                assert!(
+                    found == (GRAINS, 4) || (!answered && found == (1, 2)),
+                    "sync {points}, {cut:?}, answered {answered}: {found:?}"
+                );
+                let verified = store.verify(true).unwrap();
+                assert!(verified.ok, "sync {points}, {cut:?}: {:?}", verified.problems);
+                operator(&store).put(belief(9000, "power", "back")).unwrap();
+                whole += u64::from(found.0 == GRAINS);
+                points += 1;
+            }
+        }
+        Some(Event::Called(_) | Event::Changed(_)) => {}
+    });
+    assert!(whole > 0 && whole < points, "{whole} of {points} cuts come after the commit");
+    assert_no_writer_panicked();
+}
+
+/// Bytes that others change once they were read so often.
+struct Changing {
+    before: Vec<u8>,
+    after: Vec<u8>,
+    reads: Arc<AtomicUsize>,
+    last: usize,
+}
+
+impl Changing {
+    fn now(&self) -> &[u8] {
+        match self.reads.fetch_add(1, Ordering::SeqCst) < self.last {
+            true => &self.before,
+            false => &self.after,
+        }
+    }
+}
+
+impl ReadAt for Changing {
+    fn size(&self) -> io::Result<u64> {
+        self.now().size()
+    }
+
+    fn read_exact_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.now().read_exact_at(at, buffer)
+    }
+}
+
+#[test]
+fn a_file_that_changes_at_any_moment_of_its_import_is_refused() {
+    let before = exported();
+    let mut appended = before.clone();
+    appended.extend(b"more");
+    let mut edited = before.clone();
+    let object = edited.windows(6).position(|bytes| bytes == b"coffee").unwrap();
+    edited[object] = b'C';
+    for after in [appended, edited] {
+        let mut refused = 0;
+        for last in 0.. {
+            let store = open(&Disk::default(), &clock_at(START_MS)).unwrap();
+            let reads = Arc::new(AtomicUsize::new(0));
+            let source = Changing {
+                before: before.clone(),
+                after: after.clone(),
+                reads: Arc::clone(&reads),
+                last,
+            };
+            let imported = operator(&store)
+                .import_from(vec![("file".to_owned(), source)], &Importing::default());
+            if reads.load(Ordering::SeqCst) <= last {
+                assert_eq!(imported.unwrap().added, GRAINS);
+                break;
+            }
+            // The last look is at the checksum, which did not change.
+            match imported {
+                Ok(imported) => assert_eq!(imported.added, GRAINS),
+                Err(_) => {
+                    refused += 1;
+                    assert_eq!(store.stats().unwrap().grains, 0, "changed after {last} reads");
+                }
+            }
+        }
+        assert!(refused > 4, "{refused}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Files that are none, are damaged, or lie: a code, a place, and nothing changed.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+use grainstore::Importing;
+use grainstore::cal::Cancel;
+
+use crate::kit::{Place, address, belief, blob, container, sealed, superseded};
+
+fn good() -> Vec<u8> {
+    let (old, new) = (belief("tea", 1000, ""), belief("coffee", 2000, ""));
+    container(&[blob(&old), blob(&new)], &[superseded(address(&old), address(&new), 3000)])
+}
+
+/// With a checksum that is right in the place of the one there is.
+fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.truncate(bytes.len() - 32);
+    sealed(bytes)
+}
+
+fn changed(at: usize, byte: u8) -> Vec<u8> {
+    let mut bytes = good();
+    bytes[at] = byte;
+    resealed(bytes)
+}
+
+/// One grain that inflates to far more than a grain may have.
+fn bomb() -> Vec<u8> {
+    let mut bytes = vec![0x4d, 0x47, 1, 0b111, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut packed = zstd::Encoder::new(Vec::new(), 19).unwrap();
+    for _ in 0..1024 {
+        packed.write_all(&[0; 64 << 10]).unwrap();
+    }
+    bytes.extend(packed.finish().unwrap());
+    sealed(bytes)
+}
+
+#[test]
+fn a_file_that_is_wrong_anywhere_changes_nothing() {
+    let place = Place::new();
+    place.session.put(belief("here", 1, "")).unwrap();
+    let before = place.store.stats().unwrap();
+    let whole = good();
+    let mut twisted = whole.clone();
+    twisted.swap(16, 20);
+    twisted.swap(17, 21);
+    twisted.swap(18, 22);
+    twisted.swap(19, 23);
+    for (name, bytes, code) in [
+        ("nothing", Vec::new(), "ERR_CORRUPT"),
+        ("half written", whole[..whole.len() / 2].to_vec(), "ERR_INTEGRITY"),
+        ("a byte more", [whole.as_slice(), &[0]].concat(), "ERR_INTEGRITY"),
+        (
+            "another checksum",
+            [&whole[..whole.len() - 1], &[!whole[whole.len() - 1]]].concat(),
+            "ERR_INTEGRITY",
+        ),
+        ("a single blob", blob(&belief("tea", 1, "")), "ERR_CORRUPT"),
+        ("a count that lies", changed(7, 3), "ERR_CORRUPT"),
+        ("a huge count", changed(4, 255), "ERR_CORRUPT"),
+        ("offsets that overlap", resealed(twisted), "ERR_CORRUPT"),
+        ("a flag that is not there", changed(3, 0b1001_0011), "ERR_CORRUPT"),
+        ("a later version", changed(2, 2), "ERR_VERSION"),
+        ("a grain of a later version", changed(24, 2), "ERR_VERSION"),
+        ("a zip bomb", bomb(), "ERR_TOO_LARGE"),
+    ] {
+        let file = place.dir.path().join("bad.mg");
+        fs::write(&file, bytes).unwrap();
+        let error = place.session.import([&file], &Importing::default()).unwrap_err();
+        assert_eq!(error.code(), code, "{name}: {error}");
+        assert!(error.to_string().contains("bad.mg: "), "{name}: {error}");
+        assert_eq!(place.store.stats().unwrap(), before, "{name}");
+    }
+    place.verify();
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = Place::new();
+    let pipe = place.dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe, place.dir.path().to_owned(), PathBuf::from("/no/such/file.mg")] {
+        let error = place.session.import([&path], &Importing::default()).unwrap_err();
+        assert_eq!(error.code(), "ERR_IO", "{error}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
+}
+
+#[test]
+fn an_import_that_is_cancelled_changes_nothing() {
+    let place = Place::new();
+    let file = place.dir.path().join("good.mg");
+    fs::write(&file, good()).unwrap();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let how = Importing { cancel, ..Importing::default() };
+    assert_eq!(place.session.import([&file], &how).unwrap_err().code(), "ERR_TIMEOUT");
+    assert_eq!(place.store.stats().unwrap().grains, 0);
+    assert_eq!(place.session.import([&file], &Importing::default()).unwrap().added, 2);
+}

@@ -1,0 +1,14 @@
+//! Import: files come in whole or not at all, with the state they state, and past no policy.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "helpers of tests, which the allowance for tests does not reach"
+)]
+
+mod arrivals;
+mod claims;
+mod hostile;
+mod kit;
+mod round_trip;

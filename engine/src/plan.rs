@@ -29,9 +29,9 @@ use crate::policy::{Act, Attempt, Decision, Proofs, Rule, decide, same_did};
 use crate::view::{Row, View, stored_grain, with_fields};
 
 pub(crate) use beneath::Beneath;
-pub(crate) use disguise::parents;
 pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
+pub(crate) use disguise::parents;
 pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
 pub(crate) use mark::Mark;
 use protection::{Gathered, Transition};

@@ -40,9 +40,17 @@ pub(crate) struct Successor {
 enum Weighed {
     /// It is so already.
     Same,
-    Allowed { row: Row, rules: Vec<&'static str>, needs_review: bool },
+    Allowed {
+        row: Row,
+        rules: Vec<&'static str>,
+        needs_review: bool,
+    },
     /// The store keeps to what it has.
-    Stays { rules: Vec<&'static str>, is_protected: bool, why: String },
+    Stays {
+        rules: Vec<&'static str>,
+        is_protected: bool,
+        why: String,
+    },
 }
 
 /// Whether one of two statuses prevails over the other: the worse does (ruling 37).
@@ -193,15 +201,15 @@ impl<'v> Plan<'v> {
         };
         if let Some(other) = row.state.superseded_by {
             rules.push("earlier");
-            let why = format!("the earlier supersession, by {by}, takes the place of that by {other}");
+            let why =
+                format!("the earlier supersession, by {by}, takes the place of that by {other}");
             conflicts.note(claim.address, Disputed::Supersession, why);
             if let Some(sequence) = self.locate(&other)? {
                 self.review(sequence, true)?;
             }
         }
         let state = self.state(row.sequence)?;
-        let state =
-            GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
+        let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
         self.states.insert(row.sequence, state);
         self.audit.push(supersession(&claim.address, &by, author, rules, false));
         Ok(())
@@ -233,7 +241,8 @@ impl<'v> Plan<'v> {
             }
         }
         if prevails(own, status) && status != VerificationStatus::Unverified {
-            let why = format!("{} here, which stays, and {} in the file", own.name(), status.name());
+            let why =
+                format!("{} here, which stays, and {} in the file", own.name(), status.name());
             conflicts.note(*address, Disputed::Verification, why);
         }
         let state = self.state(row.sequence)?;

@@ -236,7 +236,12 @@ impl Plan<'_> {
     }
 
     /// Adds those roots of a parent that reach its child; `false` for too many.
-    pub(super) fn inherit(&self, roots: &mut BTreeSet<Sequence>, parent: Sequence, tie: Tie) -> Result<bool> {
+    pub(super) fn inherit(
+        &self,
+        roots: &mut BTreeSet<Sequence>,
+        parent: Sequence,
+        tie: Tie,
+    ) -> Result<bool> {
         for root in self.roots(parent)? {
             if root == TOO_MANY_ROOTS {
                 return Ok(false);

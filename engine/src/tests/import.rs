@@ -127,9 +127,14 @@ fn a_file_that_changes_at_any_moment_of_its_import_is_refused() {
         for last in 0.. {
             let store = open(&Disk::default(), &clock_at(START_MS)).unwrap();
             let reads = Arc::new(AtomicUsize::new(0));
-            let source = Changing { before: before.clone(), after: after.clone(), reads: Arc::clone(&reads), last };
-            let imported =
-                operator(&store).import_from(vec![("file".to_owned(), source)], &Importing::default());
+            let source = Changing {
+                before: before.clone(),
+                after: after.clone(),
+                reads: Arc::clone(&reads),
+                last,
+            };
+            let imported = operator(&store)
+                .import_from(vec![("file".to_owned(), source)], &Importing::default());
             if reads.load(Ordering::SeqCst) <= last {
                 assert_eq!(imported.unwrap().added, GRAINS);
                 break;

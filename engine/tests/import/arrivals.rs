@@ -129,10 +129,10 @@ fn envelopes_are_verified_and_kept() {
         bytes[from..from + 8].copy_from_slice(b"did:web:");
         bytes
     };
-    place.import(&[unverifiable.clone()], &[]).unwrap();
+    place.import(std::slice::from_ref(&unverifiable), &[]).unwrap();
     let kept = || place.session.get(&at).unwrap().envelope.unwrap().into_bytes();
     assert_eq!(kept(), unverifiable);
-    let imported = place.import(&[valid.clone()], &[]).unwrap();
+    let imported = place.import(std::slice::from_ref(&valid), &[]).unwrap();
     assert_eq!((counts(&imported), kept()), ((0, 1, 0, 0), valid.clone()));
     assert_eq!(code(place.import(&[unverifiable], &[])), "OK");
     assert_eq!(kept(), valid, "a valid envelope stays");
@@ -174,10 +174,8 @@ fn a_session_imports_only_what_lies_in_its_namespace() {
     assert_eq!(session.import([&file], &Importing::default()).unwrap().added, 1);
     // A manifest reaches no further either.
     let hidden = place.session.put(belief("hidden", 5000, r#", "namespace": "other""#)).unwrap();
-    let retracted = GrainState {
-        verification_status: VerificationStatus::Retracted,
-        ..GrainState::default()
-    };
+    let retracted =
+        GrainState { verification_status: VerificationStatus::Retracted, ..GrainState::default() };
     let file = place.file("far.mg", &[blob(&own)], &[state(hidden.address(), retracted)]);
     assert_eq!(session.import([&file], &Importing::default()).unwrap().conflict_count, 0);
     assert!(place.state(&hidden.address()).is_current());
@@ -191,7 +189,11 @@ fn a_withdrawal_in_a_file_ends_its_grant() {
                "scope": ["store"], "created_at": {at}{more}"#
         ))
     };
-    let grant = consent("did:web:a", 1000, &format!(r#", "is_withdrawal": false{}"#, policy(r#""mode": "locked""#)));
+    let grant = consent(
+        "did:web:a",
+        1000,
+        &format!(r#", "is_withdrawal": false{}"#, policy(r#""mode": "locked""#)),
+    );
     let of = address(&grant);
     let withdraws = format!(r#", "is_withdrawal": true, "prior_consent": "{of}""#);
     let (by_party, by_other) =
@@ -228,7 +230,8 @@ fn a_withdrawal_in_a_file_ends_its_grant() {
 fn one_file_may_hold_a_grain_twice_and_another_time_what_is_here() {
     let place = Place::new();
     let tea = blob(&belief("tea", 1000, ""));
-    let two = || [place.file("a.mg", &[tea.clone()], &[]), place.file("b.mg", &[tea.clone()], &[])];
+    let entries = std::slice::from_ref(&tea);
+    let two = || [place.file("a.mg", entries, &[]), place.file("b.mg", entries, &[])];
     for expected in [(1, 1, 0, 0), (0, 2, 0, 0)] {
         let imported = place.session.import(two(), &Importing::default()).unwrap();
         assert_eq!(counts(&imported), expected);

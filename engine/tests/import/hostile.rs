@@ -53,7 +53,11 @@ fn a_file_that_is_wrong_anywhere_changes_nothing() {
         ("nothing", Vec::new(), "ERR_CORRUPT"),
         ("half written", whole[..whole.len() / 2].to_vec(), "ERR_INTEGRITY"),
         ("a byte more", [whole.as_slice(), &[0]].concat(), "ERR_INTEGRITY"),
-        ("another checksum", [&whole[..whole.len() - 1], &[!whole[whole.len() - 1]]].concat(), "ERR_INTEGRITY"),
+        (
+            "another checksum",
+            [&whole[..whole.len() - 1], &[!whole[whole.len() - 1]]].concat(),
+            "ERR_INTEGRITY",
+        ),
         ("a single blob", blob(&belief("tea", 1, "")), "ERR_CORRUPT"),
         ("a count that lies", changed(7, 3), "ERR_CORRUPT"),
         ("a huge count", changed(4, 255), "ERR_CORRUPT"),

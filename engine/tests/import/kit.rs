@@ -3,15 +3,11 @@
 use std::path::PathBuf;
 
 use grainstore::cal::Query;
-use grainstore::format::container::{
-    Carried, Compression, Entry, Plan, Planned, Writer, arrange,
-};
-use grainstore::format::{
-    DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign,
-};
+use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, Writer, arrange};
+use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Result,
-    Session, SessionOptions, Store,
+    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions,
+    Result, Session, SessionOptions, Store,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -82,8 +78,11 @@ pub(crate) fn state(address: ContentAddress, state: GrainState) -> Stated {
 }
 
 pub(crate) fn superseded(old: ContentAddress, by: ContentAddress, at: i64) -> Stated {
-    let state_of =
-        GrainState { superseded_by: Some(by), system_valid_to: Some(EpochMs::new(at)), ..GrainState::default() };
+    let state_of = GrainState {
+        superseded_by: Some(by),
+        system_valid_to: Some(EpochMs::new(at)),
+        ..GrainState::default()
+    };
     state(old, state_of)
 }
 
@@ -189,4 +188,3 @@ pub(crate) fn counts(imported: &Imported) -> (u64, u64, u64, u64) {
 pub(crate) fn code<T>(outcome: Result<T>) -> &'static str {
     outcome.map_or_else(|error| error.code(), |_| "OK")
 }
-

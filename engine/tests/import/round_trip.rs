@@ -1,5 +1,6 @@
 //! Export, import into an empty store, export again: the same bytes, states and answers.
 
+#[expect(dead_code, reason = "other tests ask for more of a conversation")]
 #[path = "../kit/locomo.rs"]
 mod conversations;
 
@@ -7,7 +8,7 @@ use conversations::{Conversation, NAMES, folder};
 use grainstore::cal::{Options, Query};
 use grainstore::format::Encoding;
 use grainstore::format::container::Compression;
-use grainstore::{ContentAddress, Page, EpochMs, Exporting, Importing, Offer, VerificationStatus};
+use grainstore::{ContentAddress, EpochMs, Exporting, Importing, Offer, Page, VerificationStatus};
 
 use crate::kit::{Place, belief, child, code, counts, grain, key, policy, signed};
 
@@ -30,7 +31,8 @@ fn everything() -> Place {
     ];
     for (n, mode) in (0..).zip(&modes) {
         let root = put(belief(&format!("root {n}"), 1000 + n, &policy(mode)).into());
-        put(child(&[root], &format!("derived {n}"), 2000 + n, r#", "consolidation_level": 1"#).into());
+        put(child(&[root], &format!("derived {n}"), 2000 + n, r#", "consolidation_level": 1"#)
+            .into());
     }
     let hold = belief("lifted", 1500, &policy(r#""mode": "hold", "scope": "subtree""#));
     let lifted = put(hold.into());
@@ -38,7 +40,9 @@ fn everything() -> Place {
     let old = put(belief("tea", 3000, &policy(r#""mode": "soft_locked""#)).into());
     session.supersede(&old, belief("coffee", 4000, ""), Some("told so")).unwrap();
     let statuses = [
-        VerificationStatus::Verified, VerificationStatus::Contested, VerificationStatus::Retracted,
+        VerificationStatus::Verified,
+        VerificationStatus::Contested,
+        VerificationStatus::Retracted,
     ];
     for (n, status) in (0..).zip(statuses) {
         let marked = put(belief(&format!("marked {n}"), 5000 + n, "").into());
@@ -60,7 +64,7 @@ fn everything() -> Place {
 }
 
 fn data(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap()
 }
 
 #[test]
@@ -137,7 +141,9 @@ fn an_export_in_several_files_comes_in_together() {
 #[test]
 fn conversations_are_the_same_memory_after_the_way_through_a_file() {
     let Some(folder) = folder() else {
-        println!("skipped: no LoCoMo data; set GRAINSTORE_SHARED to the folder that has data/locomo");
+        println!(
+            "skipped: no LoCoMo data; set GRAINSTORE_SHARED to the folder that has data/locomo"
+        );
         return;
     };
     let from = Place::new();

@@ -252,8 +252,7 @@ pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
 fn stored(session: &Session, view: &View, address: &ContentAddress) -> Result<Option<Prepared>> {
     let Some(row) = view.row(address)? else { return Ok(None) };
     let envelope = view.envelope(row.sequence, &row.blob)?;
-    let verdict =
-        envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
+    let verdict = envelope.map(|envelope| envelope.verify(session.store().inner().resolver()));
     let signer = verdict.and_then(|verdict| verdict.did().map(ToString::to_string));
     let grain = stored_grain(&row.blob)?;
     let prepared = Prepared::new(Blob::from_bytes(row.blob), grain, true)?;

@@ -48,7 +48,8 @@ pub(super) fn check_room(claims: usize) -> Result<()> {
     if claims < MAX_IMPORT_CLAIMS {
         return Ok(());
     }
-    let message = format!("the files contradict the store about more than {MAX_IMPORT_CLAIMS} grains");
+    let message =
+        format!("the files contradict the store about more than {MAX_IMPORT_CLAIMS} grains");
     Err(Error::new(ErrorKind::Limit, message)
         .with_hint("import one file at a time, or into a store of its own"))
 }

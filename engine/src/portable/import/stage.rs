@@ -17,8 +17,7 @@ use super::{Imported, claims, in_file};
 use crate::audit::{AuditRecord, ImportNote, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
-    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms,
-    parents,
+    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms, parents,
 };
 use crate::query::Halt;
 use crate::writer::Ground;
@@ -90,7 +89,8 @@ impl Stage<'_> {
     /// Writes the grains of a file.
     fn file<S: ReadAt>(&mut self, container: &Container<'static, S>, found: &Found) -> Result<()> {
         let mut digest = Sha256::new();
-        let (mut valid, mut left_out) = (found.valid.iter().peekable(), found.left_out.iter().peekable());
+        let (mut valid, mut left_out) =
+            (found.valid.iter().peekable(), found.left_out.iter().peekable());
         for (number, entry) in (0..).zip(container.entries()?) {
             let entry = entry?;
             digest_entry(&mut digest, &entry);

@@ -49,7 +49,10 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// What a plan will do whose first audit entry is this.
-    pub(super) fn of(mut plan: Plan<'_>, first: u64) -> Result<(Self, Vec<crate::audit::AuditRecord>)> {
+    pub(super) fn of(
+        mut plan: Plan<'_>,
+        first: u64,
+    ) -> Result<(Self, Vec<crate::audit::AuditRecord>)> {
         let mut ends = HashMap::new();
         for (entry, record) in (first..).zip(&plan.audit) {
             if let Some(ended) = record.ends()
@@ -166,7 +169,9 @@ impl<'t> Staging<'t> {
     }
 
     /// The blobs of the new grains.
-    pub(super) fn new_blobs(&self) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+    pub(super) fn new_blobs(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
         let rows = self.log.range(self.before.get().saturating_add(1)..)?;
         Ok(rows.map(|row| {
             let (sequence, envelope) = row?;

@@ -122,7 +122,10 @@ impl Session {
 
 /// Opens a file. What is none, such as a pipe that nobody writes to, is not waited for.
 fn open(path: &Path) -> Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
+    let found = std::fs::metadata(path).map_err(|error| {
+        Error::from(error).with_hint("check the path, and whether you may read it")
+    })?;
+    if !found.is_file() {
         return Err(Error::new(ErrorKind::Io, "this is no regular file")
             .with_hint("name a .mg file that lies on a disk"));
     }

@@ -221,6 +221,12 @@ impl Error {
         self
     }
 
+    /// The same error, with more at the end of what it says.
+    pub(crate) fn adding(mut self, more: &str) -> Self {
+        self.message.push_str(more);
+        self
+    }
+
     /// The same error, saying which store it is about.
     pub(crate) fn within(mut self, path: &std::path::Path) -> Self {
         self.message = format!("{}: {}", path.display(), self.message);

@@ -7,7 +7,7 @@
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
 //! - `directory`: lock and names. `keys`: every byte layout of the truth.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `store`: open, create, recover, close. `session`, `marks`: validate and encode on the caller's
+//! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
@@ -28,6 +28,7 @@ mod latest;
 mod maintain;
 mod marks;
 mod memory;
+mod offer;
 mod options;
 mod pending;
 mod plan;
@@ -65,6 +66,7 @@ pub use maintain::{
 };
 pub use marks::Trial;
 pub use memory::Reading;
+pub use offer::Offer;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
 pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
@@ -72,7 +74,7 @@ pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use report::{MAX_ENTRIES, Stats};
-pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};
+pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
 pub use store::Store;
 
 /// The Rust example of the README, compiled and run.

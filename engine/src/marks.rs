@@ -3,12 +3,12 @@
 
 use grainstore_format::{ContentAddress, VerificationStatus};
 
-use crate::audit::AuditRecord;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::offer::Offer;
 use crate::pending::Pending;
 use crate::plan::{Mark, Plan};
-use crate::policy::{Act, Proofs, Rule, Ruling, of_call};
-use crate::session::{Offer, Session};
+use crate::policy::{Act, Proofs, Ruling, of_call};
+use crate::session::Session;
 use crate::writer::Write;
 
 /// What would come of a supersession.
@@ -106,11 +106,11 @@ impl Session {
             let plan = Plan::new(&view, self.now())?;
             let accepts = self.store().inner().accepts_signatures();
             let mut plan = plan.accepting_signatures(accepts);
-            let refusal = plan.supersede(old, new, &author).err();
-            let rules = plan.audit.last().map(|AuditRecord { rules, .. }| rules.as_slice());
-            let rules: Vec<_> =
-                rules.unwrap_or_default().iter().filter_map(|name| Rule::named(name)).collect();
-            let needs_review = refusal.is_none() && rules.contains(&Rule::SoftLocked);
+            let (decision, outcome) = plan.try_supersede(old, new, &author);
+            let refusal = outcome.err();
+            let needs_review = refusal.is_none()
+                && decision.as_ref().is_some_and(|decision| decision.needs_review);
+            let rules = decision.map(|decision| decision.rules).unwrap_or_default();
             Ok(Trial {
                 rules: rules.into_iter().map(Ruling::from).collect(),
                 refusal,

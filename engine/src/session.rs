@@ -14,10 +14,11 @@ use grainstore_format::{
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
+use crate::offer::Offer;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
-use crate::policy::{Proofs, check_ownership, cosigners};
+use crate::policy::{Explanation, Proofs, check_ownership, explain_in, of_successor};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
@@ -43,35 +44,6 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What is offered to the store: fields to encode, a finished blob, or a signed one.
-#[derive(Debug, Clone)]
-pub enum Offer {
-    /// A grain, encoded as MessagePack unless it was decoded from CBOR.
-    Grain(Grain),
-    /// A blob, kept byte for byte.
-    Blob(Vec<u8>),
-    /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), kept byte for byte.
-    Signed(Vec<u8>),
-}
-
-impl From<Grain> for Offer {
-    fn from(grain: Grain) -> Self {
-        Self::Grain(grain)
-    }
-}
-
-impl From<Blob> for Offer {
-    fn from(blob: Blob) -> Self {
-        Self::Blob(blob.into_bytes())
-    }
-}
-
-impl From<Envelope> for Offer {
-    fn from(envelope: Envelope) -> Self {
-        Self::Signed(envelope.into_bytes())
-    }
-}
-
 /// A grain as the store holds it.
 #[derive(Debug, Clone)]
 pub struct Stored {
@@ -94,6 +66,14 @@ impl Stored {
     /// As [`Grain::decode`]; a blob the store accepted does decode.
     pub fn grain(&self) -> Result<Grain> {
         stored_grain(&self.blob)
+    }
+
+    /// What its invalidation policy demands in the state it is in.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    pub fn policy(&self) -> Result<Explanation> {
+        with_fields(&self.blob, |grain| Ok(explain_in(grain, Some(&self.state))))
     }
 }
 
@@ -407,9 +387,8 @@ impl Session {
         let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
         let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
-        let signer = verdict.did().map(ToString::to_string);
-        let wrapping = Wrapping { valid: signer.is_some(), prefix, suffix };
-        let proofs = Proofs { signer, ..Proofs::default() };
+        let proofs = Proofs::of_verdict(verdict);
+        let wrapping = Wrapping { valid: proofs.signer.is_some(), prefix, suffix };
         Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }
 
@@ -434,9 +413,11 @@ impl Session {
                 Err(Error::new(schema, format!("{JUSTIFICATION} of the grain says otherwise")))
             }
             _ => {
-                let cosigners = cosigners(old, &prepared.grain, self.store.inner().resolver())?;
-                let Proofs { signer, .. } = prepared.proofs;
-                Ok(Prepared { proofs: Proofs { signer, cosigners }, ..prepared })
+                let resolver = self.store.inner().resolver();
+                let Proofs { cosigners, flaw, .. } = of_successor(old, &prepared.grain, resolver)?;
+                let Proofs { signer, flaw: own, .. } = prepared.proofs;
+                let proofs = Proofs { signer, cosigners, flaw: own.or(flaw) };
+                Ok(Prepared { proofs, ..prepared })
             }
         }
     }

@@ -155,8 +155,8 @@ impl<'v> Plan<'v> {
             return stays(vec![], false, "what is to supersede it is in neither file nor store");
         };
         let grain = &prepared.grain;
-        let proofs =
-            Proofs { cosigners: claim.cosigners.clone(), signer: prepared.proofs.signer.clone() };
+        let signer = prepared.proofs.signer.clone();
+        let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, flaw: None };
         if is_withdrawal_of(grain, &claim.address) {
             return match disguise::check_withdrawal(&row, grain) {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),

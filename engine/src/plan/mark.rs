@@ -5,7 +5,7 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Proofs, decide};
+use crate::policy::{Act, Attempt, Proofs, Rule, decide};
 use crate::view::Row;
 
 use super::replace::known_from;
@@ -99,7 +99,12 @@ impl Plan<'_> {
                     let entry = record(address, mark, author, decision.names(), true);
                     self.audit.push(AuditRecord { refused_by, ..entry });
                     let what = format!("cannot {} {address}", verb(act));
-                    return Err(self.denied(&what, rule, &decision, &gathered, author)?);
+                    let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+                    let denied = proofs.explain(denied);
+                    return Err(match lift_hint(rule) {
+                        Some(hint) => denied.with_hint(hint),
+                        None => denied,
+                    });
                 }
                 Some(decision)
             }
@@ -150,6 +155,17 @@ fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Re
                 .with_hint("get shows in its state whether a grain is held"))
         }
         _ => Ok(()),
+    }
+}
+
+/// What to do about a hold that was not lifted, by what refused.
+fn lift_hint(rule: Rule) -> Option<&'static str> {
+    match rule {
+        Rule::LiftNotOperator => Some("lift it as the operator: in a session without an actor"),
+        Rule::LiftNotSigned => Some(
+            "give the proof of a signer its policy names as cose; `grain prove lift-hold` makes one",
+        ),
+        _ => None,
     }
 }
 

@@ -27,6 +27,13 @@ impl Succession {
     }
 }
 
+/// A supersession that was asked about: the grain it would end, and what its policies say.
+struct Weighed {
+    row: Row,
+    decision: Decision,
+    gathered: Gathered,
+}
+
 impl Plan<'_> {
     pub(super) fn supersede_one(
         &mut self,
@@ -35,14 +42,44 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<ContentAddress> {
         let address = new.blob.address();
-        let Some(old_row) = self.visible(old, author)? else {
+        match self.ask_policies(old, &new, author)? {
+            None => self.improve(&new, author)?,
+            Some(weighed) => self.replace(old, new, weighed, author)?,
+        }
+        Ok(address)
+    }
+
+    /// What would come of replacing `old`: what the policies say, where they were asked, and what
+    /// refuses it.
+    pub(crate) fn try_supersede(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        author: &Author,
+    ) -> (Option<Decision>, Result<()>) {
+        match self.ask_policies(old, &new, author) {
+            Err(error) => (None, Err(error)),
+            Ok(None) => (None, Ok(())),
+            Ok(Some(weighed)) => {
+                let decision = weighed.decision.clone();
+                (Some(decision), self.replace(old, new, weighed, author))
+            }
+        }
+    }
+
+    /// Asks what has to be asked before `old` is replaced; nothing where it is already, by `new`.
+    fn ask_policies(
+        &self,
+        old: &ContentAddress,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<Option<Weighed>> {
+        let address = new.blob.address();
+        let Some(row) = self.visible(old, author)? else {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
-        match old_row.state.superseded_by {
-            Some(by) if by == address => {
-                self.improve(&new, author)?;
-                return Ok(address);
-            }
+        match row.state.superseded_by {
+            Some(by) if by == address => return Ok(None),
             Some(by) => {
                 let by = self.name_for(&by, author)?;
                 let message = format!("{old} is superseded already, by {by}");
@@ -50,15 +87,29 @@ impl Plan<'_> {
             }
             None => {}
         }
-        disguise::check_successor(old, &old_row, &new.grain)?;
+        disguise::check_successor(old, &row, &new.grain)?;
         self.check_parents(&new.grain, Some(old))?;
-        let (decision, gathered) = self.judge(old, &old_row, &new.grain, &new.proofs, author)?;
+        let (decision, gathered) = self.judge(old, &row, &new.grain, &new.proofs, author)?;
+        Ok(Some(Weighed { row, decision, gathered }))
+    }
+
+    /// Does what was decided.
+    fn replace(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        weighed: Weighed,
+        author: &Author,
+    ) -> Result<()> {
+        let address = new.blob.address();
+        let Weighed { row, decision, gathered } = weighed;
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
             let entry = supersession(old, &address, author, decision.names(), true);
             self.audit.push(AuditRecord { refused_by, ..entry });
             let what = format!("cannot supersede {old}");
-            return Err(self.denied(&what, rule, &decision, &gathered, author)?);
+            let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+            return Err(new.proofs.explain(denied));
         }
         self.check_dependencies(&new.grain, author)?;
         self.improve(&new, author)?;
@@ -66,9 +117,9 @@ impl Plan<'_> {
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;
         self.review(sequence, decision.needs_review)?;
-        self.end(&old_row, address)?;
+        self.end(&row, address)?;
         self.audit.push(supersession(old, &address, author, decision.names(), false));
-        Ok(address)
+        Ok(())
     }
 
     /// Asks every policy that bears on replacing `old`.

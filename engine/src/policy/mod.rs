@@ -6,11 +6,12 @@
 //! - `rules`: the table of rules, by the names they have in the audit log.
 //! - `decide`: one pure function, facts in, decision out.
 //! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 ask of a grain that is written.
-//! - `explain`: the same for people.
+//! - `explain`: the same for people. `doubts`: what in a policy is probably not meant so.
 //!
 //! Nothing here reads the store: the plan gathers facts and carries out what is decided.
 
 mod decide;
+mod doubts;
 mod explain;
 mod facts;
 mod goals;
@@ -22,11 +23,13 @@ mod terms;
 mod vector_tests;
 
 pub(crate) use decide::{Decision, decide};
+pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
+pub(crate) use explain::explain_in;
 pub use explain::{Explanation, Ruling, explain};
 pub(crate) use facts::{Act, Attempt, Facts, Protector, Tie};
 pub(crate) use goals::GoalTerms;
 pub(crate) use ownership::check_ownership;
-pub(crate) use proofs::{Proofs, cosigners, of_call};
+pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
 pub(crate) use rules::Rule;
 pub(crate) use terms::Terms;
 

@@ -1,4 +1,5 @@
-//! Where signatures become facts: who signed validly, and nothing else, reaches a decision.
+//! Where signatures become facts: who signed validly, and nothing else, reaches a decision. Why one
+//! does not hold is kept for the message of a refusal.
 //!
 //! Called on the caller's thread, before the writer sees a request.
 
@@ -6,10 +7,12 @@ use grainstore_format::cose::{DidResolver, Verdict, proof, verify_detached};
 use grainstore_format::{ContentAddress, Grain, Value};
 
 use super::facts::Act;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Signatures of one `supersession_auth` that are looked at.
 const MAX_COSIGNATURES: usize = 1024;
+/// Characters of a reason that are told.
+const MAX_FLAW: usize = 240;
 
 /// Who signed validly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,28 +21,64 @@ pub(crate) struct Proofs {
     pub(crate) signer: Option<String>,
     /// The signers of `supersession_auth`, each as often as it signed.
     pub(crate) cosigners: Vec<String>,
+    /// Why the first that does not hold counts nothing, to be told where the attempt is refused.
+    pub(crate) flaw: Option<String>,
 }
 
-/// Who agrees, in the `supersession_auth` of a grain, that it supersedes `old`. Signatures that do
-/// not verify count nothing (OMS 23.2).
+impl Proofs {
+    /// Takes what an envelope or a proof was found to be worth.
+    pub(crate) fn of_verdict(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Valid(did) => Self { signer: Some(did.to_string()), ..Self::default() },
+            Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
+                Self { flaw: Some(bounded(&why)), ..Self::default() }
+            }
+        }
+    }
+
+    /// A refusal that also tells why a proof did not count.
+    pub(crate) fn explain(&self, refusal: Error) -> Error {
+        match &self.flaw {
+            None => refusal,
+            Some(why) => refusal.adding(&format!("; a proof given does not hold: {why}")),
+        }
+    }
+}
+
+/// Who agrees, in the `supersession_auth` of a grain, that it supersedes `old`.
 ///
 /// # Errors
-/// Those of encoding the grain without that field.
+/// As [`of_successor`].
 pub(crate) fn cosigners(
     old: &ContentAddress,
     new: &Grain,
     resolver: &dyn DidResolver,
 ) -> Result<Vec<String>> {
+    Ok(of_successor(old, new, resolver)?.cosigners)
+}
+
+/// What the `supersession_auth` of a grain is worth for superseding `old`. Signatures that do not
+/// verify count nothing (OMS 23.2).
+///
+/// # Errors
+/// Those of encoding the grain without that field.
+pub(crate) fn of_successor(
+    old: &ContentAddress,
+    new: &Grain,
+    resolver: &dyn DidResolver,
+) -> Result<Proofs> {
+    let mut proofs = Proofs::default();
     let Some(entries) = new.list("supersession_auth").filter(|entries| !entries.is_empty()) else {
-        return Ok(Vec::new());
+        return Ok(proofs);
     };
     let message = proof::supersede(old, proof::without_auth(new)?.bytes());
-    let entries = entries.iter().take(MAX_COSIGNATURES);
-    let valid = entries.filter_map(|entry| match entry {
-        Value::Bytes(cose) => signer_of(cose, &message, resolver),
-        _ => None,
-    });
-    Ok(valid.collect())
+    for entry in entries.iter().take(MAX_COSIGNATURES) {
+        let Value::Bytes(cose) = entry else { continue };
+        let one = Proofs::of_verdict(verify_detached(cose, &message, resolver));
+        proofs.cosigners.extend(one.signer);
+        proofs.flaw = proofs.flaw.or(one.flaw);
+    }
+    Ok(proofs)
 }
 
 /// Who signed a call about a grain that writes no other: `cose` is a COSE_Sign1 without a payload.
@@ -57,13 +96,14 @@ pub(crate) fn of_call(
         // A supersession is signed in its successor, and nobody has to sign a word in favour.
         Act::Supersede | Act::Verify => return Proofs::default(),
     };
-    let signer = cose.and_then(|cose| signer_of(cose, &message, resolver));
-    Proofs { signer, cosigners: Vec::new() }
+    let verdict = cose.map(|cose| verify_detached(cose, &message, resolver));
+    verdict.map(Proofs::of_verdict).unwrap_or_default()
 }
 
-fn signer_of(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) -> Option<String> {
-    match verify_detached(cose, message, resolver) {
-        Verdict::Valid(did) => Some(did.as_str().to_owned()),
-        Verdict::Invalid(_) | Verdict::Unverifiable(_) => None,
+/// A reason as a message may carry it: it may quote a DID of any length.
+fn bounded(why: &str) -> String {
+    match why.char_indices().nth(MAX_FLAW) {
+        None => why.to_owned(),
+        Some((cut, _)) => format!("{}...", why.get(..cut).unwrap_or_default()),
     }
 }

@@ -178,7 +178,7 @@ impl<'c> World<'c> {
                 super::cosigners(&old, &self.grain(name), &format::OfflineResolver).unwrap()
             }
         };
-        Proofs { signer, cosigners }
+        Proofs { signer, cosigners, flaw: None }
     }
 
     /// Everything that protects the target, and the evidence `new` brings.

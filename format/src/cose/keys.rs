@@ -10,7 +10,7 @@ use ed25519_dalek as ed25519;
 use p256::ecdsa;
 use p256::ecdsa::signature::{Signer as _, Verifier as _};
 
-use super::did::{Did, KeyInDid};
+use super::did::Did;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A signature algorithm of OMS 9.1.
@@ -29,16 +29,14 @@ pub trait DidResolver {
     fn resolve(&self, did: &Did) -> Option<VerifyingKey>;
 }
 
-/// Resolves what needs no network: `did:key`.
+/// Finds nothing: without a network there is only the key that lies in a `did:key`, which no resolver
+/// is asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineResolver;
 
 impl DidResolver for OfflineResolver {
-    fn resolve(&self, did: &Did) -> Option<VerifyingKey> {
-        match did.key() {
-            KeyInDid::Key(key) => Some(key),
-            _ => None,
-        }
+    fn resolve(&self, _: &Did) -> Option<VerifyingKey> {
+        None
     }
 }
 
@@ -138,7 +136,12 @@ impl SigningKey {
     /// # Errors
     /// `ERR_KEY` for zero and for what is not below the order of the group.
     pub fn p256_from_bytes(scalar: &[u8; 32]) -> Result<Self> {
-        let key = ecdsa::SigningKey::from_slice(scalar).map_err(|_| no_key())?;
+        let key = ecdsa::SigningKey::from_slice(scalar).map_err(|_| {
+            let message = "these bytes are no secret key of P-256";
+            Error::new(ErrorKind::Key, message).with_hint(
+                "such a key is a number from 1 to below the order of the group; make one at random",
+            )
+        })?;
         Ok(Self(Secret::P256(key)))
     }
 
@@ -186,6 +189,7 @@ impl fmt::Debug for SigningKey {
 
 fn no_key() -> Error {
     Error::new(ErrorKind::Key, "these bytes are no key of their kind")
+        .with_hint("give 32 bytes for Ed25519, and a compressed point of 33 for P-256")
 }
 
 #[cfg(test)]

@@ -1,0 +1,61 @@
+//! What a host offers to the store, before anything of it is checked, and what it may have meant.
+
+use grainstore_format::{Blob, Envelope, Grain, Header};
+
+use crate::error::Error;
+use crate::policy::{doubts, may_be_doubted};
+use crate::view::with_fields;
+
+/// What is offered to the store: fields to encode, a finished blob, or a signed one.
+#[derive(Debug, Clone)]
+pub enum Offer {
+    /// A grain, encoded as MessagePack unless it was decoded from CBOR.
+    Grain(Grain),
+    /// A blob, kept byte for byte.
+    Blob(Vec<u8>),
+    /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), kept byte for byte.
+    Signed(Vec<u8>),
+}
+
+impl From<Grain> for Offer {
+    fn from(grain: Grain) -> Self {
+        Self::Grain(grain)
+    }
+}
+
+impl From<Blob> for Offer {
+    fn from(blob: Blob) -> Self {
+        Self::Blob(blob.into_bytes())
+    }
+}
+
+impl From<Envelope> for Offer {
+    fn from(envelope: Envelope) -> Self {
+        Self::Signed(envelope.into_bytes())
+    }
+}
+
+impl Offer {
+    /// What about the invalidation policy of the grain is probably not meant so, a sentence each: a
+    /// mode the standard does not have, a quorum nobody can meet, a misspelt field. It is stored all
+    /// the same (OMS 23.3). Nothing for what is no grain.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of_blob = |blob: &[u8]| with_fields(blob, |grain| Ok(doubts(grain)));
+        let found = match self {
+            // Most grains have no policy, and are not encoded twice.
+            Self::Grain(grain) if !grain.fields().keys().any(|name| may_be_doubted(name)) => {
+                return Vec::new();
+            }
+            Self::Grain(grain) => {
+                let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
+                grain.encode(encoding).map_err(Error::from).and_then(|blob| of_blob(blob.bytes()))
+            }
+            Self::Blob(bytes) => of_blob(bytes),
+            Self::Signed(bytes) => Envelope::parse(bytes.clone())
+                .map_err(Error::from)
+                .and_then(|envelope| of_blob(envelope.blob()?)),
+        };
+        found.unwrap_or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! What about the policy of a grain is probably not meant so: told to whoever stores it, never refused,
+//! since the standard allows it (OMS 23.3).
+
+use grainstore_format::{Did, GrainRef};
+
+use super::terms::{Fallback, Mode, Terms};
+use super::{bare, same_did};
+
+const POLICY: &str = "invalidation_policy";
+/// Slips of the pen that turn the name of the field into another.
+const MAX_SLIPS: usize = 2;
+/// Seconds after which a time is probably in milliseconds: the year 5138.
+const FAR_FUTURE: u64 = 100_000_000_000;
+
+/// Whose signatures could count, for a quorum and for anything else.
+#[derive(Debug)]
+pub(super) struct Signers<'a> {
+    /// Each DID once. What is no DID signs nothing.
+    dids: Vec<&'a str>,
+    author: Option<&'a str>,
+    named: bool,
+}
+
+impl<'a> Signers<'a> {
+    pub(super) fn of(terms: &'a Terms, author: Option<&'a str>) -> Self {
+        let dids = terms.authorized.iter().map(|did| bare(did));
+        let mut dids: Vec<_> = dids.filter(|did| did.parse::<Did>().is_ok()).collect();
+        dids.sort_unstable();
+        dids.dedup();
+        Self { dids, author, named: !terms.authorized.is_empty() }
+    }
+
+    /// Whether the policy names anybody, whether or not they can sign.
+    pub(super) fn are_named(&self) -> bool {
+        self.named
+    }
+
+    pub(super) fn may_delegate(&self) -> bool {
+        !self.dids.is_empty()
+    }
+
+    /// How many can sign for a quorum: the author of the grain cannot (OMS 23.8).
+    pub(super) fn of_quorum(&self) -> usize {
+        let is_author = |did: &str| self.author.is_some_and(|author| same_did(author, did));
+        self.dids.iter().filter(|did| !is_author(did)).count()
+    }
+
+    pub(super) fn may_reach(&self, threshold: u64) -> bool {
+        u64::try_from(self.of_quorum()).is_ok_and(|able| able >= threshold)
+    }
+}
+
+/// What to tell, a sentence each.
+pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
+    let terms = Terms::of(grain);
+    let signers = Signers::of(&terms, grain.text("author_did"));
+    let mut doubts = Vec::new();
+    doubts.extend(unreadable(&terms));
+    doubts.extend(unmeetable(terms.mode, &signers));
+    if let Mode::Timed(until, fallback) = terms.mode {
+        if until > FAR_FUTURE {
+            doubts.push(format!(
+                "its locked_until {until} is in seconds, thousands of years away: is it in milliseconds?"
+            ));
+        }
+        let then = unmeetable(fallback.mode(), &signers);
+        doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
+    }
+    doubts.extend(grain.iter().filter(|(name, _)| is_slip(name)).map(|(name, _)| {
+        format!("its field {name} is none that is known: is {POLICY} meant? It protects nothing so")
+    }));
+    doubts
+}
+
+/// Whether a grain can give cause for doubt at all, by the names of its fields.
+pub(crate) fn may_be(name: &str) -> bool {
+    name == POLICY || is_slip(name)
+}
+
+fn unreadable(terms: &Terms) -> Option<String> {
+    let what = match terms.mode {
+        Mode::Malformed => "is malformed",
+        Mode::Unknown => "has a mode the standard does not have",
+        Mode::Timed(_, Fallback::Unknown) => "has a fallback_mode the standard does not have",
+        _ => return None,
+    };
+    Some(format!("its {POLICY} {what}, which counts as locked: nothing may invalidate it"))
+}
+
+fn unmeetable(mode: Mode, signers: &Signers<'_>) -> Option<String> {
+    match mode {
+        Mode::Quorum(None) => Some(
+            "its quorum has no threshold of at least 1, so nobody can invalidate it".to_owned(),
+        ),
+        Mode::Quorum(Some(least)) if !signers.may_reach(least) => Some(format!(
+            "its quorum wants {least} signers and of its authorized DIDs {} can sign, so nobody can \
+             invalidate it",
+            signers.of_quorum()
+        )),
+        Mode::Delegated if !signers.may_delegate() => {
+            Some("it is delegated and authorizes no DID, so nobody can invalidate it".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Whether a name is nearly that of the policy. No field of the standard is.
+fn is_slip(name: &str) -> bool {
+    name != POLICY
+        && name.len().abs_diff(POLICY.len()) <= 2 * MAX_SLIPS
+        && strsim::osa_distance(name, POLICY) <= MAX_SLIPS
+}

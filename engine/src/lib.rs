@@ -34,6 +34,7 @@ mod plan;
 mod policy;
 mod portable;
 mod query;
+mod reason;
 mod report;
 mod session;
 mod source;
@@ -71,7 +72,8 @@ pub use plan::{Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
-pub use report::{MAX_ENTRIES, Stats};
+pub use reason::MAX_REASON_BYTES;
+pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Offer, Session, Stored};
 pub use store::Store;
 

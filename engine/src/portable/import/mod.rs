@@ -101,7 +101,7 @@ impl Session {
         let mut files = Files::open(sources)?;
         for _ in 0..MAX_ATTEMPTS {
             let checked = guarded(|| files.check(self, how))?;
-            let (author, cancel) = (self.author(None), how.cancel.clone());
+            let (author, cancel) = (self.author(), how.cancel.clone());
             let (reply, pending) = Pending::new();
             self.store().inner().send(Request::Alone(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {

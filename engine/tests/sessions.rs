@@ -236,7 +236,7 @@ fn a_reason_beyond_its_bound_is_refused_and_leaves_no_trace() {
         assert_eq!(code(refused), "ERR_TOO_LARGE");
     }
     assert_eq!(store.stats().unwrap().audit_entries, entries);
-    let most = &long[1..];
+    let most = long.get(1..).unwrap();
     session.hold(&grain, most).unwrap();
     session.supersede(&old, next(), Some(most)).unwrap();
     let reasons: Vec<_> = session.audit(Some(entries - 1), 10).unwrap();

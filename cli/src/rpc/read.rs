@@ -189,6 +189,7 @@ mod tests {
             rules: Vec::new(),
             status: None,
             refused_by: None,
+            import: None,
             reason: Some("x".repeat(bytes)),
         };
         let cursor = |page| {

@@ -17,7 +17,7 @@ use crate::keys::Wrapping;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
-use crate::policy::{Proofs, check_ownership, cosigners};
+use crate::policy::{Proofs, cosigners};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
@@ -385,8 +385,6 @@ impl Session {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
-        let signer = prepared.proofs.signer.as_deref();
-        check_ownership(&prepared.grain, signer, self.options.actor.as_deref())?;
         Ok(prepared)
     }
 

@@ -1,5 +1,4 @@
-//! One grain in the place of another: supersession through the policies that bear on it, and the
-//! withdrawal of consent, which waits for none (OMS 28.4, 8.10).
+//! One grain in the place of another: supersession through the policies that bear on it (OMS 28.4).
 
 use grainstore_format::EpochMs;
 use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
@@ -7,11 +6,12 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Rule, Tie, decide, same_did};
+use crate::policy::{Act, Attempt, Decision, Rule, Tie, check_ownership, decide};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
-use super::{Author, PARENTS, Plan, Prepared, Put, disguise};
+use super::roots::joined;
+use super::{Author, PARENTS, Plan, Prepared, disguise};
 
 /// What a grain that is staged takes the place of.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Succession {
 }
 
 impl Succession {
-    fn of(old: &ContentAddress) -> Self {
+    pub(super) fn of(old: &ContentAddress) -> Self {
         Self { old: *old, released: false }
     }
 }
@@ -35,6 +35,7 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<ContentAddress> {
         let address = new.blob.address();
+        self.check_ownership(Some(old), &new, author)?;
         let Some(old_row) = self.visible(old, author)? else {
             return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
         };
@@ -51,7 +52,7 @@ impl Plan<'_> {
             None => {}
         }
         disguise::check_successor(old, &old_row, &new.grain)?;
-        self.check_parents(&new.grain, Some(old))?;
+        self.check_parents(&new, Some(old), author)?;
         let (decision, gathered) = self.judge(old, &old_row, &new, author)?;
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
@@ -69,6 +70,32 @@ impl Plan<'_> {
         self.end(&old_row, address)?;
         self.audit.push(supersession(old, &address, author, decision.names(), false));
         Ok(address)
+    }
+
+    /// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3), `old` being what it
+    /// would replace.
+    ///
+    /// # Errors
+    /// `ERR_POLICY`.
+    pub(super) fn check_ownership(
+        &mut self,
+        old: Option<&ContentAddress>,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<()> {
+        let signer = new.proofs.signer.as_deref();
+        check_ownership(&new.grain, signer, author.actor.as_deref()).inspect_err(|_| {
+            let address = new.blob.address();
+            let rules = vec![Rule::OwnOwnership.row().name];
+            self.audit.push(match old {
+                Some(old) => supersession(old, &address, author, rules, true),
+                None => AuditRecord {
+                    operation: Operation::Put,
+                    subjects: vec![address],
+                    ..supersession(&address, &address, author, rules, true)
+                },
+            });
+        })
     }
 
     /// Asks every policy that bears on replacing `old`.
@@ -135,7 +162,7 @@ impl Plan<'_> {
     }
 
     /// A grain as a message may name it: its address, if the author can see it.
-    fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+    pub(super) fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
             None => "outside this session".to_owned(),
@@ -143,7 +170,7 @@ impl Plan<'_> {
     }
 
     /// Notes that a grain stopped being current when another took its place.
-    fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+    pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
             // What was contradicted or retracted ended then.
@@ -154,7 +181,16 @@ impl Plan<'_> {
             ..old.state
         };
         self.states.insert(old.sequence, ended);
+        self.ends_with_next_record(old.sequence);
         Ok(())
+    }
+
+    /// Notes that the audit record that comes next tells how a grain stopped being current, if it had
+    /// not before.
+    pub(super) fn ends_with_next_record(&mut self, sequence: Sequence) {
+        if !self.ended.contains_key(&sequence) {
+            self.ended.insert(sequence, self.audit.len());
+        }
     }
 
     /// Stages a successor, or takes the current grain that already is these bytes.
@@ -168,10 +204,9 @@ impl Plan<'_> {
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let Succession { old, released } = succession;
-        let mut roots = self.roots(sequence)?;
-        roots.extend(self.roots_for(&new.grain, Some(&old), released)?);
-        roots.sort_unstable();
-        roots.dedup();
+        let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
+        let roots = joined(sequence, &self.roots(sequence)?, &more);
+        // What derives from it has those that reach so far: it derived from the old grain before.
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
         }
@@ -190,35 +225,6 @@ impl Plan<'_> {
         let kept = stored.list(PARENTS).unwrap_or_default();
         Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
     }
-
-    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
-    /// a withdrawal never waits (OMS 8.10). A grant the store does not have is withdrawn when it
-    /// arrives, which is not built yet.
-    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
-        let address = new.blob.address();
-        if new.grain.flag("is_withdrawal") != Some(true) {
-            let message = "a new grant that names a prior consent replaces it";
-            return Err(Error::new(ErrorKind::SupersedeRequired, message));
-        }
-        let grant = match prior.parse() {
-            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
-            Err(_) => None,
-        };
-        let by_third_party = is_by_third_party(&new, author);
-        let Some((prior, row)) = grant else {
-            let sequence = self.stage(new, None)?;
-            self.review(sequence, by_third_party)?;
-            return Ok(Put::Added(address));
-        };
-        disguise::check_withdrawal(&row, &new.grain)?;
-        let sequence = self.stage(new, Some(Succession::of(&prior)))?;
-        self.review(sequence, by_third_party)?;
-        if row.state.superseded_by.is_none() {
-            self.end(&row, address)?;
-            self.audit.push(supersession(&prior, &address, author, vec!["withdrawal"], false));
-        }
-        Ok(Put::Added(address))
-    }
 }
 
 /// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
@@ -229,18 +235,7 @@ pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
     })
 }
 
-/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
-/// of the one who gave it. It is honoured all the same, and somebody should look at it.
-fn is_by_third_party(withdrawal: &Prepared, author: &Author) -> bool {
-    let party = |name: &str| withdrawal.grain.text(name);
-    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
-    let signed = withdrawal.proofs.signer.as_deref().is_some_and(|who| is(who, "subject_did"));
-    let actor = author.actor.as_deref();
-    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
-    !signed && !is_party
-}
-
-fn supersession(
+pub(super) fn supersession(
     old: &ContentAddress,
     new: &ContentAddress,
     author: &Author,

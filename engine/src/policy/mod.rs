@@ -21,7 +21,7 @@ mod terms;
 #[cfg(test)]
 mod vector_tests;
 
-pub(crate) use decide::{Decision, decide};
+pub(crate) use decide::{Decision, asks_others, decide};
 pub use explain::{Explanation, Ruling, explain};
 pub(crate) use facts::{Act, Attempt, Facts, Protector, Tie};
 pub(crate) use goals::GoalTerms;

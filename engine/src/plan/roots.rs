@@ -1,0 +1,213 @@
+//! The roots noted with each grain: itself, if its policy restricts anything, and every ancestor whose
+//! policy reaches it, however far away (OMS 23.6, 23.7 bypass 3).
+//!
+//! Whatever the order of arrival, a row has all of them or says that there are too many. A grain
+//! takes over the rows of the parents that are there; one that arrives after what derives from it
+//! adds what it brings to the rows of all its descendants.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Protector, Terms, Tie};
+use crate::view::with_fields;
+
+use super::{Plan, disguise};
+
+/// How many roots are noted with a grain.
+const MAX_ROOTS: usize = 64;
+/// How many stored grains may wait for what protects them: more than a batch holds.
+const MAX_DESCENDANTS: usize = 1 << 17;
+/// How many bytes of them are read to find those that derive from them in turn.
+const MAX_DESCENDANT_BYTES: usize = 256 << 20;
+/// Noted instead of more roots than that: nothing may supersede such a grain.
+pub(super) const TOO_MANY_ROOTS: Sequence = Sequence::new(u64::MAX);
+/// Noted first with a grain whose writing was authorised under the policies before it: of the versions
+/// before it only those protect it whose scope is wider than themselves (OMS 23.5).
+pub(super) const RELEASED: Sequence = Sequence::new(0);
+
+/// Whether the policies of stored grains reach what comes after them, each asked once.
+type Reach = HashMap<(Sequence, Tie), bool>;
+
+/// What is left to be noted and to be read for one late ancestor.
+struct Budget {
+    grains: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    /// # Errors
+    /// `ERR_LIMIT` once either has run out.
+    fn spend(&mut self, grains: usize, bytes: usize) -> Result<()> {
+        let left = self.grains.checked_sub(grains).zip(self.bytes.checked_sub(bytes));
+        let Some((grains, bytes)) = left else {
+            let message = format!(
+                "it protects what derives from it, and more than {MAX_DESCENDANTS} grains or \
+                 {MAX_DESCENDANT_BYTES} bytes that do are stored already"
+            );
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_hint("store what protects before what derives from it"));
+        };
+        *self = Self { grains, bytes };
+        Ok(())
+    }
+}
+
+impl Plan<'_> {
+    /// What protects a grain that is to be stored, beside its own policy: the roots of its parents
+    /// that reach it. `old` is the parent it supersedes: its protection reaches its successor
+    /// whatever its scope, unless the change releases it.
+    pub(super) fn roots_for(
+        &self,
+        grain: &Grain,
+        old: Option<&ContentAddress>,
+        released: bool,
+    ) -> Result<Vec<Sequence>> {
+        let mut roots = BTreeSet::new();
+        let mut reach = Reach::new();
+        for address in disguise::parents(grain) {
+            let Some(parent) = self.locate(&address)? else { continue };
+            let tie = match (old == Some(&address), released) {
+                (false, _) => Tie::Source,
+                (true, false) => Tie::Version,
+                (true, true) => Tie::Released,
+            };
+            roots.extend(self.passed_on(parent, tie, &mut reach)?);
+            if has_too_many(&roots) {
+                return Ok(vec![TOO_MANY_ROOTS]);
+            }
+        }
+        if released {
+            roots.insert(RELEASED);
+        }
+        Ok(roots.into_iter().collect())
+    }
+
+    /// Those roots of a grain that reach what comes after it under this tie.
+    fn passed_on(
+        &self,
+        parent: Sequence,
+        tie: Tie,
+        reach: &mut Reach,
+    ) -> Result<BTreeSet<Sequence>> {
+        let mut passed = BTreeSet::new();
+        for root in self.roots(parent)? {
+            if root == TOO_MANY_ROOTS || (root != RELEASED && self.reaches(root, tie, reach)?) {
+                passed.insert(root);
+            }
+        }
+        Ok(passed)
+    }
+
+    /// Whether the policy of a grain protects what comes after it under this tie.
+    fn reaches(&self, root: Sequence, tie: Tie, reach: &mut Reach) -> Result<bool> {
+        if let Some(reaches) = reach.get(&(root, tie)) {
+            return Ok(*reaches);
+        }
+        let reaches = self
+            .read(root, |_, grain| Ok(Protector::of(grain, &GrainState::default(), tie).bears()))?;
+        reach.insert((root, tie), reaches);
+        Ok(reaches)
+    }
+
+    /// Notes the roots of a grain with what was stored before it and derives from it, in however many
+    /// steps. Nothing that was there before it is its successor, so only what covers derivation goes
+    /// on from it; and that reaches all that descends from it, versions or not.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` where there is too much of that.
+    pub(super) fn spread_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
+        let late = self.passed_on(from, Tie::Source, &mut Reach::new())?;
+        if late.is_empty() {
+            return Ok(());
+        }
+        let mut budget = Budget { grains: MAX_DESCENDANTS, bytes: MAX_DESCENDANT_BYTES };
+        let mut queue = VecDeque::from([address]);
+        while let Some(address) = queue.pop_front() {
+            for (child, address) in self.unaware_of(&late, &address, &mut budget)? {
+                let roots = joined(child, &self.roots(child)?, &late);
+                self.roots.insert(child, roots);
+                queue.push_back(address);
+            }
+        }
+        Ok(())
+    }
+
+    /// The grains, staged and stored, that derive from this one and lack any of these roots. What
+    /// derives from the others has them, too.
+    fn unaware_of(
+        &self,
+        late: &BTreeSet<Sequence>,
+        parent: &ContentAddress,
+        budget: &mut Budget,
+    ) -> Result<Vec<(Sequence, ContentAddress)>> {
+        let mut children = Vec::new();
+        for child in self.children.get(parent).into_iter().flatten() {
+            if let Some(staged) = self.staged_at(*child)
+                && lacks(&self.roots(*child)?, late)
+            {
+                budget.spend(1, 0)?;
+                children.push((*child, staged.prepared.blob.address()));
+            }
+        }
+        let digits = parent.to_string();
+        let shape = Shape::Value(Field::Derived, digits.as_str().into());
+        let index = self.view.index();
+        for posting in index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+            let child = posting?.sequence;
+            if !lacks(&self.roots(child)?, late) {
+                continue;
+            }
+            // The index adds nothing: what it names is looked at.
+            let address = self.view.with_blob(child, |blob| {
+                budget.spend(1, blob.len())?;
+                let derives = with_fields(blob, |grain| Ok(names_parent(grain, &digits)))?;
+                Ok(derives.then(|| ContentAddress::of(blob)))
+            })?;
+            children.extend(address.map(|address| (child, address)));
+        }
+        Ok(children)
+    }
+}
+
+/// Whether a stored grain derives from the one with these digits.
+fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
+    let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
+    parents.is_some_and(|parents| parents.iter().any(|parent| parent.as_str() == Some(digits)))
+}
+
+/// Whether the policy of a grain restricts anything, and whether it is under hold from birth.
+pub(super) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
+    with_fields(blob, |grain| {
+        let terms = Terms::of(grain);
+        Ok((terms.protects(), terms.holds))
+    })
+}
+
+/// The row of a grain with these roots beside its own.
+pub(super) fn joined(
+    of: Sequence,
+    before: &[Sequence],
+    more: &BTreeSet<Sequence>,
+) -> Vec<Sequence> {
+    let mut roots: BTreeSet<_> = before.iter().chain(more).copied().collect();
+    // It is no ancestor of its own, and stays to be seen beside too many.
+    let own = roots.take(&of);
+    if has_too_many(&roots) {
+        roots = BTreeSet::from([TOO_MANY_ROOTS]);
+    }
+    roots.extend(own);
+    roots.into_iter().collect()
+}
+
+fn has_too_many(roots: &BTreeSet<Sequence>) -> bool {
+    let count = roots.len() - usize::from(roots.contains(&RELEASED));
+    count > MAX_ROOTS || roots.contains(&TOO_MANY_ROOTS)
+}
+
+/// Whether a row has not all of these roots, and does not stand for them either.
+fn lacks(row: &[Sequence], roots: &BTreeSet<Sequence>) -> bool {
+    !row.contains(&TOO_MANY_ROOTS) && !roots.iter().all(|root| row.contains(root))
+}

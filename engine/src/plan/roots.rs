@@ -211,3 +211,41 @@ fn has_too_many(roots: &BTreeSet<Sequence>) -> bool {
 fn lacks(row: &[Sequence], roots: &BTreeSet<Sequence>) -> bool {
     !row.contains(&TOO_MANY_ROOTS) && !roots.iter().all(|root| row.contains(root))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_64_ancestors_or_says_that_there_are_more() {
+        let own = Sequence::new(500);
+        let ancestors = |count| (1..=count).map(Sequence::new).collect::<BTreeSet<_>>();
+        let too_many = vec![own, TOO_MANY_ROOTS];
+        for (before, more, expected) in [
+            (vec![own], ancestors(64), ancestors(64).into_iter().chain([own]).collect()),
+            (vec![own], ancestors(65), too_many.clone()),
+            (vec![Sequence::new(99), own], ancestors(64), too_many.clone()),
+            (vec![Sequence::new(64), own], ancestors(65), too_many.clone()),
+            (vec![own], BTreeSet::from([TOO_MANY_ROOTS]), too_many.clone()),
+            (too_many.clone(), ancestors(1), too_many),
+            (vec![], BTreeSet::new(), vec![]),
+        ] {
+            assert_eq!(joined(own, &before, &more), expected, "{before:?} and {more:?}");
+        }
+        let released: BTreeSet<_> = ancestors(64).into_iter().chain([RELEASED]).collect();
+        assert_eq!(joined(own, &[], &released).len(), 65, "the mark is no ancestor");
+    }
+
+    #[test]
+    fn more_descendants_than_can_be_noted_are_a_limit_in_number_and_in_bytes() {
+        let spend = |grains, bytes| {
+            let mut budget = Budget { grains: 2, bytes: 100 };
+            budget.spend(1, 60)?;
+            budget.spend(grains, bytes)
+        };
+        let code = |outcome: Result<()>| outcome.map_err(|error| error.code());
+        assert_eq!(code(spend(1, 40)), Ok(()));
+        assert_eq!(code(spend(2, 0)), Err("ERR_LIMIT"));
+        assert_eq!(code(spend(1, 41)), Err("ERR_LIMIT"));
+    }
+}

@@ -67,7 +67,9 @@ mod tests {
         let staged = (*rows).clone();
         rows.begin();
         for row in ["changed", "changed again"] {
-            [one, two, three].map(|sequence| rows.insert(sequence, row));
+            for sequence in [one, two, three] {
+                rows.insert(sequence, row);
+            }
         }
         rows.roll_back();
         assert_eq!(*rows, staged);

@@ -172,3 +172,32 @@ fn what_is_locked_for_itself_alone_goes_on_to_nothing_that_derives_from_it() {
         assert_eq!(supersede(&session, &child, &subject), Ok(()), "{scope}");
     }
 }
+
+/// A goal whose transitions are its own to allow, not those of a goal that derives from it.
+#[test]
+fn the_transitions_of_a_source_beyond_the_walk_are_not_those_of_the_goal() {
+    let (_dir, session) = store();
+    let goal = |parents: &[ContentAddress], state: &str, policy: bool| {
+        let parents: Vec<_> = parents.iter().map(ToString::to_string).collect();
+        let mut goal = json!({
+            "type": "goal", "description": "ship it", "goal_state": state, "created_at": 1000,
+            "derived_from": parents, "allowed_transitions": ["suspended"],
+        });
+        if policy {
+            goal["invalidation_policy"] = json!({ "mode": "locked", "scope": "subtree" });
+        }
+        Grain::from_json(&goal.to_string()).unwrap()
+    };
+    let source = session.put(goal(&[], "active", true)).unwrap().address();
+    let mut last = source;
+    for hop in 0..20 {
+        last = session.put(belief(&format!("hop {hop}"), &[last], None)).unwrap().address();
+    }
+    let derived = session.put(goal(&[last], "active", false)).unwrap().address();
+    let suspend = |old: &ContentAddress| {
+        let new = goal(&[*old], "suspended", false);
+        session.supersede(old, new, None).map(drop).map_err(|error| error.code())
+    };
+    assert_eq!(suspend(&derived), DENIED);
+    assert_eq!(suspend(&source), Ok(()));
+}

@@ -35,14 +35,6 @@ pub(crate) struct AuditRecord {
     pub(crate) reason: Option<String>,
 }
 
-impl AuditRecord {
-    /// The grain that may stop being current by what happened.
-    pub(crate) fn ends(&self) -> Option<&ContentAddress> {
-        let happened = !self.refused && self.operation.may_end();
-        self.subjects.first().filter(|_| happened)
-    }
-}
-
 /// The operations that have entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
@@ -86,19 +78,6 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
-        }
-    }
-
-    /// Whether the first grain it is about may stop being current by it.
-    fn may_end(self) -> bool {
-        match self {
-            Self::Create
-            | Self::Put
-            | Self::Sign
-            | Self::Hold
-            | Self::LiftHold
-            | Self::Import(_) => false,
-            Self::Supersede | Self::Contradict | Self::SetVerification(_) => true,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
 use crate::query::Halt;
 use crate::session::{Session, Stored, not_in_reach};
-use crate::view::{Row, View, in_scope, with_fields};
+use crate::view::{Row, View, in_scope, is_withdrawal, with_fields};
 
 /// Versions one history holds at most.
 pub const MAX_VERSIONS: usize = 10_000;
@@ -271,25 +271,41 @@ impl Time {
     }
 }
 
-/// The grains a version superseded: those of its parents that say so.
+/// The grains a version superseded: those it names that say so, and the grant it withdraws.
 fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<ContentAddress>> {
-    let parents: BTreeSet<ContentAddress> = with_fields(&version.blob, |grain| {
+    let (named, withdrawn) = with_fields(&version.blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
         let parents = parents.into_iter().flat_map(|parents| parents.iter());
         let texts = parents.filter_map(|parent| parent.as_str());
-        // A withdrawal of consent names its grant here, and need not derive from it.
         let prior = grain.text("prior_consent");
-        Ok(texts.chain(prior).filter_map(|text| text.parse().ok()).collect::<BTreeSet<_>>())
+        let named = texts.chain(prior).filter_map(|text| text.parse().ok());
+        let withdrawn = prior.filter(|_| is_withdrawal(grain)).and_then(|text| text.parse().ok());
+        Ok((named.collect::<BTreeSet<_>>(), withdrawn))
     })?;
-    let mut found = Vec::new();
-    for parent in parents {
+    let mut found = BTreeSet::new();
+    for parent in named {
         time.check()?;
-        let Some(sequence) = view.sequence_of(&parent)? else { continue };
-        if view.state_at(sequence)?.superseded_by == Some(version.address) {
-            found.push(parent);
+        if successor(view, &parent)? == Some(version.address) {
+            found.insert(parent);
         }
     }
-    Ok(found)
+    // A withdrawal need not derive from its grant, and ends the last version of the one it names.
+    let mut ended: Option<ContentAddress> = withdrawn;
+    while let Some(grant) = ended {
+        time.check()?;
+        ended = successor(view, &grant)?;
+        if ended == Some(version.address) {
+            found.insert(grant);
+            break;
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// What superseded the grain with this address, if it is there and something did.
+fn successor(view: &View, address: &ContentAddress) -> Result<Option<ContentAddress>> {
+    let Some(sequence) = view.sequence_of(address)? else { return Ok(None) };
+    Ok(view.state_at(sequence)?.superseded_by)
 }
 
 fn check_size(versions: usize, bytes: usize) -> Result<()> {

@@ -14,6 +14,9 @@ mod known;
 mod mark;
 mod protection;
 mod replace;
+mod roots;
+mod rows;
+mod withdrawal;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,8 +38,9 @@ pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
 pub(crate) use mark::Mark;
-pub(crate) use protection::{own_terms, parents_in};
-use replace::{Succession, is_by_third_party, known_from, supersession};
+use replace::Succession;
+pub(crate) use roots::own_terms;
+use rows::Rows;
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -149,14 +153,20 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
-    next: Sequence,
+    /// The last place of the log that was taken before this group.
+    stored: Sequence,
+    /// In the order of their places, without a gap.
     pub(crate) grains: Vec<Staged>,
-    pub(crate) states: HashMap<Sequence, GrainState>,
-    pub(crate) roots: HashMap<Sequence, Vec<Sequence>>,
+    pub(crate) states: Rows<GrainState>,
+    pub(crate) roots: Rows<Vec<Sequence>>,
     /// Envelopes that take the place of stored ones.
-    pub(crate) wrappings: HashMap<Sequence, Arc<Wrapping>>,
+    pub(crate) wrappings: Rows<Arc<Wrapping>>,
     pub(crate) audit: Vec<AuditRecord>,
+    /// Grains that stop being current, each with the place in `audit` of what ended it.
+    pub(crate) ended: Rows<usize>,
     by_address: HashMap<ContentAddress, usize>,
+    /// What is staged, by the parents it names.
+    children: HashMap<ContentAddress, Vec<Sequence>>,
 }
 
 impl<'v> Plan<'v> {
@@ -166,13 +176,15 @@ impl<'v> Plan<'v> {
             beneath: None,
             now,
             locked_accepts_signature: false,
-            next: view.last_sequence()?,
+            stored: view.last_sequence()?,
             grains: Vec::new(),
-            states: HashMap::new(),
-            roots: HashMap::new(),
-            wrappings: HashMap::new(),
+            states: Rows::default(),
+            roots: Rows::default(),
+            wrappings: Rows::default(),
             audit: Vec::new(),
+            ended: Rows::default(),
             by_address: HashMap::new(),
+            children: HashMap::new(),
         })
     }
 
@@ -196,8 +208,10 @@ impl<'v> Plan<'v> {
     /// Stages all of these grains, or none of them.
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`; with [`SameFact::Supersede`] also what
-    /// [`Plan::supersede`] refuses.
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`; `ERR_SCHEMA` and
+    /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for one that
+    /// protects more than can be noted; with [`SameFact::Supersede`] also what [`Plan::supersede`]
+    /// refuses.
     pub(crate) fn put(
         &mut self,
         grains: Vec<Prepared>,
@@ -206,12 +220,20 @@ impl<'v> Plan<'v> {
     ) -> Result<Vec<Put>> {
         self.all_or_nothing(|plan| {
             let count = grains.len();
-            let puts = grains.into_iter().enumerate().map(|(at, grain)| {
+            let mut puts = Vec::with_capacity(count);
+            let mut added = Vec::new();
+            for (at, grain) in grains.into_iter().enumerate() {
+                let told = plan.audit.len();
                 let put = plan.put_one(grain, same_fact, author);
-                put.map_err(|error| if count > 1 { error.in_batch(at) } else { error })
-            });
-            let puts = puts.collect::<Result<Vec<_>>>()?;
-            let added: Vec<_> = puts.iter().filter_map(added).collect();
+                let put = put.map_err(|e| if count > 1 { e.in_batch(at) } else { e })?;
+                // What replaced another has an entry of its own.
+                if let Put::Added(address) = put
+                    && plan.audit.len() == told
+                {
+                    added.push(address);
+                }
+                puts.push(put);
+            }
             if !added.is_empty() {
                 plan.audit.push(AuditRecord {
                     operation: Operation::Put,
@@ -231,7 +253,7 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
-    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`.
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`.
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
@@ -243,11 +265,12 @@ impl<'v> Plan<'v> {
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
+        self.check_ownership(None, &prepared, author)?;
         if self.locate(&address)?.is_some() {
             self.improve(&prepared, author)?;
             return Ok(Put::Duplicate(address));
         }
-        disguise::check_fields(&prepared.grain)?;
+        self.check_fields(&prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
             && let Some(prior) = prepared.grain.text("prior_consent")
         {
@@ -267,7 +290,7 @@ impl<'v> Plan<'v> {
                 Ok(Put::Replaced { old, new })
             }
             None => {
-                self.check_parents(&prepared.grain, None)?;
+                self.check_parents(&prepared, None, author)?;
                 self.check_dependencies(&prepared.grain, author)?;
                 self.stage(prepared, None)?;
                 Ok(Put::Added(address))
@@ -300,28 +323,41 @@ impl<'v> Plan<'v> {
     /// Runs a member of the group. If it fails, everything it staged goes, but for the audit
     /// records of policy refusals.
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let (grains, audit, next) = (self.grains.len(), self.audit.len(), self.next);
-        let (states, roots) = (self.states.clone(), self.roots.clone());
-        let wrappings = self.wrappings.clone();
+        let (grains, audit) = (self.grains.len(), self.audit.len());
+        self.states.begin();
+        self.roots.begin();
+        self.wrappings.begin();
+        self.ended.begin();
         // Guarded in here, so that a member that meets damage is rolled back like any other.
         let outcome = guarded(|| member(self));
         if outcome.is_err() {
-            for staged in self.grains.drain(grains..) {
-                self.by_address.remove(&staged.prepared.blob.address());
+            for staged in self.grains.split_off(grains).iter().rev() {
+                self.forget(staged);
             }
-            self.next = next;
-            self.states = states;
-            self.roots = roots;
-            self.wrappings = wrappings;
+            self.states.roll_back();
+            self.roots.roll_back();
+            self.wrappings.roll_back();
+            self.ended.roll_back();
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }
         outcome
     }
 
+    /// Takes the grain that was staged last out of what is found by address and by parent.
+    fn forget(&mut self, Staged { prepared, .. }: &Staged) {
+        self.by_address.remove(&prepared.blob.address());
+        for parent in parents(&prepared.grain) {
+            if let Some(children) = self.children.get_mut(&parent) {
+                children.pop();
+            }
+        }
+    }
+
     /// Stages a grain that is not stored yet, at the next place of the log.
     fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
-        let sequence = Sequence::new(self.next.get().saturating_add(1));
+        let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
+        let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
         if sequence > Sequence::MAX {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));
@@ -337,8 +373,10 @@ impl<'v> Plan<'v> {
             self.states.insert(sequence, GrainState { held, ..GrainState::default() });
         }
         let address = prepared.blob.address();
-        self.next = sequence;
         self.by_address.insert(address, self.grains.len());
+        for parent in parents(&prepared.grain) {
+            self.children.entry(parent).or_default().push(sequence);
+        }
         self.grains.push(Staged { sequence, prepared });
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
@@ -350,13 +388,6 @@ impl<'v> Plan<'v> {
 
 /// The field that names what a grain derives from.
 const PARENTS: &str = "derived_from";
-
-fn added(put: &Put) -> Option<ContentAddress> {
-    match put {
-        Put::Added(address) => Some(*address),
-        _ => None,
-    }
-}
 
 /// The grain with `old` among its parents, encoded anew; a ready blob as it is.
 pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {

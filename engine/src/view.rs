@@ -176,6 +176,11 @@ pub(crate) fn push(
     })
 }
 
+/// Whether a consent takes one back (OMS 8.10).
+pub(crate) fn is_withdrawal(consent: &GrainRef<'_>) -> bool {
+    consent.get("is_withdrawal").and_then(|flag| flag.as_bool()) == Some(true)
+}
+
 /// Whether a partition lies in a session's namespace: the namespace itself or one below it.
 pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
     let Some(namespace) = namespace else { return true };

@@ -6,9 +6,12 @@ use std::collections::BTreeSet;
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::policy::Rule;
 use crate::view::{Row, with_fields};
 
-use super::Plan;
+use super::replace::supersession;
+use super::roots::RELEASED;
+use super::{Author, Plan, Prepared};
 
 /// Fields that say a grain supersedes another.
 const SUPERSESSION_FIELDS: [&str; 5] = [
@@ -18,20 +21,6 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
     "invalidation_reason",
     "invalidation_initiator",
 ];
-
-/// Refuses a put of what only supersession may carry.
-///
-/// # Errors
-/// `ERR_SUPERSEDE_REQUIRED`.
-pub(super) fn check_fields(grain: &Grain) -> Result<()> {
-    match SUPERSESSION_FIELDS.iter().find(|name| grain.get(name).is_some()) {
-        None => Ok(()),
-        Some(name) => {
-            let message = format!("{name} says that this grain replaces another");
-            Err(Error::new(ErrorKind::SupersedeRequired, message))
-        }
-    }
-}
 
 /// Checks that a grain can succeed `old`: it names it as a parent and has its type.
 ///
@@ -53,57 +42,97 @@ pub(super) fn check_successor(old: &ContentAddress, row: &Row, new: &Grain) -> R
     Ok(())
 }
 
-/// Checks that a withdrawal fits the grant it names: a consent between the same two.
-///
-/// # Errors
-/// `ERR_SCHEMA` for another type, `ERR_INVALIDATION_DENIED` for other parties.
-pub(super) fn check_withdrawal(grant: &Row, withdrawal: &Grain) -> Result<()> {
-    with_fields(&grant.blob, |stored| {
-        if stored.grain_type() != GrainType::Consent {
-            let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
-            return Err(Error::new(schema, "prior_consent names a grain that is no consent"));
-        }
-        let same = |name: &str| stored.text(name) == withdrawal.text(name);
-        if same("subject_did") && same("grantee_did") {
-            return Ok(());
-        }
-        let message = "a consent is withdrawn between the parties that made it";
-        Err(Error::new(ErrorKind::InvalidationDenied, message))
-    })
-}
-
 /// The addresses a grain derives from, each once; citations are no parents.
 pub(crate) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 
 impl Plan<'_> {
+    /// Refuses a put of what only supersession may carry.
+    ///
+    /// # Errors
+    /// `ERR_SUPERSEDE_REQUIRED`.
+    pub(super) fn check_fields(&mut self, new: &Prepared, author: &Author) -> Result<()> {
+        let Some(name) = SUPERSESSION_FIELDS.iter().find(|name| new.grain.get(name).is_some())
+        else {
+            return Ok(());
+        };
+        let replaced = self.replaced(&new.grain, None)?;
+        let what = format!("{name} says that this grain replaces another");
+        Err(self.in_disguise(&replaced, new, author, what)?)
+    }
+
     /// Refuses a grain that would replace one of its parents, other than `old`, in disguise.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
-    pub(super) fn check_parents(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<()> {
-        if new.int("consolidation_level").is_some_and(|level| level >= 1) {
-            return Ok(());
-        }
+    pub(super) fn check_parents(
+        &mut self,
+        new: &Prepared,
+        old: Option<&ContentAddress>,
+        author: &Author,
+    ) -> Result<()> {
+        let replaced = self.replaced(&new.grain, old)?;
+        let Some(parent) = replaced.first() else { return Ok(()) };
+        let what = format!(
+            "it derives from {parent} and has the same type, namespace, subject and relation: that \
+             is a supersession"
+        );
+        Err(self.in_disguise(&replaced, new, author, what)?)
+    }
+
+    /// The parents, other than `old`, that a grain reads as the next version of.
+    fn replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
+        let mut replaced = Vec::new();
         for parent in parents(new).into_iter().filter(|parent| old != Some(parent)) {
-            let Some(row) = self.find(&parent)? else {
-                continue;
-            };
-            if with_fields(&row.blob, |stored| Ok(succeeds(new, stored)))? {
-                let message = format!(
-                    "it derives from {parent} and has the same type, namespace, subject and \
-                     relation: that is a supersession"
-                );
-                return Err(Error::new(ErrorKind::SupersedeRequired, message));
+            let Some(sequence) = self.locate(&parent)? else { continue };
+            if self.read(sequence, |_, stored| Ok(succeeds(new, stored)))? {
+                replaced.push(parent);
             }
         }
-        Ok(())
+        Ok(replaced)
     }
+
+    /// The refusal of a grain that would replace these without being asked about them. The first of
+    /// them that is protected is in the audit log with it.
+    pub(super) fn in_disguise(
+        &mut self,
+        replaced: &[ContentAddress],
+        new: &Prepared,
+        author: &Author,
+        what: String,
+    ) -> Result<Error> {
+        for old in replaced {
+            if self.is_protected(old)? {
+                let rule = Rule::DisguisedSupersession.row().name;
+                let entry = supersession(old, &new.blob.address(), author, vec![rule], true);
+                self.audit.push(entry);
+                break;
+            }
+        }
+        Ok(Error::new(ErrorKind::SupersedeRequired, what))
+    }
+
+    /// Whether any policy, its own or inherited, or a hold restricts what becomes of a grain.
+    fn is_protected(&self, address: &ContentAddress) -> Result<bool> {
+        let Some(sequence) = self.locate(address)? else { return Ok(false) };
+        let roots = self.roots(sequence)?;
+        Ok(self.state(sequence)?.held || roots.iter().any(|root| *root != RELEASED))
+    }
+}
+
+/// Whether a grain itself, and not only the call that brings it, says that it succeeds the grain of
+/// this blob.
+pub(super) fn is_successor(new: &Grain, old: &[u8]) -> Result<bool> {
+    let says = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
+    Ok(says || with_fields(old, |stored| Ok(succeeds(new, stored)))?)
 }
 
 /// Whether `new` reads as the next version of `stored`.
 fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
+    if new.int("consolidation_level").is_some_and(|level| level >= 1) {
+        return false;
+    }
     let never =
         matches!(new.grain_type(), GrainType::Event | GrainType::Action | GrainType::Observation);
     if never || new.grain_type() != stored.grain_type() || new.partition() != stored.partition() {

@@ -6,7 +6,6 @@ use grainstore_format::{ContentAddress, Grain, GrainState, GrainType, Verificati
 use grainstore_index::Sequence;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::view::with_fields;
 
 use super::protection::{Gathered, Transition};
 use super::{Author, Plan};
@@ -63,7 +62,8 @@ impl Plan<'_> {
                 break;
             }
             let Some(row) = self.visible(&address, author)? else { continue };
-            if !self.leads_to(row.sequence, old, &mut known)? {
+            // What takes too many steps is taken for a version of the goal.
+            if self.leads_to(row.sequence, old, &mut known)? == Some(false) {
                 count += 1;
             }
         }
@@ -89,32 +89,33 @@ impl Plan<'_> {
     }
 
     fn is_satisfied(&self, sequence: Sequence) -> Result<bool> {
-        let (_, blob) = self.at(sequence)?;
-        with_fields(&blob, |grain| {
+        self.read(sequence, |_, grain| {
             let is_goal = grain.grain_type() == GrainType::Goal;
             Ok(is_goal && grain.text("goal_state") == Some("satisfied"))
         })
     }
 
-    /// Whether a grain is `head` or was replaced, in however many steps, by it. `known` keeps the
-    /// answers for what was gone through on the way; what takes too many steps is taken for a chain
-    /// that leads there.
-    fn leads_to(
+    /// Whether a grain is `head` or was replaced, in however many steps, by it; nothing where those
+    /// are too many. `known` keeps the answers for what was gone through on the way.
+    pub(super) fn leads_to(
         &self,
         from: Sequence,
         head: &ContentAddress,
-        known: &mut HashMap<Sequence, bool>,
-    ) -> Result<bool> {
+        known: &mut HashMap<Sequence, Option<bool>>,
+    ) -> Result<Option<bool>> {
         let head = self.locate(head)?;
         let mut passed = Vec::new();
         let mut at = Some(from);
         let leads = loop {
-            let Some(sequence) = at else { break false };
-            if head == Some(sequence) || known.len().saturating_add(passed.len()) > MAX_FOLLOWED {
-                break true;
+            let Some(sequence) = at else { break Some(false) };
+            if head == Some(sequence) {
+                break Some(true);
             }
             if let Some(leads) = known.get(&sequence) {
                 break *leads;
+            }
+            if known.len().saturating_add(passed.len()) > MAX_FOLLOWED {
+                break None;
             }
             passed.push(sequence);
             at = match self.state(sequence)?.superseded_by {

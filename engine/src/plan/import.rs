@@ -10,14 +10,15 @@ use grainstore_format::{ContentAddress, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
 use super::conflict::{Conflicts, Disputed};
-use super::protection::{Gathered, TOO_MANY_ROOTS};
-use super::{
-    Author, Beneath, Mark, Plan, Prepared, disguise, is_by_third_party, known_from, own_terms,
-    parents_in, supersession,
-};
+use super::protection::Gathered;
+use super::protection::parents_in;
+use super::replace::{known_from, supersession};
+use super::roots::joined;
+use super::withdrawal::{check_named, is_by_third_party};
+use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Proofs, Protector, Tie};
-use crate::view::{Row, View, stored_grain, with_fields};
+use crate::policy::{Proofs, Protector, Terms};
+use crate::view::{Row, View, is_withdrawal, with_fields};
 
 /// What a manifest says of a grain that is here already, and is not so here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl<'v> Plan<'v> {
         beneath: &'v dyn Beneath,
         now: grainstore_format::EpochMs,
     ) -> Result<Self> {
-        Ok(Self { beneath: Some(beneath), next: beneath.last(), ..Self::new(view, now)? })
+        Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
     }
 
     /// Decides all claims that one grain superseded others, and stores it unless it must be left
@@ -158,7 +159,7 @@ impl<'v> Plan<'v> {
         let signer = prepared.proofs.signer.clone();
         let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, flaw: None };
         if is_withdrawal_of(grain, &claim.address) {
-            return match disguise::check_withdrawal(&row, grain) {
+            return match check_named(&row, grain) {
                 Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
                 Ok(()) => {
                     let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
@@ -211,6 +212,7 @@ impl<'v> Plan<'v> {
         let state = self.state(row.sequence)?;
         let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
         self.states.insert(row.sequence, state);
+        self.ends_with_next_record(row.sequence);
         self.audit.push(supersession(&claim.address, &by, author, rules, false));
         Ok(())
     }
@@ -262,7 +264,7 @@ impl<'v> Plan<'v> {
     /// As [`Plan::put`] refuses it.
     pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
         match self.grant_of(withdrawal, author)? {
-            Some((_, row)) => disguise::check_withdrawal(&row, withdrawal),
+            Some((_, row)) => check_named(&row, withdrawal),
             None => Ok(()),
         }
     }
@@ -277,17 +279,23 @@ impl<'v> Plan<'v> {
         author: &Author,
         conflicts: &mut Conflicts,
     ) -> Result<()> {
-        let (address, blob) = self.at(sequence)?;
-        let withdrawal = stored_grain(&blob)?;
+        let (address, withdrawal) =
+            self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
-        if let Err(error) = disguise::check_withdrawal(&row, &withdrawal) {
-            conflicts.note(address, Disputed::Withdrawal, error.to_string());
-            return self.review(sequence, true);
-        }
+        let (grant, row) = match self.ended_by(grant, row, &withdrawal) {
+            Ok(ended) => ended,
+            Err(error) if is_refusal(&error) => {
+                conflicts.note(address, Disputed::Withdrawal, error.to_string());
+                return self.review(sequence, true);
+            }
+            Err(error) => return Err(error),
+        };
         self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
-        if row.state.superseded_by.is_none() {
-            self.end(&row, address)?;
-            if row.sequence <= before {
+        if row.state.superseded_by.is_none() && !with_fields(&row.blob, |g| Ok(is_withdrawal(g)))? {
+            if row.sequence > before {
+                self.end_untold(&row, address)?;
+            } else {
+                self.end(&row, address)?;
                 self.audit.push(supersession(&grant, &address, author, vec!["withdrawal"], false));
             }
         }
@@ -308,25 +316,16 @@ impl<'v> Plan<'v> {
     /// Notes what protects a grain of the log now, and with what derives from it.
     pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
         let before = self.roots(sequence)?;
-        if before.contains(&TOO_MANY_ROOTS) {
+        let (address, parents, protects) = self.read(sequence, |address, grain| {
+            Ok((address, parents_in(grain), Terms::of(grain).protects()))
+        })?;
+        let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
+        more.extend(self.inherited(&address, parents)?);
+        let roots = joined(sequence, &before, &more);
+        if roots == before {
             return Ok(());
         }
-        let (address, blob) = self.at(sequence)?;
-        let mut roots: BTreeSet<_> = before.iter().copied().collect();
-        roots.extend(own_terms(&blob)?.0.then_some(sequence));
-        for parent in with_fields(&blob, |grain| Ok(parents_in(grain)))? {
-            let Some(parent) = self.locate(&parent)? else { continue };
-            let is_version = self.state(parent)?.superseded_by == Some(address);
-            let tie = if is_version { Tie::Version } else { Tie::Source };
-            if !self.inherit(&mut roots, parent, tie)? {
-                roots = BTreeSet::from([TOO_MANY_ROOTS]);
-                break;
-            }
-        }
-        if roots.iter().eq(&before) {
-            return Ok(());
-        }
-        self.roots.insert(sequence, roots.into_iter().collect());
+        self.roots.insert(sequence, roots);
         self.spread_roots(address, sequence)
     }
 }

@@ -88,23 +88,30 @@ impl Plan<'_> {
         }
     }
 
-    /// Address and blob of the grain at this place, checked against each other.
-    pub(super) fn at(&self, sequence: Sequence) -> Result<(ContentAddress, Vec<u8>)> {
-        let at = self.grains.binary_search_by_key(&sequence, |staged| staged.sequence);
-        if let Some(staged) = at.ok().and_then(|at| self.grains.get(at)) {
+    /// Runs `read` over the grain at this place, where it lies, and the address its bytes have.
+    pub(super) fn read<T>(
+        &self,
+        sequence: Sequence,
+        read: impl FnOnce(ContentAddress, &GrainRef<'_>) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(staged) = self.staged_at(sequence) {
             let blob = &staged.prepared.blob;
-            return Ok((blob.address(), blob.bytes().to_vec()));
+            return with_fields(blob.bytes(), |grain| read(blob.address(), grain));
         }
         if let Some(beneath) = self.beneath {
             let blob = beneath.blob_at(sequence)?;
-            return Ok((ContentAddress::of(&blob), blob));
+            return with_fields(&blob, |grain| read(ContentAddress::of(&blob), grain));
         }
-        self.view.with_blob(sequence, |blob| Ok((ContentAddress::of(blob), blob.to_vec())))
+        self.view.with_blob(sequence, |blob| {
+            with_fields(blob, |grain| read(ContentAddress::of(blob), grain))
+        })
     }
 
-    /// Address of the grain at this place.
-    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<ContentAddress> {
-        Ok(self.at(sequence)?.0)
+    /// The grain at this place, if this group stages it.
+    pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&Staged> {
+        let first = self.stored.get().saturating_add(1);
+        let at = sequence.get().checked_sub(first)?;
+        self.grains.get(usize::try_from(at).ok()?)
     }
 
     /// A current grain of the same type, namespace, subject, relation and object.

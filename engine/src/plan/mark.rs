@@ -5,7 +5,7 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Proofs, Rule, decide};
+use crate::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
 use crate::view::Row;
 
 use super::replace::known_from;
@@ -92,7 +92,10 @@ impl Plan<'_> {
                     evidence: 0,
                     locked_accepts_signature: self.locked_accepts_signature,
                 };
-                let gathered = self.protectors(address, None, None)?;
+                let gathered = match asks_others(act) {
+                    true => self.protectors(address, None, None)?,
+                    false => self.target_alone(&row, address)?,
+                };
                 let decision = decide(&attempt, &gathered.facts);
                 if let Some(rule) = decision.refusal() {
                     let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
@@ -112,6 +115,9 @@ impl Plan<'_> {
         let state = self.marked(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
+        if !state.is_current() {
+            self.ends_with_next_record(row.sequence);
+        }
         self.states.insert(row.sequence, state);
         let rules = decision.map(|decision| decision.names()).unwrap_or_default();
         self.audit.push(record(address, mark, author, rules, false));

@@ -1,5 +1,4 @@
-//! One grain in the place of another: supersession through the policies that bear on it, and the
-//! withdrawal of consent, which waits for none (OMS 28.4, 8.10).
+//! One grain in the place of another: supersession through the policies that bear on it (OMS 28.4).
 
 use grainstore_format::EpochMs;
 use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
@@ -7,11 +6,12 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, decide, same_did};
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, check_ownership, decide};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
-use super::{Author, PARENTS, Plan, Prepared, Put, disguise};
+use super::roots::joined;
+use super::{Author, PARENTS, Plan, Prepared, disguise};
 
 /// What a grain that is staged takes the place of.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct Succession {
 }
 
 impl Succession {
-    fn of(old: &ContentAddress) -> Self {
+    pub(super) fn of(old: &ContentAddress) -> Self {
         Self { old: *old, released: false }
     }
 }
@@ -69,7 +69,7 @@ impl Plan<'_> {
 
     /// Asks what has to be asked before `old` is replaced; nothing where it is already, by `new`.
     fn ask_policies(
-        &self,
+        &mut self,
         old: &ContentAddress,
         new: &Prepared,
         author: &Author,
@@ -88,7 +88,7 @@ impl Plan<'_> {
             None => {}
         }
         disguise::check_successor(old, &row, &new.grain)?;
-        self.check_parents(&new.grain, Some(old))?;
+        self.check_parents(new, Some(old), author)?;
         let (decision, gathered) = self.judge(old, &row, &new.grain, &new.proofs, author)?;
         Ok(Some(Weighed { row, decision, gathered }))
     }
@@ -111,6 +111,7 @@ impl Plan<'_> {
             let denied = self.denied(&what, rule, &decision, &gathered, author)?;
             return Err(new.proofs.explain(denied));
         }
+        self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
         self.improve(&new, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
@@ -120,6 +121,32 @@ impl Plan<'_> {
         self.end(&row, address)?;
         self.audit.push(supersession(old, &address, author, decision.names(), false));
         Ok(())
+    }
+
+    /// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3), `old` being what it
+    /// would replace.
+    ///
+    /// # Errors
+    /// `ERR_POLICY`.
+    pub(super) fn check_ownership(
+        &mut self,
+        old: Option<&ContentAddress>,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<()> {
+        let signer = new.proofs.signer.as_deref();
+        check_ownership(&new.grain, signer, author.actor.as_deref()).inspect_err(|_| {
+            let address = new.blob.address();
+            let rules = vec![Rule::OwnOwnership.row().name];
+            self.audit.push(match old {
+                Some(old) => supersession(old, &address, author, rules, true),
+                None => AuditRecord {
+                    operation: Operation::Put,
+                    subjects: vec![address],
+                    ..supersession(&address, &address, author, rules, true)
+                },
+            });
+        })
     }
 
     /// Asks every policy that bears on replacing `old`.
@@ -137,6 +164,7 @@ impl Plan<'_> {
         let to = to.filter(|to| from.as_deref() != Some(to));
         let transition = to.map(|to| Transition { new: grain, to });
         let gathered = self.protectors(old, Some(grain), transition)?;
+        let proofs = &proofs.of_writing(disguise::is_successor(grain, &old_row.blob)?);
         let attempt = Attempt {
             act: Act::Supersede,
             now: self.now,
@@ -186,15 +214,23 @@ impl Plan<'_> {
     }
 
     /// A grain as a message may name it: its address, if the author can see it.
-    fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+    pub(super) fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
             None => "outside this session".to_owned(),
         })
     }
 
-    /// Notes that a grain stopped being current when another took its place.
+    /// Notes that a grain stopped being current when another took its place, as the audit record
+    /// that comes next tells.
     pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+        self.end_untold(old, by)?;
+        self.ends_with_next_record(old.sequence);
+        Ok(())
+    }
+
+    /// As [`Plan::end`], of what no record of its own tells.
+    pub(super) fn end_untold(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
             // What was contradicted or retracted ended then.
@@ -208,6 +244,14 @@ impl Plan<'_> {
         Ok(())
     }
 
+    /// Notes that the audit record that comes next tells how a grain stopped being current, if it had
+    /// not before.
+    pub(super) fn ends_with_next_record(&mut self, sequence: Sequence) {
+        if !self.ended.contains_key(&sequence) {
+            self.ended.insert(sequence, self.audit.len());
+        }
+    }
+
     /// Stages a successor, or takes the current grain that already is these bytes.
     fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
         let address = new.blob.address();
@@ -219,10 +263,9 @@ impl Plan<'_> {
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let Succession { old, released } = succession;
-        let mut roots = self.roots(sequence)?;
-        roots.extend(self.roots_for(&new.grain, Some(&old), released)?);
-        roots.sort_unstable();
-        roots.dedup();
+        let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
+        let roots = joined(sequence, &self.roots(sequence)?, &more);
+        // What derives from it has those that reach so far: it derived from the old grain before.
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
         }
@@ -241,35 +284,6 @@ impl Plan<'_> {
         let kept = stored.list(PARENTS).unwrap_or_default();
         Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
     }
-
-    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
-    /// a withdrawal never waits (OMS 8.10). A grant the store does not have is withdrawn when it
-    /// arrives, which is not built yet.
-    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
-        let address = new.blob.address();
-        if new.grain.flag("is_withdrawal") != Some(true) {
-            let message = "a new grant that names a prior consent replaces it";
-            return Err(Error::new(ErrorKind::SupersedeRequired, message));
-        }
-        let grant = match prior.parse() {
-            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
-            Err(_) => None,
-        };
-        let by_third_party = is_by_third_party(&new.grain, new.proofs.signer.as_deref(), author);
-        let Some((prior, row)) = grant else {
-            let sequence = self.stage(new, None)?;
-            self.review(sequence, by_third_party)?;
-            return Ok(Put::Added(address));
-        };
-        disguise::check_withdrawal(&row, &new.grain)?;
-        let sequence = self.stage(new, Some(Succession::of(&prior)))?;
-        self.review(sequence, by_third_party)?;
-        if row.state.superseded_by.is_none() {
-            self.end(&row, address)?;
-            self.audit.push(supersession(&prior, &address, author, vec!["withdrawal"], false));
-        }
-        Ok(Put::Added(address))
-    }
 }
 
 /// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
@@ -278,17 +292,6 @@ pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
         let from = grain.int("system_valid_from").or(grain.int("created_at"));
         Ok(EpochMs::new(from.unwrap_or_default()))
     })
-}
-
-/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
-/// of the one who gave it. It is honoured all the same, and somebody should look at it.
-pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
-    let party = |name: &str| withdrawal.text(name);
-    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
-    let signed = signer.is_some_and(|who| is(who, "subject_did"));
-    let actor = author.actor.as_deref();
-    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
-    !signed && !is_party
 }
 
 pub(super) fn supersession(

@@ -70,7 +70,7 @@ pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
 }
 
 /// Whether an act is for more than the target itself to decide.
-fn asks_others(act: Act) -> bool {
+pub(crate) fn asks_others(act: Act) -> bool {
     !matches!(act, Act::Verify | Act::LiftHold)
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// How a grain that protects is tied to the target. The greater tie protects the more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Tie {
     /// The target derives from it: it protects by a scope that covers what is derived.
     Source,

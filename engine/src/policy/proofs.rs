@@ -26,6 +26,12 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
+    /// These proofs for a new grain that says itself that it is a successor, or does not: to sign
+    /// something else is not to sign a supersession.
+    pub(crate) fn of_writing(&self, is_successor: bool) -> Self {
+        Self { signer: self.signer.clone().filter(|_| is_successor), ..self.clone() }
+    }
+
     /// Takes what an envelope or a proof was found to be worth.
     pub(crate) fn of_verdict(verdict: Verdict) -> Self {
         match verdict {

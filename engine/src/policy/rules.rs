@@ -96,6 +96,12 @@ rules! {
         "it requires more satisfaction_evidence than was given" "23.5";
     OwnVerification Refuse "own_verification"
         "its own author cannot vouch for it" "23.8";
+    WithdrawalByOthers Refuse "withdrawal_by_others"
+        "only the parties of a consent withdraw it, and these are others" "8.10";
+    DisguisedSupersession Refuse "disguised_supersession"
+        "it is protected, and the new grain would replace it without asking its policy" "17.2";
+    OwnOwnership Refuse "own_ownership"
+        "an agent cannot declare whom it belongs to" "12.5.3";
     LiftNotOperator Refuse "lift_not_operator" "only the operator lifts this hold" "23.2";
     LiftNotSigned Refuse "lift_not_signed"
         "only the signers its policy names lift this hold, and none of them signed" "23.2";

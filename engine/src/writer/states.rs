@@ -1,8 +1,6 @@
 //! What a group writes beside the log: states, with the audit entry since which a grain is not
 //! current, and roots. Which states these are the plan has decided.
 
-use std::collections::HashMap;
-
 use redb::{ReadableTable, WriteTransaction};
 
 use crate::error::Result;
@@ -15,25 +13,18 @@ pub(super) fn write_states(txn: &WriteTransaction, plan: &Plan<'_>, first: u64) 
     if plan.states.is_empty() {
         return Ok(());
     }
-    let mut entries = HashMap::new();
-    for (sequence, record) in (first..).zip(&plan.audit) {
-        if let Some(ended) = record.ends() {
-            entries.entry(*ended).or_insert(sequence);
-        }
-    }
     let mut states = txn.open_table(keys::STATE)?;
-    for (sequence, state) in &plan.states {
+    for (sequence, state) in plan.states.iter() {
         let before = match states.get(sequence.get())? {
             Some(record) => keys::decode_state(*sequence, record.value())?,
             None => StateRecord::default(),
         };
-        // Most states that are written are of grains that end.
-        let ended = match state.is_current() {
-            true => None,
-            false => entries.get(&plan.address_at(*sequence)?).copied(),
+        // A state that ends nothing takes no notice of the entry.
+        let entry = match plan.ended.get(sequence) {
+            Some(at) => first.saturating_add(u64::try_from(*at).unwrap_or(u64::MAX)),
+            None => first,
         };
-        // An entry about very many grains names none of them: then the group says when.
-        let record = before.with_state(*state, ended.unwrap_or(first));
+        let record = before.with_state(*state, entry);
         states.insert(sequence.get(), &keys::encode_state(*sequence, &record))?;
     }
     Ok(())
@@ -43,7 +34,7 @@ pub(super) fn write_states(txn: &WriteTransaction, plan: &Plan<'_>, first: u64) 
 pub(super) fn write_roots(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     if !plan.roots.is_empty() {
         let mut roots = txn.open_table(keys::ROOTS)?;
-        for (sequence, ancestors) in &plan.roots {
+        for (sequence, ancestors) in plan.roots.iter() {
             roots.insert(sequence.get(), keys::encode_roots(*sequence, ancestors).as_slice())?;
         }
     }

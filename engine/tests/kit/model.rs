@@ -67,7 +67,7 @@ impl Model {
             }
             (Call::Batch(members), _) => {
                 let before = self.grains.len();
-                let outcome = self.stage_batch(*namespace, members, answer);
+                let outcome = self.stage_batch(*namespace, *now, members, answer);
                 match answer {
                     Answer::Batch(puts) if outcome.is_ok() => {
                         self.note_put(*now, puts.iter().filter_map(added).collect());
@@ -107,6 +107,9 @@ impl Model {
             broken.remove(DISGUISED);
         }
         if !broken.is_empty() {
+            // What says so itself is refused before anybody looks for what says the same.
+            let old = old.filter(|_| !rules::says_it_replaces(&offered.grain));
+            self.note_disguise(now, offered, old.as_ref(), answer);
             return allow(&broken, answer);
         }
         if self.find(&address).is_some() {
@@ -140,6 +143,7 @@ impl Model {
     fn stage_batch(
         &mut self,
         namespace: Option<&str>,
+        now: EpochMs,
         members: &[Offered],
         answer: &Answer,
     ) -> Result<(), String> {
@@ -153,6 +157,8 @@ impl Model {
             } else if broken.is_empty() {
                 self.add(offered);
                 puts.push(Put::Added(address));
+            } else if all_broken.is_empty() {
+                self.note_disguise(now, offered, None, answer);
             }
             all_broken.extend(broken);
         }
@@ -180,6 +186,7 @@ impl Model {
         if *answer == Answer::Refused(DENIED) {
             self.note_supersession(now, old, address, "refused");
         }
+        self.note_disguise(now, new, Some(old), answer);
         if matches!(answer, Answer::Refused(_)) {
             return Ok(());
         }
@@ -272,9 +279,41 @@ impl Model {
     fn is_disguised(&self, new: &Grain, old: Option<&ContentAddress>) -> bool {
         let parents = rules::parents(new);
         let mut others = parents.iter().filter(|parent| Some(*parent) != old);
-        others.any(|parent| {
-            self.find(parent).is_some_and(|known| rules::is_next_version(new, &known.grain))
-        })
+        others.any(|parent| self.is_disguised_as(new, parent))
+    }
+
+    /// Where it was refused for that, notes which protected grain was to be replaced in disguise: the
+    /// first of them by address.
+    fn note_disguise(
+        &mut self,
+        now: EpochMs,
+        new: &Offered,
+        old: Option<&ContentAddress>,
+        answer: &Answer,
+    ) {
+        if *answer != Answer::Refused(DISGUISED) {
+            return;
+        }
+        let parents: BTreeSet<_> = rules::parents(&new.grain).into_iter().collect();
+        let replaced = parents
+            .into_iter()
+            .filter(|parent| Some(parent) != old)
+            .find(|parent| self.is_disguised_as(&new.grain, parent) && self.is_protected(parent));
+        if let Some(parent) = replaced {
+            self.note_supersession(now, &parent, new.blob().address(), "refused");
+        }
+    }
+
+    fn is_disguised_as(&self, new: &Grain, parent: &ContentAddress) -> bool {
+        self.find(parent).is_some_and(|known| rules::is_next_version(new, &known.grain))
+    }
+
+    /// Whether any policy restricts what becomes of a grain, be it one that is over.
+    fn is_protected(&self, address: &ContentAddress) -> bool {
+        const BEFORE_ALL: EpochMs = EpochMs::new(i64::MIN);
+        let Some(known) = self.find(address) else { return false };
+        let locks = self.locks_over(address, &known.grain, BEFORE_ALL);
+        locks.iter().any(|lock| *lock != Lock::Open)
     }
 
     /// The locks that bear on replacing `old` by `new`: those of all versions up to `old`, and those

@@ -7,6 +7,9 @@
 )]
 
 mod case;
+mod consent;
+mod derivation;
+mod refusals;
 mod spec;
 mod store;
 

@@ -53,16 +53,11 @@ impl Outcome {
         mut plan: Plan<'_>,
         first: u64,
     ) -> Result<(Self, Vec<crate::audit::AuditRecord>)> {
-        let mut ends = HashMap::new();
-        for (entry, record) in (first..).zip(&plan.audit) {
-            if let Some(ended) = record.ends()
-                && let Some(sequence) = plan.locate(ended)?
-            {
-                ends.entry(sequence).or_insert(entry);
-            }
-        }
+        let entry_of = |at: usize| first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX));
+        let ends = plan.ended.iter().map(|(sequence, at)| (*sequence, entry_of(*at))).collect();
         let staged = std::mem::take(&mut plan.grains);
-        let mut wrappings: Vec<_> = plan.wrappings.drain().collect();
+        let mut wrappings: Vec<_> =
+            std::mem::take(&mut plan.wrappings).into_rows().into_iter().collect();
         let mut grains = Vec::with_capacity(staged.len());
         for new in staged {
             let address = new.prepared.blob.address();
@@ -70,7 +65,8 @@ impl Outcome {
             wrappings.extend(new.prepared.wrapping.map(|wrapping| (new.sequence, wrapping)));
             grains.push((new.sequence, new.prepared.blob.into_bytes(), address, parents));
         }
-        let (states, roots) = (std::mem::take(&mut plan.states), std::mem::take(&mut plan.roots));
+        let states = std::mem::take(&mut plan.states).into_rows();
+        let roots = std::mem::take(&mut plan.roots).into_rows();
         let audit = std::mem::take(&mut plan.audit);
         Ok((Self { grains, wrappings, states, roots, ends }, audit))
     }

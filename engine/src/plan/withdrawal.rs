@@ -1,0 +1,147 @@
+//! The withdrawal of consent, which waits for no policy (OMS 8.10; rulings 39 and 40 of the project's
+//! reading).
+
+use grainstore_format::{ContentAddress, Grain, GrainType};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Rule, same_did};
+use crate::view::{Row, is_withdrawal, with_fields};
+
+use super::replace::{Succession, supersession};
+use super::{Author, Plan, Prepared, Put};
+
+/// How many times a grant may have been renewed before it is withdrawn.
+const MAX_RENEWALS: usize = 100_000;
+
+impl Plan<'_> {
+    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
+    /// a withdrawal never waits. One that was renewed is ended as it stands now. A grant the store
+    /// does not have is withdrawn when it arrives, which is not built yet.
+    ///
+    /// # Errors
+    /// `ERR_SUPERSEDE_REQUIRED` for what is no withdrawal; `ERR_SCHEMA` where it names no consent;
+    /// `ERR_INVALIDATION_DENIED` for one between others.
+    pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
+        let address = new.blob.address();
+        let grant = match prior.parse() {
+            Ok(prior) => self.visible(&prior, author)?.map(|row| (prior, row)),
+            Err(_) => None,
+        };
+        if new.grain.flag("is_withdrawal") != Some(true) {
+            let replaced: Vec<_> = grant.into_iter().map(|(prior, _)| prior).collect();
+            let what = "a new grant that names a prior consent replaces it".to_owned();
+            return Err(self.in_disguise(&replaced, &new, author, what)?);
+        }
+        let signer = new.proofs.signer.as_deref();
+        let by_third_party = is_by_third_party(&new.grain, signer, author);
+        let Some((prior, row)) = grant else {
+            let sequence = self.stage(new, None)?;
+            self.review(sequence, by_third_party)?;
+            return Ok(Put::Added(address));
+        };
+        let (head, row) = match self.ended_by(prior, row, &new.grain) {
+            Ok(ended) => ended,
+            Err(error) => return Err(self.not_withdrawn(&prior, &address, author, error)?),
+        };
+        let sequence = self.stage(new, Some(Succession::of(&head)))?;
+        self.review(sequence, by_third_party)?;
+        // What was withdrawn before stays so.
+        let is_over = row.state.superseded_by.is_some()
+            || with_fields(&row.blob, |head| Ok(is_withdrawal(head)))?;
+        if !is_over {
+            self.end(&row, address)?;
+            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+        }
+        Ok(Put::Added(address))
+    }
+
+    /// What a withdrawal ends that names this grant: its last version.
+    ///
+    /// # Errors
+    /// Those of [`check_named`], for the grant and for its last version; `ERR_LIMIT` for one that was
+    /// renewed too often.
+    pub(super) fn ended_by(
+        &self,
+        grant: ContentAddress,
+        row: Row,
+        withdrawal: &Grain,
+    ) -> Result<(ContentAddress, Row)> {
+        check_named(&row, withdrawal)?;
+        let (head, row) = self.renewed(grant, row)?;
+        check_parties(&row, withdrawal)?;
+        Ok((head, row))
+    }
+
+    /// What has become of a grant: its last version that is here, whoever sees that.
+    fn renewed(&self, grant: ContentAddress, row: Row) -> Result<(ContentAddress, Row)> {
+        let (mut head, mut row) = (grant, row);
+        for _ in 0..MAX_RENEWALS {
+            let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
+            // A file may state a successor that it does not bring.
+            let Some(renewed) = self.find(&next)? else { return Ok((head, row)) };
+            (head, row) = (next, renewed);
+        }
+        let message = format!("it was renewed more than {MAX_RENEWALS} times");
+        Err(Error::new(ErrorKind::Limit, message)
+            .with_hint("name the last version of the grant in prior_consent"))
+    }
+
+    /// The refusal of a withdrawal; one by other parties is in the audit log with it.
+    fn not_withdrawn(
+        &mut self,
+        grant: &ContentAddress,
+        withdrawal: &ContentAddress,
+        author: &Author,
+        error: Error,
+    ) -> Result<Error> {
+        if error.kind() != ErrorKind::InvalidationDenied {
+            return Ok(error);
+        }
+        let rule = Rule::WithdrawalByOthers.row();
+        self.audit.push(supersession(grant, withdrawal, author, vec![rule.name], true));
+        let message = format!("cannot withdraw {}: {}", self.name_for(grant, author)?, rule.text);
+        Ok(Error::new(ErrorKind::InvalidationDenied, message))
+    }
+}
+
+/// Checks that a withdrawal fits the grain it names: a grant of consent between the same two.
+///
+/// # Errors
+/// `ERR_SCHEMA` for what is no grant; `ERR_INVALIDATION_DENIED` for one between others.
+pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
+    let schema =
+        |message| Err(Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message));
+    with_fields(&named.blob, |stored| {
+        if stored.grain_type() != GrainType::Consent {
+            return schema("prior_consent names a grain that is no consent");
+        }
+        if is_withdrawal(stored) {
+            return schema("prior_consent names a withdrawal; name the grant it withdraws");
+        }
+        Ok(())
+    })?;
+    check_parties(named, withdrawal)
+}
+
+/// Checks that a withdrawal is between the same two as a consent.
+fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
+    let between_them = with_fields(&consent.blob, |stored| {
+        let same = |name: &str| stored.text(name) == withdrawal.text(name);
+        Ok(same("subject_did") && same("grantee_did"))
+    })?;
+    if between_them {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
+}
+
+/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
+/// of the one who gave it. It is honoured all the same, and somebody should look at it.
+pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
+    let party = |name: &str| withdrawal.text(name);
+    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
+    let signed = signer.is_some_and(|who| is(who, "subject_did"));
+    let actor = author.actor.as_deref();
+    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    !signed && !is_party
+}

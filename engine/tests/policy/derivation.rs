@@ -2,7 +2,7 @@
 //! and what nothing protects stays free.
 
 use grainstore::format::{ContentAddress, Grain};
-use grainstore::{OpenOptions, Session, SessionOptions, Store, VerificationStatus};
+use grainstore::{OpenOptions, SameFact, Session, SessionOptions, Store, VerificationStatus};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -147,18 +147,20 @@ fn a_lock_reaches_a_batch_that_holds_its_descendants_before_it() {
 }
 
 #[test]
-fn a_batch_that_is_refused_leaves_nothing_that_later_members_take_for_parents_or_children() {
+fn a_batch_that_is_refused_leaves_no_protection_to_what_takes_its_places() {
     let (_dir, session) = store();
+    let kept = session.put(belief("kept", &[], None)).unwrap().address();
     let lock = belief("lock", &[], SUBTREE);
     let child = belief("child", &[address(&lock)], None);
-    let kept = session.put(belief("kept", &[], None)).unwrap().address();
     let disguised = belief("kept", &[kept], None);
-    let refused = session.submit_batch([lock.clone(), child.clone(), disguised]);
-    let after = session.submit_batch([child, belief("other", &[], None)]);
+    // While the first is synced the others wait, and are decided together.
+    let first = session.submit(belief("first", &[], None), SameFact::Add);
+    let refused = session.submit_batch([child, lock.clone(), disguised]);
+    let after = session.submit_batch([belief("plain", &[], None), lock]);
+    assert!(first.wait().is_ok());
     assert_eq!(refused.wait().map_err(|error| error.code()), Err("ERR_SUPERSEDE_REQUIRED"));
-    let child = after.wait().unwrap()[0].address();
-    assert!(!session.exists(&address(&lock)).unwrap());
-    assert_eq!(supersede(&session, &child, "child"), Ok(()));
+    let plain = after.wait().unwrap()[0].address();
+    assert_eq!(supersede(&session, &plain, "plain"), Ok(()));
 }
 
 #[test]
@@ -173,31 +175,30 @@ fn what_is_locked_for_itself_alone_goes_on_to_nothing_that_derives_from_it() {
     }
 }
 
-/// A goal whose transitions are its own to allow, not those of a goal that derives from it.
 #[test]
-fn the_transitions_of_a_source_beyond_the_walk_are_not_those_of_the_goal() {
+fn the_transitions_of_a_source_are_not_those_of_a_goal_with_a_long_history() {
     let (_dir, session) = store();
-    let goal = |parents: &[ContentAddress], state: &str, policy: bool| {
-        let parents: Vec<_> = parents.iter().map(ToString::to_string).collect();
+    let goal = |version: usize, parent: Option<&ContentAddress>, fields: serde_json::Value| {
         let mut goal = json!({
-            "type": "goal", "description": "ship it", "goal_state": state, "created_at": 1000,
-            "derived_from": parents, "allowed_transitions": ["suspended"],
+            "type": "goal", "description": "ship it", "goal_state": "active",
+            "created_at": 1000 + version, "derived_from": parent.map(ToString::to_string).as_slice(),
+            "allowed_transitions": ["suspended"],
         });
-        if policy {
-            goal["invalidation_policy"] = json!({ "mode": "locked", "scope": "subtree" });
-        }
+        goal.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         Grain::from_json(&goal.to_string()).unwrap()
     };
-    let source = session.put(goal(&[], "active", true)).unwrap().address();
-    let mut last = source;
-    for hop in 0..20 {
-        last = session.put(belief(&format!("hop {hop}"), &[last], None)).unwrap().address();
+    let soft = json!({ "invalidation_policy": { "mode": "soft_locked", "scope": "subtree" } });
+    let source = session.put(goal(0, None, soft)).unwrap().address();
+    let digest = goal(1, Some(&source), json!({ "consolidation_level": 1 }));
+    let mut last = session.put(digest).unwrap().address();
+    for version in 2..22 {
+        let next = goal(version, Some(&last), json!({}));
+        last = session.supersede(&last, next, Some("it goes on")).unwrap();
     }
-    let derived = session.put(goal(&[last], "active", false)).unwrap().address();
     let suspend = |old: &ContentAddress| {
-        let new = goal(&[*old], "suspended", false);
+        let new = goal(30, Some(old), json!({ "goal_state": "suspended" }));
         session.supersede(old, new, None).map(drop).map_err(|error| error.code())
     };
-    assert_eq!(suspend(&derived), DENIED);
+    assert_eq!(suspend(&last), DENIED);
     assert_eq!(suspend(&source), Ok(()));
 }

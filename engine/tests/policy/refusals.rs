@@ -15,7 +15,7 @@ fn store() -> (TempDir, Store) {
 }
 
 /// A belief with these fields beside what it needs, or in its place.
-fn belief(fields: Value) -> Grain {
+fn belief(fields: &Value) -> Grain {
     let mut grain = json!({
         "type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 1.0,
         "created_at": 1000,
@@ -60,21 +60,21 @@ fn a_disguised_supersession_of_what_is_protected_is_recorded() {
         let (_dir, store) = store();
         let session = store.session(SessionOptions::default());
         let above = above.map(|policy| {
-            let above = belief(json!({ "subject": "above", "invalidation_policy": policy }));
+            let above = belief(&json!({ "subject": "above", "invalidation_policy": policy }));
             session.put(above).unwrap().address().to_string()
         });
         let mut old = json!({ "derived_from": above.into_iter().collect::<Vec<_>>() });
         if let Some(policy) = policy {
             old["invalidation_policy"] = policy;
         }
-        let old = session.put(belief(old)).unwrap().address();
+        let old = session.put(belief(&old)).unwrap().address();
         if held {
             session.hold(&old, "case 7").unwrap();
         }
-        let other = session.put(belief(json!({ "subject": "t" }))).unwrap().address();
+        let other = session.put(belief(&json!({ "subject": "t" }))).unwrap().address();
         let parents = [old.to_string(), other.to_string()];
-        let plain = belief(json!({ "object": "new", "derived_from": parents }));
-        let reasoned = belief(json!({
+        let plain = belief(&json!({ "object": "new", "derived_from": parents }));
+        let reasoned = belief(&json!({
             "object": "new", "derived_from": parents, "supersession_justification": "because",
         }));
         let refused = |outcome: Result<(), grainstore::Error>| {
@@ -89,9 +89,9 @@ fn a_disguised_supersession_of_what_is_protected_is_recorded() {
             }
         }
         // Another parent is the one it says that it replaces.
-        let sibling = session.put(belief(json!({ "object": "sibling" }))).unwrap().address();
+        let sibling = session.put(belief(&json!({ "object": "sibling" }))).unwrap().address();
         let parents = [sibling.to_string(), old.to_string()];
-        let new = belief(json!({ "object": "new", "derived_from": parents }));
+        let new = belief(&json!({ "object": "new", "derived_from": parents }));
         let told = entries(&session, || {
             refused(session.supersede(&sibling, new.clone(), None).map(drop));
         });
@@ -137,7 +137,7 @@ fn an_agent_that_declares_its_owner_is_recorded() {
             "subject": BOT, "relation": "mg:owned_by", "namespace": "agent:identity",
         });
         all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        belief(all)
+        belief(&all)
     };
     let by_itself = owned(json!({ "author_did": BOT }));
     let anonymous = owned(json!({}));
@@ -149,11 +149,11 @@ fn an_agent_that_declares_its_owner_is_recorded() {
         expect_one(&told, "put", "own_ownership", &[address(&grain)]);
     }
     let told = entries(&bot, || {
-        let batch = bot.put_batch([belief(json!({})), anonymous.clone()]);
+        let batch = bot.put_batch([belief(&json!({})), anonymous.clone()]);
         assert_eq!(batch.map_err(code), Err(("ERR_POLICY", Some(1))));
     });
     expect_one(&told, "put", "own_ownership", &[address(&anonymous)]);
-    assert!(!operator.exists(&address(&belief(json!({})))).unwrap());
+    assert!(!operator.exists(&address(&belief(&json!({})))).unwrap());
     let old = owned(json!({ "author_did": "did:web:owner" }));
     let old = operator.put(old).unwrap().address();
     let new =

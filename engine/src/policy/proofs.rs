@@ -73,8 +73,11 @@ pub(crate) fn of_successor(
     };
     let message = proof::supersede(old, proof::without_auth(new)?.bytes());
     for entry in entries.iter().take(MAX_COSIGNATURES) {
-        let Value::Bytes(cose) = entry else { continue };
-        let one = Proofs::of_verdict(verify_detached(cose, &message, resolver));
+        let verdict = match entry {
+            Value::Bytes(cose) => verify_detached(cose, &message, resolver),
+            _ => Verdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
+        };
+        let one = Proofs::of_verdict(verdict);
         proofs.cosigners.extend(one.signer);
         proofs.flaw = proofs.flaw.or(one.flaw);
     }

@@ -35,6 +35,7 @@ mod plan;
 mod policy;
 mod portable;
 mod query;
+mod reason;
 mod report;
 mod session;
 mod source;
@@ -73,7 +74,8 @@ pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
-pub use report::{MAX_ENTRIES, Stats};
+pub use reason::MAX_REASON_BYTES;
+pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
 pub use store::Store;
 

@@ -31,7 +31,8 @@ impl Session {
     /// for a signature; `reason` is the justification where it asks for one.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason; `ERR_IO`.
+    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for
+    /// one beyond [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`.
     pub fn contradict(
         &self,
         address: &ContentAddress,
@@ -68,7 +69,7 @@ impl Session {
     /// erases it (OMS 23.2). A grain has one hold; placing another records the reason.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_EMPTY` without a reason; `ERR_IO`.
+    /// `ERR_NOT_FOUND`; `ERR_EMPTY` and `ERR_TOO_LARGE` as [`Session::contradict`]; `ERR_IO`.
     pub fn hold(&self, address: &ContentAddress, reason: &str) -> Result<()> {
         self.mark(address, Mark::Hold, reason, Proofs::default())
     }
@@ -78,8 +79,7 @@ impl Session {
     /// `"oms-lift-hold-v1"` and the address is the proof.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_CONFLICT` where no hold is; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY`
-    /// without a reason; `ERR_IO`.
+    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is.
     pub fn lift_hold(
         &self,
         address: &ContentAddress,
@@ -99,9 +99,9 @@ impl Session {
         new: impl Into<Offer>,
         justification: Option<&str>,
     ) -> Result<Trial> {
+        let author = self.author_because(justification)?;
         let new = self.prepare_successor(old, new.into(), justification)?;
         let view = self.view()?;
-        let author = self.author(justification);
         guarded(|| {
             let plan = Plan::new(&view, self.now())?;
             let accepts = self.store().inner().accepts_signatures();
@@ -136,7 +136,7 @@ impl Session {
             let error = Error::new(empty, "the reason is empty");
             return Err(error.with_hint("say why: the reason goes into the audit log"));
         }
-        let (author, address) = (self.author(Some(reason)), *address);
+        let (author, address) = (self.author_because(Some(reason))?, *address);
         let write = |(), reply| Write::Mark { address, mark, proofs, author, reply };
         let pending: Pending<()> = self.send(Ok(()), write);
         pending.wait()

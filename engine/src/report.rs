@@ -17,6 +17,8 @@ use crate::view::View;
 
 /// Audit entries one answer holds at most.
 pub const MAX_ENTRIES: usize = 10_000;
+/// Bytes of reasons beyond which an answer takes up no further audit entry.
+pub const MAX_REASONS_BYTES: usize = 8 << 20;
 
 /// Figures of an open store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -91,6 +93,9 @@ impl Session {
     /// the entries about grains it can see, without the grains it cannot, and reasons only where
     /// it can see them all.
     ///
+    /// There may be fewer than `limit` before the log ends: an answer holds [`MAX_ENTRIES`], and takes
+    /// up no more behind [`MAX_REASONS_BYTES`]. None at all means the end.
+    ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
@@ -121,15 +126,19 @@ impl Session {
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
+        let mut reasons = 0_usize;
         for row in view.audit()?.range(from..keys::AUDIT_HEAD)? {
-            if entries.len() >= limit.min(MAX_ENTRIES) {
+            if entries.len() >= limit.min(MAX_ENTRIES) || reasons >= MAX_REASONS_BYTES {
                 break;
             }
             let (sequence, bytes) = row?;
             let entry = AuditEntry::decode(bytes.value())?;
             if wanted(&entry) {
                 let reason = view.reason(sequence.value())?;
-                entries.extend(self.as_seen(&view, AuditEntry { reason, ..entry })?);
+                let seen = self.as_seen(&view, AuditEntry { reason, ..entry })?;
+                let reason = seen.as_ref().and_then(|entry| entry.reason.as_ref());
+                reasons = reasons.saturating_add(reason.map_or(0, String::len));
+                entries.extend(seen);
             }
         }
         Ok(entries)

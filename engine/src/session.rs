@@ -17,7 +17,7 @@ use crate::keys::Wrapping;
 use crate::offer::Offer;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
-use crate::plan::{Author, Prepared, Put, SameFact, derive_from};
+use crate::plan::{Prepared, Put, SameFact, derive_from};
 use crate::policy::{Explanation, Proofs, check_ownership, explain_in, of_successor};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
@@ -128,7 +128,7 @@ impl Session {
 
     /// Hands a grain to the writer without waiting for the disk.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
-        let author = self.author(None);
+        let author = self.author();
         self.send(self.prepare(offer.into()).map(Box::new), |grain, reply| Write::Put {
             grain,
             same_fact,
@@ -139,7 +139,7 @@ impl Session {
 
     /// As [`Session::put`], with a reason for the audit log.
     pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
-        let author = self.author(Some(reason));
+        let author = self.author_because(Some(reason))?;
         let prepared = self.prepare(Offer::Grain(grain)).map(Box::new);
         let same_fact = SameFact::Add;
         self.send(prepared, |grain, reply| Write::Put { grain, same_fact, author, reply }).wait()
@@ -162,7 +162,7 @@ impl Session {
         &self,
         offers: impl IntoIterator<Item = O>,
     ) -> Pending<Vec<Put>> {
-        let author = self.author(None);
+        let author = self.author();
         let mut grains = Vec::new();
         let mut bytes = 0_usize;
         for (at, offer) in offers.into_iter().enumerate() {
@@ -190,7 +190,8 @@ impl Session {
     /// # Errors
     /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` for a grain superseded by another;
     /// `ERR_INVALIDATION_DENIED` where a policy refuses; `ERR_SCHEMA` for another type, a missing
-    /// parent, or a justification that contradicts the grain's.
+    /// parent, or a justification that contradicts the grain's; `ERR_TOO_LARGE` for one beyond
+    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES).
     pub fn supersede(
         &self,
         old: &ContentAddress,
@@ -207,8 +208,11 @@ impl Session {
         new: impl Into<Offer>,
         justification: Option<&str>,
     ) -> Pending<ContentAddress> {
+        let author = match self.author_because(justification) {
+            Ok(author) => author,
+            Err(error) => return Pending::refused(error),
+        };
         let prepared = self.prepare_successor(old, new.into(), justification).map(Box::new);
-        let author = self.author(justification);
         let old = *old;
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
@@ -327,14 +331,6 @@ impl Session {
     /// Whether a partition lies in this session's namespace.
     pub(crate) fn reaches_partition(&self, partition: &str) -> bool {
         in_scope(partition, self.options.namespace.as_deref())
-    }
-
-    pub(crate) fn author(&self, reason: Option<&str>) -> Author {
-        Author {
-            namespace: self.options.namespace.clone(),
-            actor: self.options.actor.clone(),
-            reason: reason.map(str::to_owned),
-        }
     }
 
     /// Validates, encodes and addresses what is offered.

@@ -92,14 +92,17 @@ pub(crate) enum Write {
 }
 
 impl Request {
-    /// Bytes of blobs in it.
+    /// Bytes of blobs in it, or of the reason of a write without one.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
                 new.bytes()
             }
             Self::Write(Write::PutBatch { grains, .. }) => grains.iter().map(Prepared::bytes).sum(),
-            Self::Write(Write::Mark { .. }) | Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
+            Self::Write(Write::Mark { author, .. }) => {
+                author.reason.as_ref().map_or(0, String::len)
+            }
+            Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
         }
     }
 

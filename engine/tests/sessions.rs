@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
 use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
-use grainstore::{OpenOptions, Put, SameFact, Session, SessionOptions, Store};
+use grainstore::{
+    MAX_ENTRIES, MAX_REASON_BYTES, MAX_REASONS_BYTES, OpenOptions, Put, SameFact, Session,
+    SessionOptions, Store, VerificationStatus,
+};
 use tempfile::TempDir;
 
 fn store() -> (TempDir, Store) {
@@ -211,4 +214,59 @@ fn a_closed_store_refuses_politely() {
     assert_eq!(code(session.put(belief("alice", "tea", 1000).build().unwrap())), "ERR_IO");
     assert_eq!(code(session.get(&ContentAddress::of(b""))), "ERR_IO");
     assert_eq!(code(store.flush()), "ERR_IO");
+}
+
+#[test]
+fn a_reason_beyond_its_bound_is_refused_and_leaves_no_trace() {
+    let (_dir, store) = store();
+    let session = operator(&store);
+    let put = |object| session.put(belief("alice", object, 1).build().unwrap()).unwrap().address();
+    let (grain, old) = (put("tea"), put("milk"));
+    let next = || belief("alice", "water", 2).build().unwrap();
+    let entries = store.stats().unwrap().audit_entries;
+    let long = "x".repeat(MAX_REASON_BYTES + 1);
+    for refused in [
+        session.hold(&grain, &long),
+        session.lift_hold(&grain, &long, None),
+        session.contradict(&grain, &long, None),
+        session.set_verification(&grain, VerificationStatus::Contested, &long, None),
+        session.supersede(&old, next(), Some(&long)).map(drop),
+        session.try_supersede(&old, next(), Some(&long)).map(drop),
+    ] {
+        assert_eq!(code(refused), "ERR_TOO_LARGE");
+    }
+    assert_eq!(store.stats().unwrap().audit_entries, entries);
+    let most = long.get(1..).unwrap();
+    session.hold(&grain, most).unwrap();
+    session.supersede(&old, next(), Some(most)).unwrap();
+    let reasons: Vec<_> = session.audit(Some(entries - 1), 10).unwrap();
+    assert!(reasons.iter().all(|entry| entry.reason.as_deref() == Some(most)), "{reasons:?}");
+    assert_eq!(reasons.len(), 2);
+}
+
+/// Refused supersessions by the hundred, each with as long a justification as there can be.
+#[test]
+fn a_page_of_the_audit_log_ends_behind_so_many_bytes_of_reasons() {
+    let (_dir, store) = store();
+    let session = operator(&store);
+    let locked = r#"{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 1,
+        "created_at": 0, "invalidation_policy": {"mode": "locked"}}"#;
+    let locked = session.put(Grain::from_json(locked).unwrap()).unwrap().address();
+    let why = "x".repeat(MAX_REASON_BYTES);
+    let attempts = MAX_REASONS_BYTES / MAX_REASON_BYTES + 10;
+    let pending: Vec<_> = (0..attempts)
+        .map(|_| {
+            let new = belief("s", "other", 1).build().unwrap();
+            session.submit_supersede(&locked, new, Some(&why))
+        })
+        .collect();
+    for refused in pending {
+        assert_eq!(code(refused.wait()), "ERR_INVALIDATION_DENIED");
+    }
+    let first = session.audit(None, MAX_ENTRIES).unwrap();
+    // Genesis and the put have no reason.
+    assert_eq!(first.len(), 2 + MAX_REASONS_BYTES / MAX_REASON_BYTES);
+    let rest = session.audit(first.last().map(|entry| entry.sequence), MAX_ENTRIES).unwrap();
+    assert_eq!(rest.len(), 10);
+    assert_eq!(rest.last().map(|entry| entry.sequence + 1), Some(2 + attempts as u64));
 }

@@ -77,6 +77,7 @@ fn write(held: &HeldRow, compression: Compression) -> Result<Vec<u8>, Error> {
 fn manifest_of(held: &HeldRow) -> Vec<(ContentAddress, Carried)> {
     let address = |text: &String| text.parse::<ContentAddress>().ok();
     let carried = |row: &StateRow| Carried {
+        hold_lifted: false,
         state: GrainState {
             superseded_by: row.sb.as_ref().and_then(address),
             system_valid_to: row.svt.map(EpochMs::new),

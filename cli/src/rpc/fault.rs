@@ -67,6 +67,12 @@ impl Fault {
         self
     }
 
+    /// Where it says to go on.
+    #[cfg(test)]
+    pub(crate) fn cursor(&self) -> Option<u64> {
+        self.data.as_ref()?.get("cursor").and_then(Value::as_u64)
+    }
+
     fn protocol(code: i32, message: String) -> Self {
         Self { code, message, data: None }
     }

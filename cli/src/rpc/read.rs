@@ -1,6 +1,6 @@
 //! Methods that read: `get`, `get_batch`, `exists`, `history`, `cal` (which may also write), `audit`.
 
-use grainstore::{ContentAddress, MAX_ENTRIES, Session, SessionOptions};
+use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -125,23 +125,27 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         return Err(Error::new(Code::Limit, message, "go on with after").into());
     }
     let (count, hash) = session.audit_head()?;
-    let mut entries = List::default();
-    let mut after = params.after;
     let page = match &params.by {
         Some(actor) => session.audit_by(actor, params.after, limit)?,
         None => session.audit(params.after, limit)?,
     };
-    for entry in page {
-        let sequence = entry.sequence;
-        entries.push(&AuditAnswer::from(entry)).map_err(|fault| match after {
-            Some(after) => fault.go_on_from(after),
-            None => fault,
-        })?;
-        after = Some(sequence);
-    }
+    let entries = listed(page)?;
     Answer::of(
         &json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1), hash } }),
     )
+}
+
+/// Entries as a list. Where they do not fit, the fault says to go on behind the last that did; or
+/// behind the first, if not even that one fits, since asking for it again would never end.
+fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
+    let mut entries = List::default();
+    let mut cursor = page.first().map_or(0, |first| first.sequence);
+    for entry in page {
+        let sequence = entry.sequence;
+        entries.push(&AuditAnswer::from(entry)).map_err(|fault| fault.go_on_from(cursor))?;
+        cursor = sequence;
+    }
+    Ok(entries)
 }
 
 /// The session for one query: never wider than the one it comes from.
@@ -165,4 +169,35 @@ fn narrowed(
         ..own.clone()
     };
     Ok(session.store().session(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore::EpochMs;
+
+    use super::*;
+
+    #[test]
+    fn a_page_that_does_not_fit_says_where_to_go_on_and_never_where_it_began() {
+        let entry = |sequence, bytes| AuditEntry {
+            sequence,
+            time: EpochMs::new(0),
+            operation: "hold".to_owned(),
+            actor: "operator".to_owned(),
+            subjects: Vec::new(),
+            decision: "done".to_owned(),
+            rules: Vec::new(),
+            status: None,
+            refused_by: None,
+            import: None,
+            reason: Some("x".repeat(bytes)),
+        };
+        let cursor = |page| {
+            let fault = listed(page).err()?;
+            fault.cursor()
+        };
+        assert_eq!(cursor(vec![entry(7, 10), entry(8, 4 << 20)]), None, "it fits");
+        assert_eq!(cursor(vec![entry(7, 4 << 20), entry(8, 10), entry(9, 4 << 20)]), Some(8));
+        assert_eq!(cursor(vec![entry(7, 9 << 20), entry(8, 10)]), Some(7));
+    }
 }

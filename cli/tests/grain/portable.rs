@@ -108,7 +108,7 @@ fn import_takes_what_export_wrote_and_says_what_became_of_it() {
     let place = place_with_grains();
     place.grain(&["export", "all.mg"]).done();
     let run = place.grain(&["import", "all.mg"]).done();
-    assert_eq!((run.line(), run.err.as_str()), ("0 added, 4 duplicate, 0 refused", ""));
+    assert_eq!((run.line().as_str(), run.err.as_str()), ("0 added, 4 duplicate, 0 refused", ""));
     let other = Place::with_store();
     std::fs::copy(place.path().join("all.mg"), other.path().join("all.mg")).unwrap();
     let run = other.grain(&["import", "all.mg", "--json"]).done().json();

@@ -129,10 +129,10 @@ fn envelopes_are_verified_and_kept() {
         bytes[from..from + 8].copy_from_slice(b"did:web:");
         bytes
     };
-    place.import(&[unverifiable.clone()], &[]).unwrap();
+    place.import(std::slice::from_ref(&unverifiable), &[]).unwrap();
     let kept = || place.session.get(&at).unwrap().envelope.unwrap().into_bytes();
     assert_eq!(kept(), unverifiable);
-    let imported = place.import(&[valid.clone()], &[]).unwrap();
+    let imported = place.import(std::slice::from_ref(&valid), &[]).unwrap();
     assert_eq!((counts(&imported), kept()), ((0, 1, 0, 0), valid.clone()));
     assert_eq!(code(place.import(&[unverifiable], &[])), "OK");
     assert_eq!(kept(), valid, "a valid envelope stays");
@@ -230,7 +230,8 @@ fn a_withdrawal_in_a_file_ends_its_grant() {
 fn one_file_may_hold_a_grain_twice_and_another_time_what_is_here() {
     let place = Place::new();
     let tea = blob(&belief("tea", 1000, ""));
-    let two = || [place.file("a.mg", &[tea.clone()], &[]), place.file("b.mg", &[tea.clone()], &[])];
+    let entries = std::slice::from_ref(&tea);
+    let two = || [place.file("a.mg", entries, &[]), place.file("b.mg", entries, &[])];
     for expected in [(1, 1, 0, 0), (0, 2, 0, 0)] {
         let imported = place.session.import(two(), &Importing::default()).unwrap();
         assert_eq!(counts(&imported), expected);

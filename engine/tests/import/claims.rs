@@ -70,7 +70,7 @@ fn a_supersession_applies_where_the_call_would() {
         if applies {
             assert_eq!(counts(&imported), (1, 1, 0, 0), "{mode}: {:?}", imported.conflicts);
             assert_eq!(state.superseded_by, Some(by), "{mode}");
-            assert_eq!(state.system_valid_to.map(|at| at.get()), Some(5000));
+            assert_eq!(state.system_valid_to.map(grainstore::EpochMs::get), Some(5000));
             assert_eq!(place.state(&by).needs_review, review, "{mode}");
             assert_eq!(place.audit(2), [pair("import", "done"), pair("supersede", "done")]);
         } else {

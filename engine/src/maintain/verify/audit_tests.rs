@@ -237,3 +237,39 @@ fn a_checkpoint_that_was_altered_or_is_of_another_store_is_refused() {
         assert_eq!(passes(&altered), Err(code), "{name}");
     }
 }
+
+#[test]
+fn an_import_tells_of_the_grains_it_brought_and_of_no_others() {
+    let (dir, from) = filled();
+    let file = dir.path().with_extension("mg");
+    let session = from.session(SessionOptions::default());
+    session.export(&file, &crate::cal::Query::default(), &crate::Exporting::default()).unwrap();
+    let away = TempDir::new().unwrap();
+    let to = Store::open(away.path(), &OpenOptions::new().create(true)).unwrap();
+    let there = to.session(SessionOptions::default());
+    let imported = there.import([&file], &crate::Importing::default()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(imported.added, 4);
+    with_writer(&to, |writer| {
+        let whole = rows(writer);
+        assert_eq!(problems(writer, &whole), []);
+        for (name, value) in [
+            ("first", Value::from(2_u64)),
+            ("added", Value::from(3_u64)),
+            ("digest", Value::Bytes(vec![7; 32])),
+        ] {
+            let mut changed = whole.clone();
+            let Ok(Value::Map(mut entry)) = decode_value(&changed[1].1, Encoding::MessagePack)
+            else {
+                panic!("no map")
+            };
+            let Some(Value::Map(note)) = entry.get_mut("import") else { panic!("no import") };
+            note.insert(name.to_owned(), value);
+            changed[1].1 = encode_value(&Value::Map(entry), Encoding::MessagePack);
+            let found = problems(writer, &changed);
+            let told =
+                |problem: &Problem| problem.detail.contains("are not the grains it tells of");
+            assert!(found.iter().any(told), "{name}: {found:?}");
+        }
+    });
+}

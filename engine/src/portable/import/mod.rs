@@ -101,7 +101,7 @@ impl Session {
         let mut files = Files::open(sources)?;
         for _ in 0..MAX_ATTEMPTS {
             let checked = guarded(|| files.check(self, how))?;
-            let (author, cancel) = (self.author(None), how.cancel.clone());
+            let (author, cancel) = (self.author(), how.cancel.clone());
             let (reply, pending) = Pending::new();
             self.store().inner().send(Request::Alone(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {
@@ -122,7 +122,10 @@ impl Session {
 
 /// Opens a file. What is none, such as a pipe that nobody writes to, is not waited for.
 fn open(path: &Path) -> Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
+    let found = std::fs::metadata(path).map_err(|error| {
+        Error::from(error).with_hint("check the path, and whether you may read it")
+    })?;
+    if !found.is_file() {
         return Err(Error::new(ErrorKind::Io, "this is no regular file")
             .with_hint("name a .mg file that lies on a disk"));
     }

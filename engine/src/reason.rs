@@ -1,0 +1,34 @@
+//! Who asks, and why: what goes into the audit log with a write. Nothing here decides.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::plan::Author;
+use crate::session::Session;
+
+/// Bytes of a reason, or of a justification given with a call: both are copied into the audit log,
+/// of which one entry must always fit into an answer.
+pub const MAX_REASON_BYTES: usize = 16 << 10;
+
+impl Session {
+    /// Who asks, without a reason.
+    pub(crate) fn author(&self) -> Author {
+        Author {
+            namespace: self.options().namespace.clone(),
+            actor: self.options().actor.clone(),
+            reason: None,
+        }
+    }
+
+    /// Who asks, and why.
+    ///
+    /// # Errors
+    /// `ERR_TOO_LARGE` beyond [`MAX_REASON_BYTES`].
+    pub(crate) fn author_because(&self, reason: Option<&str>) -> Result<Author> {
+        if reason.is_some_and(|reason| reason.len() > MAX_REASON_BYTES) {
+            let too_large = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
+            let message = format!("a reason has {MAX_REASON_BYTES} bytes at most");
+            return Err(Error::new(too_large, message)
+                .with_hint("say it in short, and put the rest into a grain"));
+        }
+        Ok(Author { reason: reason.map(str::to_owned), ..self.author() })
+    }
+}

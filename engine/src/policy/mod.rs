@@ -23,7 +23,7 @@ mod vector_tests;
 
 pub(crate) use decide::{Decision, decide};
 pub use explain::{Explanation, Ruling, explain};
-pub(crate) use facts::{Act, Attempt, Facts, Protector, Tie};
+pub(crate) use facts::{Act, Attempt, Facts, Protector, Standing, Tie};
 pub(crate) use goals::GoalTerms;
 pub(crate) use ownership::check_ownership;
 pub(crate) use proofs::{Proofs, cosigners, of_call};

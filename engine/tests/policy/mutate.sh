@@ -54,7 +54,7 @@ an author vouches for itself|decide.rs|true => Rule::OwnVerification,|true => Ru
 anyone lifts a hold|decide.rs|false => Rule::LiftNotOperator,|false => Rule::LiftByOperator,
 a hold is the operator's whoever is named|decide.rs|} else if is_theirs {|} else if false {
 any signature lifts a hold|decide.rs|false => Rule::LiftNotSigned,|false => Rule::LiftSigned,
-a malformed hold is lifted|decide.rs|if terms.mode == Mode::Malformed {|if false {
+a malformed hold is lifted|decide.rs|if terms.mode == Mode::Malformed && terms.holds {|if false {
 every ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!asks_others(attempt.act)
 no ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|true
 lifting asks the ancestors|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!protector.bears()

@@ -249,6 +249,7 @@ impl<'v> Plan<'v> {
             return Ok(Put::Duplicate(address));
         }
         disguise::check_fields(&prepared.grain)?;
+        replace::check_ownership_of(&prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
             && let Some(prior) = prepared.grain.text("prior_consent")
         {

@@ -18,7 +18,7 @@ use crate::offer::Offer;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Prepared, Put, SameFact, derive_from};
-use crate::policy::{Explanation, Proofs, check_ownership, explain_in, of_successor};
+use crate::policy::{Explanation, Proofs, explain_in, of_successor};
 use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
@@ -366,8 +366,6 @@ impl Session {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
-        let signer = prepared.proofs.signer.as_deref();
-        check_ownership(&prepared.grain, signer, self.options.actor.as_deref())?;
         Ok(prepared)
     }
 

@@ -33,6 +33,15 @@ pub(super) fn check_fields(grain: &Grain) -> Result<()> {
     }
 }
 
+/// Whether a grain says of itself that it takes the place of `stored`: as its next version, or by a
+/// field that no put may carry.
+pub(super) fn is_meant(new: &Grain, stored: &GrainRef<'_>) -> bool {
+    // What has no triple cannot be told from its next version by one.
+    let has_triple = stored.get("subject").is_some() && stored.get("relation").is_some();
+    let says_so = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
+    says_so || !has_triple || succeeds(new, stored)
+}
+
 /// Checks that a grain can succeed `old`: it names it as a parent and has its type.
 ///
 /// # Errors

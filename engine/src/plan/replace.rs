@@ -7,7 +7,9 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Standing, Tie, decide, same_did};
+use crate::policy::{
+    Act, Attempt, Decision, Proofs, Rule, Standing, Tie, check_ownership, decide, same_did,
+};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
@@ -111,6 +113,7 @@ impl Plan<'_> {
             let denied = self.denied(&what, rule, &decision, &gathered, author)?;
             return Err(new.proofs.explain(denied));
         }
+        check_ownership_of(&new, author)?;
         self.check_dependencies(&new.grain, author)?;
         self.improve(&new, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
@@ -136,6 +139,10 @@ impl Plan<'_> {
         let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
         let to = to.filter(|to| from.as_deref() != Some(to));
         let transition = to.map(|to| Transition { new: grain, to });
+        // Whoever signed a grain that only derives from this one has not agreed to its end.
+        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
+        let signer = proofs.signer.clone().filter(|_| means_it);
+        let proofs = &Proofs { signer, ..proofs.clone() };
         let gathered = self.protectors(old, Some(grain), transition)?;
         let attempt = Attempt {
             act: Act::Supersede,
@@ -271,6 +278,14 @@ impl Plan<'_> {
         }
         Ok(Put::Added(address))
     }
+}
+
+/// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3).
+///
+/// # Errors
+/// `ERR_POLICY`.
+pub(super) fn check_ownership_of(new: &Prepared, author: &Author) -> Result<()> {
+    check_ownership(&new.grain, new.proofs.signer.as_deref(), author.actor.as_deref())
 }
 
 /// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.

@@ -26,7 +26,7 @@ use grainstore_index::Sequence;
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
-use crate::policy::Proofs;
+use crate::policy::{Proofs, Standing};
 use crate::view::{View, with_fields};
 
 pub(crate) use beneath::Beneath;
@@ -74,6 +74,7 @@ impl Prepared {
 pub(crate) struct Author {
     pub(crate) namespace: Option<String>,
     pub(crate) actor: Option<String>,
+    pub(crate) standing: Standing,
     /// Why, for the audit log.
     pub(crate) reason: Option<String>,
 }

@@ -188,6 +188,7 @@ pub(crate) struct Open {
     pub(crate) key: Option<String>,
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
+    pub(crate) operator: Option<String>,
     pub(crate) session: Option<Object<Scope>>,
 }
 

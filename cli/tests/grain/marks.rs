@@ -234,3 +234,38 @@ fn rpc_takes_the_signature_a_policy_asks_for() {
     let found = rpc.result("query", &json!({ "where": { "subject": "alice" } }));
     assert_eq!(found["total"], 0, "what is retracted is shown on request alone");
 }
+
+#[test]
+fn a_hold_that_names_nobody_is_lifted_by_the_operator_that_was_named() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
+    let address = rpc.result("put", &json!({ "grain": grain }))["address"].clone();
+    let hold = json!({ "address": address, "reason": "case 7" });
+    for (operator, actor, lifted) in [
+        (None, Some("did:web:agent"), true),
+        (Some("did:web:boss"), Some("did:web:agent"), false),
+        (Some("did:web:boss"), Some("did:web:boss"), true),
+        (Some("did:web:boss"), None, true),
+    ] {
+        let session = json!({ "actor": actor });
+        let mut open = json!({ "path": "rpc.grains", "session": session });
+        if let Some(operator) = operator {
+            open["operator"] = operator.into();
+        }
+        rpc.result("open", &open);
+        rpc.result("hold", &hold);
+        match lifted {
+            true => assert_eq!(rpc.result("lift_hold", &hold), json!({})),
+            false => assert_eq!(rpc.refusal("lift_hold", &hold), "ERR_INVALIDATION_DENIED"),
+        }
+    }
+    assert_eq!(rpc.end(), (String::new(), 0));
+    let store = ["--store", "rpc.grains", "--actor", "did:web:agent"];
+    let address = address.as_str().unwrap();
+    let run = |more: &[&str]| place.grain(&[&store[..], more].concat());
+    run(&["hold", address, "--reason", "case 8"]).done();
+    let refused = run(&["--operator", "did:web:boss", "lift-hold", address, "--json"]);
+    assert_eq!(refused.error_code(), "ERR_INVALIDATION_DENIED");
+    run(&["--operator", "did:web:agent", "lift-hold", address]).done();
+}

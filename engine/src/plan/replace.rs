@@ -7,7 +7,7 @@ use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, decide, same_did};
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Standing, Tie, decide, same_did};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::{Gathered, Transition};
@@ -142,6 +142,7 @@ impl Plan<'_> {
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
+            is_operator: author.standing.is_operator(),
             proofs,
             evidence: self.evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,
@@ -287,8 +288,9 @@ pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author
     let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
-    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
-    !signed && !is_party
+    let is_party = actor.is_some_and(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    // Who counts as the operator because the host named none is looked at all the same.
+    !signed && !is_party && author.standing != Standing::Operator
 }
 
 pub(super) fn supersession(

@@ -49,10 +49,6 @@ fn what_is_no_grain_is_told_as_what_it_looks_like() {
         (&["put", "--format", "cose"], &proof, "ERR_CORRUPT", "this is a proof"),
         (&["policy", "explain", "-"], &cose, "ERR_CORRUPT", "--format cose"),
     ] {
-        if arguments[0] == "supersede" {
-            // The address is looked at when the grain is.
-            place.grain(&["get", &about]);
-        }
         let told_is = hint(&place.feed(arguments, input), code);
         assert!(told_is.contains(told), "{arguments:?}: {told_is}");
         assert!(!told_is.contains("canonical encoder"), "{arguments:?}: {told_is}");

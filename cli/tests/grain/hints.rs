@@ -98,7 +98,8 @@ fn a_hold_that_is_not_lifted_is_told_with_who_lifts_it() {
     for (address, told) in
         [(&of_operator, "in a session without an actor"), (&of_signer, "`grain prove lift-hold`")]
     {
-        let run = place.grain(&["--actor", "did:web:bob", "lift-hold", address]);
+        let bob = ["--operator", "did:web:host", "--actor", "did:web:bob"];
+        let run = place.grain(&[&bob[..], &["lift-hold", address]].concat());
         let hint = hint(&run, "ERR_INVALIDATION_DENIED");
         assert!(hint.contains(told), "{hint}");
     }

@@ -43,6 +43,9 @@ pub(crate) struct Globals {
     /// The DID that writes are recorded under; without it, the operator
     #[arg(long, global = true, value_name = "DID")]
     pub(crate) actor: Option<String>,
+    /// Who is the operator, and may lift a hold that names nobody; without it, any actor
+    #[arg(long, global = true, value_name = "DID")]
+    pub(crate) operator: Option<String>,
     /// The key of an encrypted store; this version has none and refuses it
     #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,

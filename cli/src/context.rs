@@ -42,7 +42,11 @@ impl<'w> Context<'w> {
         if self.globals.key_file.is_some() {
             return Err(Error::unavailable(Code::Key, "encrypted stores (--key-file)"));
         }
-        Ok(OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms)))
+        let options = OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms));
+        Ok(match &self.globals.operator {
+            Some(operator) => options.operator(operator),
+            None => options,
+        })
     }
 
     /// Says on a terminal that something takes a while.

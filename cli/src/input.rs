@@ -7,8 +7,8 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use grainstore::Grain;
 use grainstore::format::{Encoding, Envelope, Profile};
+use grainstore::{ContentAddress, Grain};
 
 use crate::error::{Code, Error, Result};
 use crate::output::Output;
@@ -81,6 +81,15 @@ impl Source {
         text(self.read(limit, output)?).map_err(|error| error.within(&self.to_string()))
     }
 
+    /// What is given, where it is an address or the start of one and no such file is there.
+    pub(crate) fn address(&self) -> Option<&str> {
+        let Self::File(path) = self else { return None };
+        let digits = path.to_str()?;
+        let fits = (8..=2 * ContentAddress::LEN).contains(&digits.len())
+            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        (fits && !path.exists()).then_some(digits)
+    }
+
     /// The error for input that could not be read.
     pub(crate) fn failed(&self, error: &io::Error) -> Error {
         Error::new(Code::Io, format!("cannot read {self}: {error}"), "check the path")
@@ -101,8 +110,20 @@ pub(crate) fn blob(given: Vec<u8>) -> Result<Vec<u8>> {
     Ok(Grain::from_json(&text(given)?)?.encode(Encoding::default())?.into_bytes())
 }
 
-/// Bytes as text.
+/// Bytes as text, which no other form of a grain begins like.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
+    let binary = match bytes.as_slice() {
+        [0xd2 | 0x84, ..] => Some(("a COSE_Sign1", "looks like a COSE_Sign1: --format cose")),
+        [FORMAT_VERSION, ..] => Some(("a raw blob", "looks like a raw blob: --format mg")),
+        [b'M', b'G', FORMAT_VERSION, ..] => Some((
+            "a portable .mg file",
+            "looks like a file of `grain export`: `grain import` takes it",
+        )),
+        _ => None,
+    };
+    if let Some((what, hint)) = binary {
+        return Err(Error::new(Code::Corrupt, format!("no JSON: it begins like {what}"), hint));
+    }
     String::from_utf8(bytes)
         .map_err(|_| Error::new(Code::Corrupt, "the text is not UTF-8", "JSON is UTF-8"))
 }

@@ -12,6 +12,7 @@ mod ask;
 mod commands;
 mod context;
 mod error;
+mod explained;
 mod input;
 mod lines;
 mod output;

@@ -2,9 +2,10 @@
 
 use data_encoding::{BASE64, HEXLOWER};
 use grainstore::format::container::Compression;
+use grainstore::format::cose::proof;
 use grainstore::format::{
     Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,
-    VerificationStatus, sign,
+    VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
     Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
@@ -27,15 +28,38 @@ pub(crate) struct PutAnswer {
     /// What said the same before, where it was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     superseded: Option<ContentAddress>,
+    /// What is probably not meant so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
-impl From<Put> for PutAnswer {
-    fn from(put: Put) -> Self {
+impl PutAnswer {
+    pub(crate) fn new(put: Put, warnings: Vec<String>) -> Self {
         let superseded = match put {
             Put::Replaced { old, .. } => Some(old),
             _ => None,
         };
-        Self { address: put.address(), duplicate: put.is_duplicate(), superseded }
+        Self { address: put.address(), duplicate: put.is_duplicate(), superseded, warnings }
+    }
+}
+
+/// What a supersession came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct SupersedeAnswer {
+    address: ContentAddress,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded: Option<ContentAddress>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+impl SupersedeAnswer {
+    pub(crate) fn new(
+        address: ContentAddress,
+        superseded: Option<ContentAddress>,
+        warnings: Vec<String>,
+    ) -> Self {
+        Self { address, superseded, warnings }
     }
 }
 
@@ -74,31 +98,54 @@ pub(crate) enum AlgorithmName {
 impl AlgorithmName {
     /// The key of a secret of 32 bytes.
     pub(crate) fn key(self, secret: &[u8]) -> Result<SigningKey> {
-        let no_key = |_| Error::new(Code::Key, "a key has 32 bytes", "`grain keys new` makes one");
+        let no_key = |_| {
+            let message = format!("a key has 32 bytes, and this has {}", secret.len());
+            Error::new(Code::Key, message, "`grain keys new` makes one")
+        };
         let secret = Zeroizing::new(<[u8; 32]>::try_from(secret).map_err(no_key)?);
         Ok(match self {
             Self::Ed25519 => SigningKey::ed25519_from_seed(&secret),
             Self::P256 => SigningKey::p256_from_bytes(&secret)?,
         })
     }
+}
 
-    /// Signs a blob. `iat` says when, in epoch seconds: now, unless it is given.
-    pub(crate) fn sign(
-        self,
-        blob: &[u8],
-        secret: &[u8],
-        iat: Option<i64>,
-        now: EpochMs,
-    ) -> Result<(Envelope, Did)> {
-        let key = self.key(secret)?;
-        let iat = iat.unwrap_or_else(|| now.get().div_euclid(1000));
-        Ok((sign(blob, &key, Some(iat))?, key.did()))
+/// Signs a blob. `iat` says when, in epoch seconds: now, unless it is given.
+pub(crate) fn signed(
+    blob: &[u8],
+    key: &SigningKey,
+    iat: Option<i64>,
+    now: EpochMs,
+) -> Result<Envelope> {
+    let iat = iat.unwrap_or_else(|| now.get().div_euclid(1000));
+    Ok(sign(blob, key, Some(iat))?)
+}
+
+impl SignedAnswer {
+    pub(crate) fn new(envelope: &Envelope, did: Did) -> Self {
+        Self { address: envelope.address(), cose: BASE64.encode(envelope.bytes()), did }
     }
 }
 
-impl From<(Envelope, Did)> for SignedAnswer {
-    fn from((envelope, did): (Envelope, Did)) -> Self {
-        Self { address: envelope.address(), cose: BASE64.encode(envelope.bytes()), did }
+/// What a proof without a successor is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProofOf {
+    Contradict,
+    Contest,
+    Retract,
+    LiftHold,
+}
+
+impl ProofOf {
+    /// Signs it for one grain.
+    pub(crate) fn prove(self, address: &ContentAddress, key: &SigningKey) -> Result<Vec<u8>> {
+        let message = match self {
+            Self::Contradict => proof::contradict(address),
+            Self::Contest => proof::contest(address),
+            Self::Retract => proof::retract(address),
+            Self::LiftHold => proof::lift_hold(address),
+        };
+        Ok(sign_detached(&message, key)?)
     }
 }
 
@@ -119,6 +166,13 @@ impl VerdictAnswer {
         let verdict = envelope.verify(&OfflineResolver);
         Ok(Self { verdict, address: envelope.address() })
     }
+}
+
+/// Those of these fields that a view does not hide, since what it was made of does not have them.
+pub(crate) fn not_hidden<'h>(view: &Grain, hide: &'h [String]) -> Vec<&'h str> {
+    let elided = view.map("_elided");
+    let is_hidden = |name: &str| elided.is_some_and(|elided| elided.contains_key(name));
+    hide.iter().map(String::as_str).filter(|name| !is_hidden(name)).collect()
 }
 
 /// Everything a blob says.

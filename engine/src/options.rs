@@ -17,6 +17,7 @@ pub struct OpenOptions {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
     pub(crate) locked_accepts_signature: bool,
+    pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
 }
 
@@ -40,6 +41,7 @@ impl Default for OpenOptions {
             count_access: true,
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
+            operator: None,
         }
     }
 }
@@ -102,6 +104,15 @@ impl OpenOptions {
         self.locked_accepts_signature = accepts;
         self
     }
+
+    /// Who is the operator, beside sessions without an actor: whose say it is to lift a hold that
+    /// names nobody. Without a name every actor counts as the operator, so name one where agents
+    /// have sessions of their own.
+    #[must_use]
+    pub fn operator(mut self, did: impl Into<String>) -> Self {
+        self.operator = Some(did.into());
+        self
+    }
 }
 
 /// Who works with the store, and on which part of it.
@@ -114,7 +125,8 @@ pub struct SessionOptions {
     pub namespace: Option<String>,
     /// The person it works for: what `MY` means in CAL.
     pub user_id: Option<String>,
-    /// The DID that writes are recorded under; nothing for the operator.
+    /// The DID that writes are recorded under; nothing for the operator. Where
+    /// [`OpenOptions::operator`] names nobody, it has the operator's say as well.
     pub actor: Option<String>,
     /// The agent that speaks: the observer of observations it adds through CAL.
     pub agent_id: Option<String>,

@@ -29,7 +29,7 @@ use grainstore_index::Sequence;
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
-use crate::policy::Proofs;
+use crate::policy::{Proofs, Standing};
 use crate::view::{View, with_fields};
 
 pub(crate) use beneath::Beneath;
@@ -78,6 +78,7 @@ impl Prepared {
 pub(crate) struct Author {
     pub(crate) namespace: Option<String>,
     pub(crate) actor: Option<String>,
+    pub(crate) standing: Standing,
     /// Why, for the audit log.
     pub(crate) reason: Option<String>,
 }
@@ -265,12 +266,12 @@ impl<'v> Plan<'v> {
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
-        self.check_ownership(None, &prepared, author)?;
         if self.locate(&address)?.is_some() {
             self.improve(&prepared, author)?;
             return Ok(Put::Duplicate(address));
         }
         self.check_fields(&prepared, author)?;
+        self.check_ownership(None, &prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
             && let Some(prior) = prepared.grain.text("prior_consent")
         {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Author;
+use crate::policy::Standing;
 use crate::session::Session;
 
 /// Bytes of a reason, or of a justification given with a call: both are copied into the audit log,
@@ -14,6 +15,10 @@ impl Session {
         Author {
             namespace: self.options().namespace.clone(),
             actor: self.options().actor.clone(),
+            standing: Standing::of(
+                self.options().actor.as_deref(),
+                self.store().inner().operator(),
+            ),
             reason: None,
         }
     }

@@ -58,6 +58,8 @@ pub(crate) struct Inner {
     resolver: Resolver,
     /// Whether an authorized signature opens a lock.
     locked_accepts_signature: bool,
+    /// Whom the host named as the operator.
+    operator: Option<String>,
     opening: Opening,
 }
 
@@ -216,6 +218,7 @@ impl Store {
             counters,
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
+            operator: options.operator.clone(),
             opening,
         })))
     }
@@ -312,6 +315,11 @@ impl Inner {
     /// Who finds the keys of signers.
     pub(crate) fn resolver(&self) -> &dyn DidResolver {
         self.resolver.0.as_ref()
+    }
+
+    /// Whom the host named as the operator.
+    pub(crate) fn operator(&self) -> Option<&str> {
+        self.operator.as_deref()
     }
 
     /// Whether an authorized signature opens a lock.

@@ -217,6 +217,39 @@ fn a_closed_store_refuses_politely() {
 }
 
 #[test]
+fn a_third_party_that_withdraws_a_consent_is_looked_at_unless_it_is_the_named_operator() {
+    let (subject, third) = ("did:web:subject", "did:web:third");
+    for (operator, actor, review) in [
+        (None, None, false),
+        (None, Some(subject), false),
+        (None, Some(third), true),
+        (Some(third), Some(third), false),
+        (Some("did:web:other"), Some(third), true),
+        (Some("did:web:other"), None, false),
+    ] {
+        let dir = TempDir::new().unwrap();
+        let options = OpenOptions::new().create(true);
+        let options = operator.into_iter().fold(options, OpenOptions::operator);
+        let store = Store::open(dir.path(), &options).unwrap();
+        let actor = actor.map(str::to_owned);
+        let session = store.session(SessionOptions { actor, ..SessionOptions::default() });
+        let consent = |more: &str| {
+            let json = format!(
+                r#"{{"type": "consent", "subject_did": "{subject}", "grantee_did": "did:web:grantee",
+                     "scope": ["recall"], "created_at": 1{more}}}"#
+            );
+            session.put(Grain::from_json(&json).unwrap()).unwrap().address()
+        };
+        let grant = consent(r#", "is_withdrawal": false"#);
+        let withdrawal =
+            consent(&format!(r#", "is_withdrawal": true, "prior_consent": "{grant}""#));
+        assert_eq!(session.get(&grant).unwrap().state.superseded_by, Some(withdrawal));
+        let state = session.get(&withdrawal).unwrap().state;
+        assert_eq!(state.needs_review, review, "{operator:?}, {:?}", session.options().actor);
+    }
+}
+
+#[test]
 fn a_reason_beyond_its_bound_is_refused_and_leaves_no_trace() {
     let (_dir, store) = store();
     let session = operator(&store);

@@ -369,3 +369,26 @@ fn a_disclosed_view_is_not_stored() {
     assert_eq!(code(session.put(no_hash.unwrap())), "ERR_SCHEMA");
     assert_eq!(store.stats().unwrap().grains, 1);
 }
+
+#[test]
+fn a_signed_grain_that_merely_derives_from_a_delegated_one_does_not_replace_it() {
+    let (_dir, _store, session) = store();
+    let rule = Grain::from_json(&format!(
+        r#"{{"type": "belief", "subject": "vault", "relation": "opens", "object": "never",
+            "confidence": 1, "created_at": 5000, "invalidation_policy":
+            {{"mode": "delegated", "scope": "lineage", "authorized": ["{}"]}}}}"#,
+        key(1).did()
+    ));
+    let rule = session.put(rule.unwrap()).unwrap().address();
+    let parents = || vec![rule.to_string().into()];
+    let note = belief("weather").derived_from(parents()).build().unwrap();
+    let note = note.encode(Encoding::MessagePack).unwrap();
+    let note = sign(note.bytes(), &key(1), Some(1)).unwrap();
+    session.put(Offer::Signed(note.bytes().to_vec())).unwrap();
+    let replaced = session.supersede(&rule, Offer::Signed(note.bytes().to_vec()), None);
+    assert_eq!(code(replaced), "ERR_INVALIDATION_DENIED");
+    let next = BeliefBuilder::new(EpochMs::new(6000), "vault", "opens", "at nine", 1.0);
+    let next = next.derived_from(parents()).build().unwrap();
+    let next = sign(next.encode(Encoding::MessagePack).unwrap().bytes(), &key(1), Some(1)).unwrap();
+    assert_eq!(code(session.supersede(&rule, Offer::Signed(next.bytes().to_vec()), None)), "OK");
+}

@@ -194,9 +194,27 @@ fn leading(blob: &[u8]) -> Result<(Flags, &[u8; 7], &[u8])> {
     }
     if *version != VERSION {
         let message = format!("unsupported format version: {version}");
-        return Err(Error::new(ErrorKind::Version, message).at("byte 0"));
+        let error = Error::new(ErrorKind::Version, message).at("byte 0");
+        return Err(match looks_like(*version) {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        });
     }
     Ok((Flags::from_byte(*flags), others, payload))
+}
+
+/// What to do with bytes that begin as something else than a blob does.
+fn looks_like(first: u8) -> Option<&'static str> {
+    match first {
+        b'{' | b'[' | b'"' | b' ' | b'\n' | b'\r' | b'\t' => {
+            Some("this looks like JSON and not like a blob: give it as JSON (--format json)")
+        }
+        0xd2 | 0x84 => Some(
+            "this looks like a COSE_Sign1 around a blob: give it as a signed grain (--format cose)",
+        ),
+        b'M' => Some("this looks like a portable .mg file of many grains: import it"),
+        _ => None,
+    }
 }
 
 /// The signed flag and a wrapper come together or not at all (OMS 9.2).

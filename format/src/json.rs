@@ -14,6 +14,10 @@ use crate::value::{Int, Map, Value};
 /// JSON may spell one byte of a blob as `\u00XX`, and spends more on names.
 const TEXT_PER_BLOB_BYTE: usize = 8;
 
+const NO_JSON: &str = "give a grain as one JSON object";
+const MENDED: &str = "mend the JSON at that line and column: names and texts stand in double quotes, and \
+                      no comma before a closing bracket";
+
 /// Parses one JSON document.
 ///
 /// Nulls are kept, text is taken as it is. An integer literal stays an integer, one with a point or
@@ -28,6 +32,9 @@ pub fn parse_json(text: &str, profile: &Profile) -> Result<Value> {
     if text.len() > limit {
         let message = format!("JSON of {} bytes is over the limit of {limit}", text.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
+    }
+    if text.trim().is_empty() {
+        return Err(corrupt("there is no JSON: the text is empty").with_hint(NO_JSON));
     }
     let mut parser = Parser { jiter: Jiter::new(text.as_bytes()), max_depth: profile.max_depth };
     let first = parser.jiter.peek().map_err(|e| parser.malformed(&e))?;
@@ -84,7 +91,8 @@ impl Parser<'_> {
             match map.entry(key) {
                 Entry::Vacant(slot) => slot.insert(value),
                 Entry::Occupied(slot) => {
-                    return Err(corrupt("a key occurs twice").at(slot.key().clone()));
+                    let twice = corrupt("a key occurs twice").at(slot.key().clone());
+                    return Err(twice.with_hint("keep one of the two: a name occurs once in a map"));
                 }
             };
             next = match self.jiter.next_key() {
@@ -120,11 +128,13 @@ impl Parser<'_> {
         if depth <= self.max_depth {
             return Ok(());
         }
-        Err(corrupt(format!("JSON is nested deeper than {} levels", self.max_depth)))
+        let message = format!("JSON is nested deeper than {} levels", self.max_depth);
+        Err(corrupt(message).with_hint("put less into each other, or text in the place of maps"))
     }
 
     fn malformed(&self, error: &JiterError) -> Error {
         let position = self.jiter.error_position(error.index);
-        corrupt(format!("malformed JSON: {}", error.error_type)).at(position.to_string())
+        let message = format!("malformed JSON: {}", error.error_type);
+        corrupt(message).at(position.to_string()).with_hint(MENDED)
     }
 }

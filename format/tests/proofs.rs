@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
 use data_encoding::HEXLOWER;
-use grainstore_format::cose::proof;
+use grainstore_format::cose::proof::{self, cosign};
 use grainstore_format::{
     ContentAddress, Did, DidResolver, Encoding, Envelope, Grain, OfflineResolver, SigningKey,
     Value, Verdict, VerifyingKey, sign, sign_detached, verify_detached,
@@ -176,5 +176,44 @@ fn verdicts_are_told_as_objects() {
         ),
     ] {
         assert_eq!(serde_json::to_value(&verdict).unwrap(), expected);
+    }
+}
+
+/// Signers add to what the one before gives them; all sign the same.
+#[test]
+fn cosigners_of_a_grain_sign_it_as_it_was_without_them() {
+    let old = ContentAddress::from_bytes([1; 32]);
+    let keys = [key(), SigningKey::p256_from_bytes(&[6; 32]).unwrap()];
+    for enveloped in [false, true] {
+        let mut grain = belief("new");
+        for key in &keys {
+            let cosigned = cosign(&old, &grain, enveloped, key).unwrap();
+            let last = cosigned.grain.list("supersession_auth").unwrap().last().cloned();
+            assert_eq!(last, Some(Value::Bytes(cosigned.cose)));
+            // Through JSON, as signers in different places have it.
+            let json = serde_json::to_string(&cosigned.grain).unwrap();
+            grain = Grain::from_json(&json).unwrap();
+        }
+        assert_eq!(grain.texts("derived_from").collect::<Vec<_>>(), [old.to_string()]);
+        let blob = grain.encode(Encoding::MessagePack).unwrap();
+        let read = match enveloped {
+            true => sign(blob.bytes(), &key(), None).unwrap().grain().unwrap(),
+            false => Grain::decode(blob.bytes()).unwrap(),
+        };
+        let message = proof::supersede(&old, proof::without_auth(&read).unwrap().bytes());
+        let entries = read.list("supersession_auth").unwrap();
+        assert_eq!(entries.len(), keys.len());
+        for (entry, key) in entries.iter().zip(&keys) {
+            let Value::Bytes(cose) = entry else { panic!("{entry:?} is bytes") };
+            let verdict = verify_detached(cose, &message, &OfflineResolver);
+            assert_eq!(verdict, Verdict::Valid(key.did()), "enveloped {enveloped}");
+        }
+    }
+}
+
+#[test]
+fn without_a_network_no_key_is_found_not_even_one_that_nobody_asks_for() {
+    for did in [key().did(), "did:web:example.com".parse().unwrap()] {
+        assert_eq!(OfflineResolver.resolve(&did), None, "{did}");
     }
 }

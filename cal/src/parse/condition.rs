@@ -30,7 +30,10 @@ pub(super) fn conditions<'a>(c: &mut Cursor<'a>) -> Result<Vec<Condition<'a>>> {
 pub(super) fn alone(source: &str) -> Result<Vec<Condition<'_>>> {
     let mut c = Cursor::new(source)?;
     if c.peek().kind == Kind::End {
-        return Err(Error::new(ErrorKind::EmptyQuery, "there is no condition").at(c.peek().span));
+        let empty = Error::new(ErrorKind::EmptyQuery, "there is no condition").at(c.peek().span);
+        return Err(
+            empty.suggest("write one, such as subject = \"alice\", or leave the conditions out")
+        );
     }
     let conditions = list(&mut c)?;
     match c.peek().kind {

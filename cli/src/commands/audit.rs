@@ -1,9 +1,8 @@
 //! `grain audit`: the log of what was written and refused.
 
 use clap::Args;
-use zeroize::Zeroizing;
 
-use super::sign::MAX_KEY;
+use super::keys;
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
@@ -38,8 +37,7 @@ impl Audit {
         if self.checkpoint {
             let key = match &self.key_seed {
                 Some(source) => {
-                    let secret = Zeroizing::new(source.read(MAX_KEY, &mut context.output)?);
-                    Some(AlgorithmName::Ed25519.key(&secret)?)
+                    Some(keys::read(source, AlgorithmName::Ed25519, &mut context.output)?)
                 }
                 None => None,
             };

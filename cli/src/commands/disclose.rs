@@ -1,11 +1,13 @@
 //! `grain disclose`: a view of a grain in which hashes stand for some fields.
 
 use clap::{Args, ValueEnum};
-use grainstore::format::{ContentAddress, Header, disclose};
+use grainstore::format::{Header, disclose};
+use serde_json::json;
 
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source, blob};
+use crate::shape::not_hidden;
 
 /// Print a view of a grain that hides fields behind their hashes (OMS 10)
 ///
@@ -16,7 +18,8 @@ pub(crate) struct Disclose {
     /// What to read, or the address of a stored grain; - or nothing for stdin
     #[arg(value_name = "FILE|-|ADDRESS", default_value = "-")]
     source: Source,
-    /// The fields to hide, by their full names
+    /// The fields to hide, by their full names. Of those the grain does not have a line on stderr tells,
+    /// with --json an object with absent
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', required = true)]
     hide: Vec<String>,
     /// How the view is printed
@@ -36,7 +39,7 @@ enum ViewFormat {
 
 impl Disclose {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let original = match self.address() {
+        let original = match self.source.address() {
             Some(digits) => {
                 let session = context.session()?;
                 session.get(&find(&session, digits)?)?.blob
@@ -45,20 +48,21 @@ impl Disclose {
         };
         let view = disclose(&original, &self.hide)?;
         match self.format {
-            ViewFormat::Json => context.output.document(&view),
+            ViewFormat::Json => context.output.document(&view)?,
             ViewFormat::Mg => {
                 let encoding = view.decoded_header().map(Header::encoding).unwrap_or_default();
-                context.output.bytes(view.encode(encoding)?.bytes())
+                context.output.bytes(view.encode(encoding)?.bytes())?;
             }
         }
-    }
-
-    /// What is given, where it is an address or the start of one.
-    fn address(&self) -> Option<&str> {
-        let Source::File(path) = &self.source else { return None };
-        let digits = path.to_str()?;
-        let fits = (8..=2 * ContentAddress::LEN).contains(&digits.len())
-            && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        (fits && !path.exists()).then_some(digits)
+        context.output.flush()?;
+        let absent = not_hidden(&view, &self.hide);
+        if !absent.is_empty() {
+            // Stdout has the view, which is a grain and nothing beside it.
+            context.output.note(&match context.output.is_json() {
+                true => json!({ "absent": absent }).to_string(),
+                false => format!("not hidden, since the grain has none: {}", absent.join(", ")),
+            });
+        }
+        Ok(())
     }
 }

@@ -11,6 +11,9 @@ use zeroize::Zeroizing;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::input::Source;
+use crate::output::Output;
+use crate::shape::AlgorithmName;
 
 /// Make keys to sign with
 #[derive(Debug, Args)]
@@ -25,23 +28,83 @@ enum What {
     New {
         /// The file; one that is there already is never written over
         file: PathBuf,
+        /// What the key is for
+        #[arg(long, value_enum, default_value_t)]
+        algorithm: AlgorithmName,
     },
+    /// Print the DID of the key in a file
+    Show {
+        /// The file
+        file: Source,
+        /// What the key is for: a file does not say
+        #[arg(long, value_enum, default_value_t)]
+        algorithm: AlgorithmName,
+    },
+}
+
+/// The key a command signs with.
+#[derive(Debug, Args)]
+pub(super) struct KeyOptions {
+    /// The key: a file of 32 bytes, as `grain keys new` makes it
+    #[arg(long, value_name = "FILE")]
+    key_seed: Source,
+    /// What the key is for
+    #[arg(long, value_enum, default_value_t)]
+    algorithm: AlgorithmName,
+}
+
+impl KeyOptions {
+    pub(super) fn read(&self, output: &mut Output<'_>) -> Result<SigningKey> {
+        read(&self.key_seed, self.algorithm, output)
+    }
+}
+
+/// Bytes of a file that may be a key.
+const MAX_KEY: usize = 1024;
+
+/// The key in a file; an error names the file.
+pub(super) fn read(
+    source: &Source,
+    algorithm: AlgorithmName,
+    output: &mut Output<'_>,
+) -> Result<SigningKey> {
+    let secret = source.read(MAX_KEY, output).map(Zeroizing::new).map_err(|error| {
+        error.with_hint_for(Code::TooLarge.name(), "a key has 32 bytes; `grain keys new` makes one")
+    })?;
+    algorithm.key(&secret).map_err(|error| error.within(&source.to_string()))
 }
 
 impl Keys {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let What::New { file } = self.what;
-        let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *seed).map_err(|error| {
-            Error::new(Code::Io, format!("no random bytes: {error}"), "check the system")
-        })?;
-        write_new(&file, &*seed)?;
-        let did = SigningKey::ed25519_from_seed(&seed).did();
+        let (key, file) = match self.what {
+            What::New { file, algorithm } => {
+                let (key, secret) = new_key(algorithm)?;
+                write_new(&file, &*secret)?;
+                (key, file.display().to_string())
+            }
+            What::Show { file, algorithm } => {
+                (read(&file, algorithm, &mut context.output)?, file.to_string())
+            }
+        };
+        let did = key.did();
         if context.output.is_json() {
-            let path = file.display().to_string();
-            return context.output.json_line(&json!({ "did": did, "file": path }));
+            return context.output.json_line(&json!({ "did": did, "file": file }));
         }
         context.output.line(did.as_str())
+    }
+}
+
+/// A new key and the secret it is made of.
+fn new_key(algorithm: AlgorithmName) -> Result<(SigningKey, Zeroizing<[u8; 32]>)> {
+    let mut secret = Zeroizing::new([0; 32]);
+    loop {
+        getrandom::fill(&mut *secret).map_err(|error| {
+            Error::new(Code::Io, format!("no random bytes: {error}"), "check the system")
+        })?;
+        // One in four thousand million numbers is beyond the group of P-256.
+        if let Ok(key) = algorithm.key(&*secret) {
+            return Ok((key, secret));
+        }
     }
 }
 

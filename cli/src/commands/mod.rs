@@ -17,6 +17,7 @@ mod init;
 mod keys;
 mod marks;
 mod policy;
+mod prove;
 mod put;
 mod recall;
 mod reindex;
@@ -71,6 +72,7 @@ commands! {
     Decode(decode::Decode),
     Sign(sign::Sign),
     VerifySignature(verify_signature::VerifySignature),
+    Prove(prove::Prove),
     Disclose(disclose::Disclose),
     Keys(keys::Keys),
     Verify(verify::Verify),

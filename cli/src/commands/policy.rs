@@ -1,12 +1,13 @@
 //! `grain policy`: what an invalidation policy demands, and what it would say.
 
 use clap::{Args, Subcommand};
-use grainstore::{Explanation, Grain, Offer, Ruling, Trial, explain};
-use serde_json::{Value, json};
+use grainstore::{Explanation, Grain, Offer, Ruling, Trial};
 
+use super::put::PutFormat;
 use crate::context::{Context, find};
-use crate::error::{Code, Error, Result};
-use crate::input::{MAX_TEXT, Source};
+use crate::error::Result;
+use crate::explained::{Asked, Attempt, Explained, Tried};
+use crate::input::{MAX_TEXT, Source, text};
 use crate::shape::FORMAT_VERSION;
 
 /// Say what invalidation policies demand
@@ -23,12 +24,16 @@ enum Command {
 
 /// Say what the policy of a grain demands and, with --supersede, whether the grain may replace another
 ///
-/// Nothing is written, and nothing goes into the audit log. The exit code is 0 whatever the answer.
+/// Nothing is written, and nothing goes into the audit log. The exit code is 0 whatever the answer. What
+/// looks like an address is one, unless there is such a file.
 #[derive(Debug, Args)]
 struct Explain {
-    /// A grain as JSON, or a raw blob; - for stdin
-    #[arg(value_name = "FILE|-")]
+    /// A grain as JSON, or a raw blob; - for stdin; or the address of a stored grain
+    #[arg(value_name = "FILE|-|ADDRESS")]
     source: Source,
+    /// What stands in the input; JSON or a raw blob by its first byte, if it is not given
+    #[arg(long, value_enum)]
+    format: Option<PutFormat>,
     /// The stored grain this one is to replace
     #[arg(long, value_name = "ADDRESS")]
     supersede: Option<String>,
@@ -47,59 +52,74 @@ impl Policy {
 
 impl Explain {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let address = self.source.address();
+        let session = match address.is_some() || self.supersede.is_some() {
+            true => Some(context.session()?),
+            false => None,
+        };
+        let asked = match (address, &session) {
+            (Some(digits), Some(session)) => {
+                Asked::Stored(Box::new(session.get(&find(session, digits)?)?))
+            }
+            _ => Asked::Offered(self.offer(context)?),
+        };
+        let attempt = match (&self.supersede, &session) {
+            (Some(old), Some(session)) => {
+                let justification = self.justification.as_deref();
+                Some(Attempt { session, old: find(session, old)?, justification })
+            }
+            _ => None,
+        };
+        let explained = Explained::of(asked, attempt.as_ref())?;
+        if context.output.is_json() {
+            return context.output.json_line(&explained.json());
+        }
+        print(context, &explained)
+    }
+
+    fn offer(&self, context: &mut Context<'_>) -> Result<Offer> {
+        if let Some(format) = self.format
+            && let Some(offer) = format.read(&self.source, &mut context.output)?
+        {
+            return Ok(offer);
+        }
         let bytes = self.source.read(MAX_TEXT, &mut context.output)?;
         // No JSON begins with the version byte of a blob.
-        let (grain, offer) = match bytes.first() == Some(&FORMAT_VERSION) {
-            true => (Grain::decode(&bytes)?, Offer::Blob(bytes)),
-            false => {
-                let text = String::from_utf8(bytes).map_err(|_| {
-                    Error::new(Code::Corrupt, "neither a blob nor JSON", "give one of them")
-                })?;
-                let grain = Grain::from_json(&text)?;
-                (grain.clone(), Offer::Grain(grain))
-            }
-        };
-        let policy = explain(&grain)?;
-        let trial = match &self.supersede {
-            None => None,
-            Some(old) => {
-                let session = context.session()?;
-                let old = find(&session, old)?;
-                Some(session.try_supersede(&old, offer, self.justification.as_deref())?)
-            }
-        };
-        if context.output.is_json() {
-            return context.output.json_line(&json!({
-                "policy": policy,
-                "decision": trial.as_ref().map(decision),
-            }));
+        if self.format.is_none() && bytes.first() == Some(&FORMAT_VERSION) {
+            return Ok(Offer::Blob(bytes));
         }
-        print(context, &policy, trial.as_ref())
+        Ok(Offer::Grain(Grain::from_json(&text(bytes)?)?))
     }
 }
 
-fn decision(trial: &Trial) -> Value {
-    let refusal = trial.refusal.as_ref();
-    json!({
-        "allowed": refusal.is_none(),
-        "needs_review": trial.needs_review,
-        "rules": trial.rules,
-        "code": refusal.map(grainstore::Error::code),
-        "message": refusal.map(ToString::to_string),
-        "hint": refusal.map(grainstore::Error::hint),
-    })
+fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {
+    let Explained { policy, tried } = explained;
+    let Some(Tried { old, policy: of_old, trial }) = tried else {
+        return print_policy(context, "", policy);
+    };
+    print_policy(context, "policy of the new grain: ", policy)?;
+    print_policy(context, &format!("policy of {old}: "), of_old)?;
+    print_trial(context, trial)
 }
 
-fn print(context: &mut Context<'_>, policy: &Explanation, trial: Option<&Trial>) -> Result<()> {
+fn print_policy(context: &mut Context<'_>, label: &str, policy: &Explanation) -> Result<()> {
     let output = &mut context.output;
-    output.line(&format!("mode {}, scope {}", policy.mode, policy.scope))?;
+    output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
     for demand in &policy.demands {
         output.line(&format!("  {demand}"))?;
     }
     for did in &policy.authorized {
         output.line(&format!("  authorized: {did}"))?;
     }
-    let Some(Trial { rules, refusal, needs_review, .. }) = trial else { return Ok(()) };
+    for warning in &policy.warnings {
+        output.line(&format!("  warning: {warning}"))?;
+    }
+    Ok(())
+}
+
+fn print_trial(context: &mut Context<'_>, trial: &Trial) -> Result<()> {
+    let Trial { rules, refusal, needs_review, .. } = trial;
+    let output = &mut context.output;
     output.line(match (refusal, needs_review) {
         (Some(_), _) => "the supersession would be refused",
         (None, true) => "the supersession would be done, and the new grain marked for review",

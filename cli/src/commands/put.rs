@@ -80,6 +80,9 @@ impl Put {
                 writer.store(batch, &mut context.output)?;
             }
             if ended {
+                if writer.stored == 0 {
+                    context.output.note("there was no grain in it");
+                }
                 return Ok(());
             }
         }
@@ -138,35 +141,45 @@ struct Writer {
 impl Writer {
     fn store(&mut self, batch: Batch, output: &mut Output<'_>) -> Result<()> {
         let Batch { lines, offers, .. } = batch;
+        let warnings: Vec<_> = offers.iter().map(Offer::warnings).collect();
+        let mut told = lines.iter().map(Some).chain(std::iter::repeat(None)).zip(warnings);
         if self.same_fact == SameFact::Add {
             let puts = self.session.put_batch(offers).map_err(|error| {
                 let line = error.batch_index().unwrap_or_default();
                 self.after(located(error, lines.get(line)))
             });
-            return self.print(&puts?, output);
+            for (put, told) in puts?.into_iter().zip(told) {
+                self.print(put, told, output)?;
+            }
+            return or_hung_up(output.flush());
         }
         let mut lines = lines.iter();
         for offer in offers {
             let put = self.session.put_fact(offer, self.same_fact.into());
             let line = lines.next();
             let put = put.map_err(|error| self.after(located(error, line)))?;
-            self.print(&[put], output)?;
+            self.print(put, told.next().unwrap_or_default(), output)?;
+            or_hung_up(output.flush())?;
         }
         Ok(())
     }
 
     /// A reader of addresses who goes away does not stop grains from being stored.
-    fn print(&mut self, puts: &[Stored], output: &mut Output<'_>) -> Result<()> {
-        self.stored = self.stored.saturating_add(puts.len());
-        for put in puts {
-            let printed = if output.is_json() {
-                output.json_line(&PutAnswer::from(*put))
-            } else {
-                output.line(&put.address().to_string())
-            };
-            or_hung_up(printed)?;
-        }
-        or_hung_up(output.flush())
+    fn print(
+        &mut self,
+        put: Stored,
+        (line, warnings): (Option<&u64>, Vec<String>),
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        self.stored = self.stored.saturating_add(1);
+        or_hung_up(if output.is_json() {
+            output.json_line(&PutAnswer::new(put, warnings))
+        } else {
+            let printed = output.line(&put.address().to_string());
+            let at = line.map(|line| format!("{}: ", place(*line))).unwrap_or_default();
+            warn(&at, &warnings, output);
+            printed
+        })
     }
 
     /// Says with an error what stays stored in spite of it.
@@ -175,6 +188,13 @@ impl Writer {
             0 => error,
             stored => error.within(&format!("after {stored} grains that are stored")),
         }
+    }
+}
+
+/// Tells what is probably not meant so of a grain that was stored.
+pub(super) fn warn(at: &str, warnings: &[String], output: &mut Output<'_>) {
+    for warning in warnings {
+        output.note(&format!("warning: {at}{warning}"));
     }
 }
 

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use grainstore::{Grain, Offer};
-use serde_json::json;
 
-use super::put::PutFormat;
+use super::put::{PutFormat, warn};
 use crate::context::{Context, find};
 use crate::error::Result;
 use crate::input::{MAX_TEXT, Source};
+use crate::shape::SupersedeAnswer;
 
 /// Replace a grain by a new one, if its invalidation policy lets you, and print the new address
 #[derive(Debug, Args)]
@@ -36,10 +36,13 @@ impl Supersede {
                 Offer::Grain(Grain::from_json(&json)?)
             }
         };
+        let warnings = new.warnings();
         let address = session.supersede(&old, new, self.justification.as_deref())?;
         if context.output.is_json() {
-            return context.output.json_line(&json!({ "address": address, "superseded": old }));
+            return context.output.json_line(&SupersedeAnswer::new(address, Some(old), warnings));
         }
-        context.output.line(&address.to_string())
+        context.output.line(&address.to_string())?;
+        warn("", &warnings, &mut context.output);
+        Ok(())
     }
 }

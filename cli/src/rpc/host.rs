@@ -1,7 +1,6 @@
 //! What lives between requests: the open store, the session on it, and the clock of tests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use grainstore::{
     Clock, EpochMs, ManualClock, OpenOptions, Session, SessionOptions, Store, SystemClock,
@@ -57,15 +56,10 @@ impl Host {
     pub(crate) fn open(
         &mut self,
         path: &str,
-        create: bool,
-        wait: Option<Duration>,
+        mut options: OpenOptions,
         session: SessionOptions,
     ) -> Result<bool, Fault> {
         self.close();
-        let mut options = OpenOptions::new().create(create);
-        if let Some(wait) = wait {
-            options = options.wait(wait);
-        }
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
         }

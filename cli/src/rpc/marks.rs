@@ -1,5 +1,5 @@
 //! Methods that change a grain's standing and write no other: `contradict`, `set_verification`,
-//! `hold`, `lift_hold`.
+//! `hold`, `lift_hold`; and `policy_explain`, which says what a policy makes of such things.
 
 use serde_json::value::RawValue;
 
@@ -8,7 +8,31 @@ use super::fault::Fault;
 use super::host::Host;
 use super::json::Base64;
 use super::params::{self, address};
+use crate::explained::{Asked, Attempt, Explained};
 use crate::shape::verification_status;
+
+pub(crate) fn policy_explain(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let mut params: params::PolicyExplain<'_> = params::read(params)?;
+    if params.address.is_some() == params.has_offer() {
+        return Err(Fault::params("give exactly one of address, grain, blob and cose"));
+    }
+    if params.supersede.is_none() && params.justification.is_some() {
+        return Err(Fault::params("justification goes with supersede"));
+    }
+    let asked = match params.address.take() {
+        Some(digits) => Asked::Stored(Box::new(host.session()?.get(&address(&digits)?)?)),
+        None => Asked::Offered(params.offer()?),
+    };
+    let attempt = match &params.supersede {
+        None => None,
+        Some(old) => Some(Attempt {
+            session: host.session()?,
+            old: address(old)?,
+            justification: params.justification.as_deref(),
+        }),
+    };
+    Answer::of(&Explained::of(asked, attempt.as_ref())?.json())
+}
 
 pub(crate) fn contradict(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Mark = params::read(params)?;

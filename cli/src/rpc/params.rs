@@ -97,6 +97,58 @@ impl Sign<'_> {
     }
 }
 
+/// `prove`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prove<'p> {
+    pub(crate) operation: Proved,
+    pub(crate) address: String,
+    #[serde(borrow)]
+    pub(crate) grain: Option<&'p RawValue>,
+    /// Whether the grain will come in an envelope.
+    #[serde(default)]
+    pub(crate) signed: bool,
+    pub(crate) key: Base64,
+    #[serde(default)]
+    pub(crate) algorithm: AlgorithmName,
+}
+
+/// What `prove` signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Proved {
+    Supersede,
+    Contradict,
+    Contest,
+    Retract,
+    LiftHold,
+}
+
+/// `policy_explain`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicyExplain<'p> {
+    pub(crate) address: Option<String>,
+    #[serde(borrow)]
+    grain: Option<&'p RawValue>,
+    blob: Option<Base64>,
+    cose: Option<Base64>,
+    pub(crate) supersede: Option<String>,
+    pub(crate) justification: Option<String>,
+}
+
+impl PolicyExplain<'_> {
+    /// The grain that is given instead of an address.
+    pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
+        offer(self.grain, self.blob.take(), self.cose.take())
+    }
+
+    /// Whether a grain is given.
+    pub(crate) fn has_offer(&self) -> bool {
+        self.grain.is_some() || self.blob.is_some() || self.cose.is_some()
+    }
+}
+
 /// `verify_signature`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -136,6 +188,7 @@ pub(crate) struct Open {
     pub(crate) key: Option<String>,
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
+    pub(crate) operator: Option<String>,
     pub(crate) session: Option<Object<Scope>>,
 }
 

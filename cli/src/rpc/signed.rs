@@ -1,6 +1,8 @@
-//! Methods about signatures and disclosed views: `sign`, `verify_signature`, `disclose`.
+//! Methods about signatures and disclosed views: `sign`, `prove`, `verify_signature`, `disclose`.
 
 use data_encoding::BASE64;
+use grainstore::Grain;
+use grainstore::format::cose::proof::{Cosigned, cosign};
 use grainstore::format::{Header, disclose as disclosed};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -10,19 +12,42 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::json::Base64;
-use super::params::{self, address, encoded};
-use crate::shape::{SignedAnswer, VerdictAnswer};
+use super::params::{self, Proved, address, encoded};
+use crate::shape::{ProofOf, SignedAnswer, VerdictAnswer, not_hidden, signed};
 
 pub(crate) fn sign(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let mut params: params::Sign<'_> = params::read(params)?;
     let blob = params.blob()?;
     let secret = Zeroizing::new(std::mem::take(&mut params.key.0));
-    Answer::of(&SignedAnswer::from(params.algorithm.sign(
-        &blob,
-        &secret,
-        params.iat,
-        host.now(),
-    )?))
+    let key = params.algorithm.key(&secret)?;
+    let envelope = signed(&blob, &key, params.iat, host.now())?;
+    Answer::of(&SignedAnswer::new(&envelope, key.did()))
+}
+
+pub(crate) fn prove(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let mut params: params::Prove<'_> = params::read(params)?;
+    let secret = Zeroizing::new(std::mem::take(&mut params.key.0));
+    let key = params.algorithm.key(&secret)?;
+    let target = address(&params.address)?;
+    let did = key.did();
+    let what = match (params.operation, params.grain) {
+        (Proved::Supersede, Some(grain)) => {
+            let new = Grain::from_json(grain.get())?;
+            let Cosigned { grain, cose } = cosign(&target, &new, params.signed, &key)?;
+            let cose = BASE64.encode(&cose);
+            return Answer::of(&json!({ "cose": cose, "did": did, "grain": grain }));
+        }
+        (Proved::Supersede, None) => {
+            return Err(Fault::params("supersede needs the grain that is to supersede"));
+        }
+        (_, Some(_)) => return Err(Fault::params("only supersede takes a grain")),
+        (Proved::Contradict, None) => ProofOf::Contradict,
+        (Proved::Contest, None) => ProofOf::Contest,
+        (Proved::Retract, None) => ProofOf::Retract,
+        (Proved::LiftHold, None) => ProofOf::LiftHold,
+    };
+    let cose = BASE64.encode(&what.prove(&target, &key)?);
+    Answer::of(&json!({ "cose": cose, "did": did }))
 }
 
 pub(crate) fn verify_signature(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -40,5 +65,10 @@ pub(crate) fn disclose(host: &mut Host, params: Option<&RawValue>) -> Result<Ans
     let view = disclosed(&original, &params.hide)?;
     let encoding = view.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = BASE64.encode(view.encode(encoding)?.bytes());
-    Answer::of(&json!({ "grain": view, "blob": blob }))
+    let mut answer = json!({ "grain": view, "blob": blob });
+    let absent = not_hidden(&view, &params.hide);
+    if let (false, Some(members)) = (absent.is_empty(), answer.as_object_mut()) {
+        members.insert("absent".to_owned(), json!(absent));
+    }
+    Answer::of(&answer)
 }

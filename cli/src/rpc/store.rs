@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grainstore::{EpochMs, SessionOptions};
+use grainstore::{EpochMs, OpenOptions, SessionOptions};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -52,12 +52,14 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
         return Err(Error::unavailable(Code::Key, "encrypted stores (key, passphrase)").into());
     }
     let session = params.session.map(|Object(scope)| SessionOptions::from(scope));
-    let created = host.open(
-        &params.path,
-        params.create.unwrap_or_default(),
-        params.wait_ms.map(Duration::from_millis),
-        session.unwrap_or_default(),
-    )?;
+    let mut options = OpenOptions::new().create(params.create.unwrap_or_default());
+    if let Some(wait) = params.wait_ms {
+        options = options.wait(Duration::from_millis(wait));
+    }
+    if let Some(operator) = params.operator {
+        options = options.operator(operator);
+    }
+    let created = host.open(&params.path, options, session.unwrap_or_default())?;
     Answer::of(&json!({ "created": created }))
 }
 

@@ -10,16 +10,20 @@ use super::host::Host;
 use super::json::Base64;
 use super::params::{self, address};
 use crate::error::{Code, Error};
-use crate::shape::PutAnswer;
+use crate::shape::{PutAnswer, SupersedeAnswer};
 
 /// Grains of one batch: the answer to more would not fit, and it comes after they are stored.
 const MAX_BATCH: usize = 75_000;
+/// Grains of one batch that are warned of, for the same reason.
+const MAX_DOUBTFUL: usize = 256;
 
 pub(crate) fn put(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let mut params: params::Put<'_> = params::read(params)?;
     let session = host.session()?;
-    let put = session.put_fact(params.offer()?, params.same_fact.into())?;
-    Answer::of(&PutAnswer::from(put))
+    let offer = params.offer()?;
+    let warnings = offer.warnings();
+    let put = session.put_fact(offer, params.same_fact.into())?;
+    Answer::of(&PutAnswer::new(put, warnings))
 }
 
 pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -33,9 +37,18 @@ pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
         (None, None, Some(cose)) => each(cose, |Base64(cose)| Ok(Offer::Signed(cose)))?,
         _ => return Err(Fault::params("give exactly one of grains, blobs and cose")),
     };
+    let mut doubtful = 0;
+    let warnings: Vec<_> = offers
+        .iter()
+        .map(|offer| {
+            let warnings = if doubtful < MAX_DOUBTFUL { offer.warnings() } else { Vec::new() };
+            doubtful += usize::from(!warnings.is_empty());
+            warnings
+        })
+        .collect();
     let mut results = List::default();
-    for put in session.put_batch(offers)? {
-        results.push(&PutAnswer::from(put))?;
+    for (put, warnings) in session.put_batch(offers)?.into_iter().zip(warnings) {
+        results.push(&PutAnswer::new(put, warnings))?;
     }
     Answer::of(&json!({ "results": results }))
 }
@@ -45,8 +58,9 @@ pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<An
     let session = host.session()?;
     let old = address(&params.old)?;
     let offer = params.offer()?;
+    let warnings = offer.warnings();
     let new = session.supersede(&old, offer, params.justification.as_deref())?;
-    Answer::of(&json!({ "address": new }))
+    Answer::of(&SupersedeAnswer::new(new, None, warnings))
 }
 
 /// The offers of a batch; an error says which one it is about, counted from 0.

@@ -11,6 +11,8 @@ mod documented;
 #[cfg(test)]
 mod graph;
 #[cfg(test)]
+mod hints;
+#[cfg(test)]
 mod kit;
 #[cfg(test)]
 mod limits;
@@ -23,6 +25,8 @@ mod marks;
 mod portable;
 #[cfg(test)]
 mod protocol;
+#[cfg(test)]
+mod prove;
 #[cfg(test)]
 mod put;
 #[cfg(test)]

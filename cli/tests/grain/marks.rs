@@ -94,6 +94,115 @@ fn a_policy_is_explained_and_a_supersession_tried_without_doing_it() {
 }
 
 #[test]
+fn a_stored_grain_is_explained_in_the_state_it_is_in() {
+    let place = Place::with_store();
+    let explain = |address: &str| {
+        place.grain(&["policy", "explain", address, "--json"]).done().json()["policy"].clone()
+    };
+    let open = place.put(&belief("alice", "tea"));
+    let policy = explain(head(&open, 10));
+    assert_eq!(
+        (&policy["open_to"], &policy["demands"]),
+        (&json!("anyone"), &json!(["anyone may replace it"]))
+    );
+    place.grain(&["hold", &open, "--reason", "case 7"]).done();
+    assert_eq!(
+        (&explain(&open)["open_to"], &explain(&open)["holds"]),
+        (&json!("nobody"), &json!(true))
+    );
+    let held = place.put(&under(&json!({ "mode": "hold" })).to_string());
+    assert_eq!(explain(&held)["open_to"], "nobody");
+    place.grain(&["lift-hold", &held]).done();
+    assert_eq!(explain(&held)["open_to"], "anyone");
+    let new = place.feed(&["supersede", &held, "-"], belief("alice", "water")).done().line();
+    let told = explain(&held)["demands"].to_string();
+    assert!(told.contains(&format!("superseded already, by {new}")), "{told}");
+    assert_eq!(place.grain(&["policy", "explain", &"0".repeat(64)]).error_code(), "ERR_NOT_FOUND");
+}
+
+#[test]
+fn a_signed_successor_is_tried_under_the_policies_of_both_grains() {
+    let place = Place::with_store();
+    let signer = place.grain(&["keys", "new", "key"]).done().line();
+    place.grain(&["keys", "new", "other"]).done();
+    let old = under(&json!({ "mode": "delegated", "authorized": [signer] }));
+    let old = place.put(&old.to_string());
+    let mut new = under(&json!({ "mode": "locked" }));
+    new["derived_from"] = json!([old]);
+    for (key, told) in [("key", "would be done"), ("other", "would be refused")] {
+        let sign = ["sign", "--key-seed", key, "--iat", "7"];
+        let cose = place.feed(&sign, new.to_string()).done().out;
+        let explain = ["policy", "explain", "-", "--format", "cose", "--supersede", &old];
+        let run = place.feed(&explain, &cose).done();
+        let lines: Vec<_> = run.text().lines().collect();
+        assert_eq!(lines[0], "policy of the new grain: mode locked, scope grain");
+        let of_old = format!("policy of {old}: mode delegated, scope grain");
+        assert!(lines.contains(&of_old.as_str()), "{lines:?}");
+        assert!(lines.iter().any(|line| line.contains(told)), "{key}: {lines:?}");
+        let answer = place.feed(&[&explain[..], &["--json"]].concat(), &cose).done().json();
+        let mut rpc = place.rpc();
+        rpc.result("open", &json!({ "path": place.path().join("memory.grains") }));
+        let params = json!({ "cose": BASE64.encode(&cose), "supersede": old });
+        assert_eq!(rpc.result("policy_explain", &params), answer);
+        assert_eq!(
+            (&answer["policy"]["mode"], &answer["old_policy"]["mode"]),
+            (&json!("locked"), &json!("delegated"))
+        );
+        assert_eq!(answer["decision"]["allowed"], key == "key");
+        let stored = rpc.result("policy_explain", &json!({ "address": old }));
+        assert_eq!((&stored["policy"], &stored["decision"]), (&answer["old_policy"], &Value::Null));
+        for params in [
+            json!({}),
+            json!({ "address": old, "grain": new }),
+            json!({ "grain": new, "cose": "" }),
+            json!({ "address": old, "justification": "x" }),
+        ] {
+            assert_eq!(rpc.refusal("policy_explain", &params), "-32602", "{params}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_nobody_means_is_told_where_it_is_stored() {
+    let place = Place::with_store();
+    let slip = json!({ "mode": "quorum", "threshold": 2, "authorized": ["did:web:a"] });
+    let bad = under(&slip).to_string();
+    let good = belief("alice", "water");
+    let run = place.feed(&["put"], format!("{good}\n{bad}\n")).done();
+    assert_eq!(run.text().lines().count(), 2);
+    assert!(run.err.starts_with("warning: line 2: its quorum wants 2 signers"), "{}", run.err);
+    assert_eq!(run.err.lines().count(), 1);
+    let answers = place.feed(&["put", "--json"], format!("{good}\n{bad}\n")).done();
+    assert_eq!(answers.err, "", "told in the answer");
+    let answers = answers.json_lines();
+    assert_eq!(answers[0].get("warnings"), None);
+    let warnings = answers[1]["warnings"].clone();
+    assert_eq!(warnings.as_array().unwrap().len(), 1);
+    let blob = place.feed(&["encode"], &bad).done().out;
+    let run = place.feed(&["put", "--format", "mg", "--json"], &blob).done();
+    assert_eq!(run.json()["warnings"], warnings);
+    let run = place.feed(&["put", "--same-fact", "keep", "--json"], &bad).done();
+    assert_eq!(run.json()["warnings"], warnings);
+
+    let old = place.put(&good);
+    let run = place.feed(&["supersede", &old, "-"], &bad).done();
+    assert!(run.err.starts_with("warning: its quorum"), "{}", run.err);
+    let mut rpc = place.rpc_with_store();
+    let (good, bad): (Value, Value) =
+        (serde_json::from_str(&good).unwrap(), serde_json::from_str(&bad).unwrap());
+    let old = rpc.result("put", &json!({ "grain": good }));
+    assert_eq!(old.get("warnings"), None);
+    assert_eq!(rpc.result("put", &json!({ "grain": bad }))["warnings"], warnings);
+    let many = rpc.result("put_batch", &json!({ "grains": vec![bad.clone(); 300] }));
+    let told = many["results"].as_array().unwrap().iter();
+    assert_eq!(told.filter(|put| put["warnings"] == warnings).count(), 256);
+    let mut next = bad;
+    next["object"] = json!("wine");
+    let supersede = json!({ "old": old["address"], "grain": next });
+    assert_eq!(rpc.result("supersede", &supersede)["warnings"], warnings);
+}
+
+#[test]
 fn rpc_takes_the_signature_a_policy_asks_for() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();
@@ -124,4 +233,39 @@ fn rpc_takes_the_signature_a_policy_asks_for() {
     assert_eq!(rpc.refusal("set_verification", &verify), "ERR_CONFLICT");
     let found = rpc.result("query", &json!({ "where": { "subject": "alice" } }));
     assert_eq!(found["total"], 0, "what is retracted is shown on request alone");
+}
+
+#[test]
+fn a_hold_that_names_nobody_is_lifted_by_the_operator_that_was_named() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
+    let address = rpc.result("put", &json!({ "grain": grain }))["address"].clone();
+    let hold = json!({ "address": address, "reason": "case 7" });
+    for (operator, actor, lifted) in [
+        (None, Some("did:web:agent"), true),
+        (Some("did:web:boss"), Some("did:web:agent"), false),
+        (Some("did:web:boss"), Some("did:web:boss"), true),
+        (Some("did:web:boss"), None, true),
+    ] {
+        let session = json!({ "actor": actor });
+        let mut open = json!({ "path": "rpc.grains", "session": session });
+        if let Some(operator) = operator {
+            open["operator"] = operator.into();
+        }
+        rpc.result("open", &open);
+        rpc.result("hold", &hold);
+        match lifted {
+            true => assert_eq!(rpc.result("lift_hold", &hold), json!({})),
+            false => assert_eq!(rpc.refusal("lift_hold", &hold), "ERR_INVALIDATION_DENIED"),
+        }
+    }
+    assert_eq!(rpc.end(), (String::new(), 0));
+    let store = ["--store", "rpc.grains", "--actor", "did:web:agent"];
+    let address = address.as_str().unwrap();
+    let run = |more: &[&str]| place.grain(&[&store[..], more].concat());
+    run(&["hold", address, "--reason", "case 8"]).done();
+    let refused = run(&["--operator", "did:web:boss", "lift-hold", address, "--json"]);
+    assert_eq!(refused.error_code(), "ERR_INVALIDATION_DENIED");
+    run(&["--operator", "did:web:agent", "lift-hold", address]).done();
 }

@@ -21,10 +21,12 @@ fn with_key() -> Place {
 fn a_signed_grain_goes_through_a_store_and_verifies_when_it_comes_out() {
     let place = with_key();
     let run = place.feed(&["sign", "--key-seed", "key"], belief("alice", "tea")).done();
-    let (cose, address) = (run.out, run.err.trim().to_owned());
+    let (address, signer) = run.err.trim().split_once('\n').unwrap();
+    let (cose, address, signer) = (run.out, address.to_owned(), signer.to_owned());
     let verified = place.feed(&["verify-signature"], &cose).done().line();
     let did = verified.strip_prefix("valid ").unwrap();
     assert!(did.starts_with("did:key:z6Mk"));
+    assert_eq!(did, signer, "told when it was signed");
     assert_eq!(place.feed(&["put", "--format", "cose"], &cose).done().line(), address);
     let got = place.grain(&["get", &address, "--json"]).done().json();
     assert_eq!(got["cose"], BASE64.encode(&cose));
@@ -44,7 +46,7 @@ fn a_signed_grain_goes_through_a_store_and_verifies_when_it_comes_out() {
     });
     let next = place.feed(&["sign", "--key-seed", "key", "--iat", "7"], next.to_string()).done();
     let run = place.feed(&["supersede", &address, "-", "--format", "cose"], &next.out);
-    assert_eq!(run.done().line(), next.err.trim());
+    assert_eq!(Some(run.done().line().as_str()), next.err.lines().next());
 }
 
 #[test]
@@ -173,7 +175,15 @@ fn views_of_the_vectors_come_out_of_both_to_the_byte() {
             let mut params = params;
             params["hide"] = json!(row.hide);
             let answer = rpc.result("disclose", &params);
-            let expected = json!({ "grain": view, "blob": BASE64.encode(&row.view_blob) });
+            let mut expected = json!({ "grain": view, "blob": BASE64.encode(&row.view_blob) });
+            let absent: Vec<_> = row
+                .hide
+                .iter()
+                .filter(|name| view["_elided"].get(name.as_str()).is_none())
+                .collect();
+            if !absent.is_empty() {
+                expected["absent"] = json!(absent);
+            }
             assert_eq!(answer, expected, "{}", row.name);
             assert_eq!(rpc.refusal("put", &json!({ "grain": answer["grain"] })), "ERR_SCHEMA");
             assert_eq!(rpc.refusal("put", &json!({ "blob": answer["blob"] })), "ERR_SCHEMA");
@@ -221,6 +231,69 @@ fn a_new_key_is_for_its_owner_alone_and_never_written_over() {
     assert_eq!(signed.json()["did"], did);
     let run = place.grain(&["keys", "new", "no/such/place"]);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_IO"));
+}
+
+#[test]
+fn a_key_tells_its_did_for_either_algorithm() {
+    let place = Place::empty();
+    for (algorithm, start) in [("ed25519", "did:key:z6Mk"), ("p256", "did:key:zDn")] {
+        let made = place.grain(&["keys", "new", algorithm, "--algorithm", algorithm]).done().line();
+        assert!(made.starts_with(start), "{made}");
+        let show = ["keys", "show", algorithm, "--algorithm", algorithm];
+        assert_eq!(place.grain(&show).done().line(), made);
+        let shown = place.grain(&[&show[..], &["--json"]].concat()).done().json();
+        assert_eq!(shown, json!({ "did": made, "file": algorithm }));
+        let sign = ["sign", "--key-seed", algorithm, "--algorithm", algorithm, "--json"];
+        assert_eq!(place.feed(&sign, belief("a", "b")).done().json()["did"], made);
+    }
+    let other = place.grain(&["keys", "show", "p256"]).done().line();
+    assert!(other.starts_with("did:key:z6Mk"), "the default is ed25519");
+}
+
+#[test]
+fn a_key_of_a_wrong_size_is_named_with_its_size() {
+    let place = with_key();
+    for (name, size, told) in [
+        ("short", 31, "short: a key has 32 bytes, and this has 31"),
+        ("empty", 0, "empty: a key has 32 bytes, and this has 0"),
+        ("long", 2000, "long holds more than 1024 bytes"),
+    ] {
+        fs::write(place.path().join(name), vec![1; size]).unwrap();
+        for arguments in [
+            &["keys", "show", name][..],
+            &["sign", "--key-seed", name],
+            &["prove", "retract", &"0".repeat(64), "--key-seed", name],
+        ] {
+            let run = place.feed(arguments, belief("a", "b"));
+            assert_eq!(run.code, 1);
+            assert!(run.err.contains(told), "{arguments:?}: {}", run.err);
+            assert!(
+                run.err.contains("hint: ") && run.err.contains("grain keys new"),
+                "{}",
+                run.err
+            );
+        }
+    }
+}
+
+#[test]
+fn a_field_that_is_not_there_to_be_hidden_is_told() {
+    let place = Place::with_store();
+    let address = place.put(&belief("alice", "tea"));
+    let hide = ["disclose", &address, "--hide", "subject,user_id,context"];
+    let run = place.grain(&hide).done();
+    assert_eq!(run.err.trim(), "not hidden, since the grain has none: user_id, context");
+    let as_json = place.grain(&[&hide[..], &["--json"]].concat()).done();
+    let told: Value = serde_json::from_str(&as_json.err).unwrap();
+    assert_eq!(told, json!({ "absent": ["user_id", "context"] }));
+    assert_eq!(as_json.json(), run.json(), "the view alone is on stdout");
+    assert_eq!(place.grain(&["disclose", &address, "--hide", "subject"]).done().err, "");
+    let mut rpc = place.rpc();
+    let grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
+    let answer = rpc.result("disclose", &json!({ "grain": grain, "hide": ["user_id", "object"] }));
+    assert_eq!(answer["absent"], json!(["user_id"]));
+    let answer = rpc.result("disclose", &json!({ "grain": grain, "hide": ["object"] }));
+    assert_eq!(answer.get("absent"), None);
 }
 
 #[test]

@@ -75,7 +75,13 @@ impl Store {
         checkpoint.check_proof(&said, self.inner().resolver())?;
         let view = self.inner().view()?;
         if said.store != view.store_id()? {
-            return Err(Error::new(ErrorKind::Conflict, "it is a checkpoint of another store"));
+            let message = format!(
+                "it is a checkpoint of another store, {}; this one is {}",
+                HEXLOWER.encode(&said.store),
+                HEXLOWER.encode(&view.store_id()?)
+            );
+            return Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("give it to the store it was made of, or to a copy of that one"));
         }
         goes_through(&view, &said.head)
     }

@@ -88,6 +88,7 @@ impl Plan<'_> {
                     now: self.now,
                     justification: author.reason.as_deref(),
                     actor: author.actor.as_deref(),
+                    is_operator: author.standing.is_operator(),
                     proofs,
                     evidence: 0,
                     locked_accepts_signature: self.locked_accepts_signature,

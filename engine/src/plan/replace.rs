@@ -163,13 +163,17 @@ impl Plan<'_> {
         let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
         let to = to.filter(|to| from.as_deref() != Some(to));
         let transition = to.map(|to| Transition { new: grain, to });
+        // Whoever signed a grain that only derives from this one has not agreed to its end.
+        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
+        let signer = proofs.signer.clone().filter(|_| means_it);
+        let proofs = &Proofs { signer, ..proofs.clone() };
         let gathered = self.protectors(old, Some(grain), transition)?;
-        let proofs = &proofs.of_writing(disguise::is_successor(grain, &old_row.blob)?);
         let attempt = Attempt {
             act: Act::Supersede,
             now: self.now,
             justification: grain.text("supersession_justification"),
             actor: author.actor.as_deref(),
+            is_operator: author.standing.is_operator(),
             proofs,
             evidence: self.evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,

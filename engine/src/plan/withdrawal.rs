@@ -4,7 +4,7 @@
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Rule, same_did};
+use crate::policy::{Rule, Standing, same_did};
 use crate::view::{Row, is_withdrawal, with_fields};
 
 use super::replace::{Succession, supersession};
@@ -142,6 +142,7 @@ pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author
     let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
-    let is_party = actor.is_none_or(|who| is(who, "subject_did") || is(who, "grantee_did"));
-    !signed && !is_party
+    let is_party = actor.is_some_and(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    // Who counts as the operator because the host named none is looked at all the same.
+    !signed && !is_party && author.standing != Standing::Operator
 }

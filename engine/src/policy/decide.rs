@@ -216,9 +216,9 @@ fn lifting(attempt: &Attempt<'_>, terms: &Terms) -> Rule {
             false => Rule::LiftNotSigned,
         }
     } else {
-        match attempt.actor {
-            None => Rule::LiftByOperator,
-            Some(_) => Rule::LiftNotOperator,
+        match attempt.is_operator {
+            true => Rule::LiftByOperator,
+            false => Rule::LiftNotOperator,
         }
     }
 }

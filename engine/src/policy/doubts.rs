@@ -9,6 +9,8 @@ use super::{bare, same_did};
 const POLICY: &str = "invalidation_policy";
 /// Slips of the pen that turn the name of the field into another.
 const MAX_SLIPS: usize = 2;
+/// Misspelt fields of one grain that are told.
+const MAX_TOLD: usize = 3;
 /// Seconds after which a time is probably in milliseconds: the year 5138.
 const FAR_FUTURE: u64 = 100_000_000_000;
 
@@ -66,7 +68,8 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
         let then = unmeetable(fallback.mode(), &signers);
         doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
     }
-    doubts.extend(grain.iter().filter(|(name, _)| is_slip(name)).map(|(name, _)| {
+    let slips = grain.iter().map(|(name, _)| name).filter(|name| is_slip(name)).take(MAX_TOLD);
+    doubts.extend(slips.map(|name| {
         format!("its field {name} is none that is known: is {POLICY} meant? It protects nothing so")
     }));
     doubts

@@ -3,7 +3,7 @@
 //! Knows one grain and nobody who asks. Who may do what is decided in `decide`; a test holds the two
 //! together.
 
-use grainstore_format::{EpochMs, Grain, GrainRef, GrainState};
+use grainstore_format::{EpochMs, Grain, GrainRef, GrainState, Header};
 use serde::Serialize;
 
 use super::doubts::{self, Signers};
@@ -63,8 +63,7 @@ impl From<Rule> for Ruling {
 /// # Errors
 /// Those of encoding a grain that is not valid.
 pub fn explain(grain: &Grain) -> Result<Explanation> {
-    let encoding =
-        grain.decoded_header().map(grainstore_format::Header::encoding).unwrap_or_default();
+    let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = grain.encode(encoding)?;
     Ok(explain_in(&GrainRef::new(blob.bytes()).map_err(Error::from)?, None))
 }
@@ -100,7 +99,7 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
     if let Some(mode) = then {
         demands.push(format!("then: {}", demand(mode, &signers)));
     }
-    if terms.protects() && (terms.mode != Mode::Hold || held) {
+    if terms.protects() && (held || terms.mode != Mode::Hold) {
         demands.push(reach(&terms).to_owned());
         if !held {
             demands.extend(transitions(grain));

@@ -85,6 +85,7 @@ fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
             now: EpochMs::new(now_s * 1000),
             justification: *justification,
             actor: None,
+            is_operator: false,
             proofs: &proofs,
             evidence: 0,
             locked_accepts_signature: false,

@@ -4,6 +4,7 @@ use grainstore_format::{EpochMs, GrainRef, GrainState, VerificationStatus};
 
 use super::goals::GoalTerms;
 use super::proofs::Proofs;
+use super::same_did;
 use super::terms::Terms;
 
 /// What is attempted.
@@ -38,6 +39,34 @@ impl Act {
     }
 }
 
+/// Whether whoever asks has the operator's say (ruling 51 of the project's reading).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Standing {
+    /// The host itself, or the one it named as the operator.
+    Operator,
+    /// An actor in a store whose host named no operator: it counts as the operator.
+    Presumed,
+    /// An actor beside the operator the host named.
+    #[default]
+    Agent,
+}
+
+impl Standing {
+    /// The standing of an actor, beside the operator that was named.
+    pub(crate) fn of(actor: Option<&str>, operator: Option<&str>) -> Self {
+        match (actor, operator) {
+            (None, _) => Self::Operator,
+            (Some(_), None) => Self::Presumed,
+            (Some(actor), Some(operator)) if same_did(actor, operator) => Self::Operator,
+            (Some(_), Some(_)) => Self::Agent,
+        }
+    }
+
+    pub(crate) fn is_operator(self) -> bool {
+        self != Self::Agent
+    }
+}
+
 /// An attempt, whatever it is aimed at.
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt<'a> {
@@ -45,8 +74,10 @@ pub(crate) struct Attempt<'a> {
     pub(crate) now: EpochMs,
     /// Why: the `supersession_justification`, or the reason of a call without a successor.
     pub(crate) justification: Option<&'a str>,
-    /// Who asks; nothing for the operator.
+    /// Who asks; nothing for the host itself.
     pub(crate) actor: Option<&'a str>,
+    /// Whether whoever asks has the operator's say.
+    pub(crate) is_operator: bool,
     pub(crate) proofs: &'a Proofs,
     /// Grains that count as evidence for the transition of a goal.
     pub(crate) evidence: u64,

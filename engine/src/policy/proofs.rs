@@ -26,12 +26,6 @@ pub(crate) struct Proofs {
 }
 
 impl Proofs {
-    /// These proofs for a new grain that says itself that it is a successor, or does not: to sign
-    /// something else is not to sign a supersession.
-    pub(crate) fn of_writing(&self, is_successor: bool) -> Self {
-        Self { signer: self.signer.clone().filter(|_| is_successor), ..self.clone() }
-    }
-
     /// Takes what an envelope or a proof was found to be worth.
     pub(crate) fn of_verdict(verdict: Verdict) -> Self {
         match verdict {
@@ -79,8 +73,11 @@ pub(crate) fn of_successor(
     };
     let message = proof::supersede(old, proof::without_auth(new)?.bytes());
     for entry in entries.iter().take(MAX_COSIGNATURES) {
-        let Value::Bytes(cose) = entry else { continue };
-        let one = Proofs::of_verdict(verify_detached(cose, &message, resolver));
+        let verdict = match entry {
+            Value::Bytes(cose) => verify_detached(cose, &message, resolver),
+            _ => Verdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
+        };
+        let one = Proofs::of_verdict(verdict);
         proofs.cosigners.extend(one.signer);
         proofs.flaw = proofs.flaw.or(one.flaw);
     }
@@ -111,5 +108,39 @@ fn bounded(why: &str) -> String {
     match why.char_indices().nth(MAX_FLAW) {
         None => why.to_owned(),
         Some((cut, _)) => format!("{}...", why.get(..cut).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_refusal_tells_the_first_proof_that_does_not_hold_and_no_more_than_a_line_of_it() {
+        let refusal = || Error::new(ErrorKind::InvalidationDenied, "no");
+        assert_eq!(Proofs::default().explain(refusal()).to_string(), "no");
+        let long = format!("the key of did:web:{} cannot be found", "é".repeat(2000));
+        for (verdict, end) in [
+            (Verdict::Invalid("bad".to_owned()), "does not hold: bad"),
+            (Verdict::Unverifiable("far".to_owned()), "does not hold: far"),
+            (Verdict::Unverifiable(long), "éé..."),
+        ] {
+            let told = Proofs::of_verdict(verdict).explain(refusal()).to_string();
+            assert!(told.starts_with("no; a proof given does not hold: "), "{told}");
+            assert!(told.ends_with(end) && told.chars().count() < 300, "{told}");
+        }
+        let entries = vec![Value::Bytes(b"first".to_vec()), Value::Bytes(vec![0; 70_000])];
+        let mut fields = Grain::from_json(
+            r#"{"type": "belief", "subject": "s", "relation": "r", "object": "o",
+                "confidence": 1, "created_at": 0}"#,
+        )
+        .unwrap()
+        .into_fields();
+        fields.insert("supersession_auth".to_owned(), Value::Array(entries));
+        let grain = Grain::from_fields(fields).unwrap();
+        let old = ContentAddress::from_bytes([1; 32]);
+        let proofs = of_successor(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
+        assert_eq!(proofs.flaw.as_deref(), Some("these bytes are no COSE_Sign1"));
     }
 }

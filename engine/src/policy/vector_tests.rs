@@ -7,7 +7,7 @@ use grainstore_format::{
     self as format, ContentAddress, EpochMs, Grain, GrainRef, GrainState, VerificationStatus,
 };
 
-use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Tie, decide};
+use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Standing, Tie, decide};
 
 #[path = "../../tests/policy/case.rs"]
 #[expect(dead_code, reason = "the runner on a whole store uses the rest")]
@@ -97,6 +97,8 @@ impl<'c> World<'c> {
             act,
             now: EpochMs::new(step.now_s * 1000),
             justification: reason.unwrap_or(step.reason.as_deref()),
+            is_operator: Standing::of(actor.as_deref(), self.case.options.operator.as_deref())
+                .is_operator(),
             actor: actor.as_deref(),
             proofs: &proofs,
             evidence,

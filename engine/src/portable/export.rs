@@ -139,7 +139,10 @@ impl Target {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
-        for above in fs::canonicalize(directory)?.ancestors() {
+        let real = fs::canonicalize(directory).map_err(|error| {
+            Error::from(error).with_hint("make the directory of the file first, or name another")
+        })?;
+        for above in real.ancestors() {
             if directory::has_store(above)? {
                 return Err(refused("this lies in a store, whose files must not be replaced"));
             }

@@ -37,6 +37,10 @@ pub const MAX_PAGE: usize = 10_000;
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// Which part of an answer is wanted, and what beside it.
+///
+/// All pages show which grains there were, and which were current, when the first was read. What
+/// changes of a grain without ending it (a verification status, a review, a hold) is seen as it is
+/// when its page is read, also by conditions on it.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// Rows at most; 0 gives none.

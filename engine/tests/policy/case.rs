@@ -32,6 +32,8 @@ pub(crate) struct Case {
 pub(crate) struct Options {
     #[serde(default)]
     pub(crate) locked_accepts_authorized_signature: bool,
+    /// Whom the host names as the operator.
+    pub(crate) operator: Option<String>,
 }
 
 /// One call, and what has to come of it.

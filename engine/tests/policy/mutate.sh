@@ -51,10 +51,10 @@ an unknown mode is open|decide.rs|Mode::Unknown => Rule::UnknownMode,|Mode::Unkn
 a malformed policy is open|decide.rs|Mode::Malformed \| Mode::Timed(..) => Rule::Malformed,|Mode::Malformed \| Mode::Timed(..) => Rule::Open,
 a fallback to hold is open|decide.rs|Mode::Hold => Rule::Hold,|Mode::Hold => Rule::Open,
 an author vouches for itself|decide.rs|true => Rule::OwnVerification,|true => Rule::Verification,
-anyone lifts a hold|decide.rs|Some(_) => Rule::LiftNotOperator,|Some(_) => Rule::LiftByOperator,
+anyone lifts a hold|decide.rs|false => Rule::LiftNotOperator,|false => Rule::LiftByOperator,
 a hold is the operator's whoever is named|decide.rs|} else if is_theirs {|} else if false {
 any signature lifts a hold|decide.rs|false => Rule::LiftNotSigned,|false => Rule::LiftSigned,
-a malformed hold is lifted|decide.rs|if terms.mode == Mode::Malformed {|if false {
+a malformed hold is lifted|decide.rs|if terms.mode == Mode::Malformed && terms.holds {|if false {
 every ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!asks_others(attempt.act)
 no ancestor is asked|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|true
 lifting asks the ancestors|decide.rs|(!protector.bears() \|\| !asks_others(attempt.act))|!protector.bears()

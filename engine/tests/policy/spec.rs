@@ -225,7 +225,8 @@ fn random_programs_come_out_as_the_specification_says() {
 impl Run {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+        let options = OpenOptions::new().create(true).operator("did:web:operator");
+        let store = Store::open(dir.path(), &options).unwrap();
         let operator = store.session(SessionOptions::default());
         Self { world: World::default(), addresses: Vec::new(), operator, store, _dir: dir }
     }

@@ -60,10 +60,13 @@ impl<'c> Runner<'c> {
         let dir = TempDir::new().unwrap();
         let clock = Arc::new(ManualClock::following());
         let accepts = case.options.locked_accepts_authorized_signature;
-        let options = OpenOptions::new()
+        let mut options = OpenOptions::new()
             .create(true)
             .clock(Arc::<ManualClock>::clone(&clock))
             .locked_accepts_authorized_signature(accepts);
+        if let Some(operator) = &case.options.operator {
+            options = options.operator(operator);
+        }
         let store = Store::open(dir.path(), &options).unwrap();
         Self { case, grains: Grains::of(case), store, clock, head: None, _dir: dir }
     }

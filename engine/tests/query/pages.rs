@@ -7,7 +7,7 @@ use std::thread;
 
 use grainstore::cal::{Order, Visibility};
 use grainstore::format::{BeliefBuilder, EpochMs};
-use grainstore::{ContentAddress, Cursor, Page, Session};
+use grainstore::{ContentAddress, Cursor, Page, Session, VerificationStatus};
 
 use crate::grains::CREATED_MS;
 use crate::naive;
@@ -257,5 +257,39 @@ fn a_grain_put_last_in_an_instant_between_pages_hides_no_row_before_it() {
         let rest = world.session(None).query(&question.query(), &rest).unwrap();
         let rows = first.results.iter().chain(&rest.results).map(|row| row.content_address);
         assert_eq!(rows.collect::<Vec<_>>(), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn between_pages_an_ended_grain_shows_as_current_and_a_status_as_it_is_now() {
+    let mut world = World::new(7);
+    world.put_at(INSTANT, 30);
+    let session = world.session(None);
+    let question = Question::default();
+    let expected = addresses(&naive::answer(&world.items, None, &question));
+    let first = session.query(&question.query(), &patient(1)).unwrap();
+    let mut marked = Vec::new();
+    for address in &expected[1..] {
+        // Some of them are protected, and stay as they are.
+        let turn = marked.len() % 3;
+        let done = match turn {
+            0 => session.set_verification(address, VerificationStatus::Contested, "why", None),
+            1 => session.set_verification(address, VerificationStatus::Retracted, "why", None),
+            _ => session.contradict(address, "why", None),
+        };
+        if done.is_ok() {
+            marked.push((*address, turn));
+        }
+    }
+    assert!(marked.len() >= 6, "{marked:?}");
+    let rest = patient(100).after(first.next_cursor);
+    let rest = session.query(&question.query(), &rest).unwrap().results;
+    let rows = first.results.iter().chain(&rest).map(|row| row.content_address);
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    for (address, turn) in marked {
+        let row = rest.iter().find(|row| row.content_address == address).unwrap();
+        assert!(row.state.is_current());
+        let contested = row.state.verification_status == VerificationStatus::Contested;
+        assert_eq!(contested, turn == 0, "{:?}", row.state);
     }
 }

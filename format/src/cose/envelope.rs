@@ -72,7 +72,12 @@ impl Envelope {
             return Err(Error::new(ErrorKind::TooLarge, message));
         }
         let sign1 = Sign1::read(&bytes)?;
-        let payload = sign1.payload.ok_or_else(|| corrupt("the COSE_Sign1 has no payload"))?;
+        let payload = sign1.payload.ok_or_else(|| {
+            corrupt("the COSE_Sign1 has no payload").with_hint(
+                "this is a proof, not a signed grain: it goes beside the call it is for (--cose), \
+                 and holds for what that call does to that grain alone",
+            )
+        })?;
         if bytes.len().saturating_sub(payload.len()) > Self::MAX_WRAPPER {
             let message = format!("at most {} bytes stand around a blob", Self::MAX_WRAPPER);
             return Err(Error::new(ErrorKind::TooLarge, message));

@@ -12,9 +12,59 @@ use super::verdict::{Verdict, judge};
 use crate::address::ContentAddress;
 use crate::error::Result;
 use crate::grain::{Blob, Grain};
+use crate::header::Flags;
+use crate::value::{Map, Value};
 
 /// The field that carries the proofs of a supersession.
 const AUTH: &str = "supersession_auth";
+const PARENTS: &str = "derived_from";
+
+/// A grain whose `supersession_auth` has one more proof.
+#[derive(Debug, Clone)]
+pub struct Cosigned {
+    /// The grain, which derives from the one it is to supersede.
+    pub grain: Grain,
+    /// The proof that was added.
+    pub cose: Vec<u8>,
+}
+
+/// Adds to a grain the proof of one more signer that it may supersede `old`. What the next signer is
+/// given is the grain that comes back: proofs are over everything in it but the proofs.
+///
+/// `enveloped` is for a grain that will be delivered in an envelope: the proof is then over its form
+/// with the signed flag set.
+///
+/// # Errors
+/// As [`Grain::from_fields`].
+pub fn cosign(
+    old: &ContentAddress,
+    new: &Grain,
+    enveloped: bool,
+    key: &SigningKey,
+) -> Result<Cosigned> {
+    let mut fields = new.fields().clone();
+    add(&mut fields, PARENTS, Value::from(old.to_string()));
+    let grain = Grain::from_fields(fields)?;
+    let mut bytes = without_auth(&grain)?.into_bytes();
+    if enveloped && let Some(flags) = bytes.get_mut(1) {
+        *flags = Flags::from_byte(*flags).with(Flags::SIGNED).byte();
+    }
+    let cose = sign_detached(&supersede(old, &bytes), key)?;
+    let mut fields = grain.into_fields();
+    add(&mut fields, AUTH, Value::Bytes(cose.clone()));
+    Ok(Cosigned { grain: Grain::from_fields(fields)?, cose })
+}
+
+/// Adds an entry to a list, unless it is there.
+fn add(fields: &mut Map, name: &str, entry: Value) {
+    match fields.get_mut(name) {
+        Some(Value::Array(entries)) if entries.contains(&entry) => {}
+        Some(Value::Array(entries)) => entries.push(entry),
+        _ => {
+            fields.insert(name.to_owned(), Value::Array(vec![entry]));
+        }
+    }
+}
 
 /// Signs a message that is not part of the answer: a COSE_Sign1 without a payload.
 ///

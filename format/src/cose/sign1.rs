@@ -321,7 +321,12 @@ impl<'a> Outline<'a> {
 /// # Errors
 /// `ERR_CORRUPT`.
 fn loose<'a>(bytes: &[u8], flaw: &'static str) -> Result<Sign1<'a>> {
-    let no_sign1 = || corrupt("these bytes are no COSE_Sign1");
+    let no_sign1 = || {
+        corrupt("these bytes are no COSE_Sign1").with_hint(
+            "a COSE_Sign1 begins with the bytes d2 84, or 84; check what these are, and that they \
+             were not cut",
+        )
+    };
     let mut rest = bytes;
     let value: Cbor = coset::cbor::de::from_reader(&mut rest).map_err(|_| no_sign1())?;
     let parts = match value {

@@ -1,0 +1,92 @@
+//! What a policy demands and what it would say to a supersession, for `grain policy explain` and the
+//! method `policy_explain`.
+
+use grainstore::format::Envelope;
+use grainstore::{ContentAddress, Explanation, Grain, Offer, Session, Stored, Trial, explain};
+use serde_json::{Value, json};
+
+use crate::error::Result;
+
+/// The grain that is asked about.
+pub(crate) enum Asked {
+    Stored(Box<Stored>),
+    Offered(Offer),
+}
+
+/// The supersession that is tried.
+pub(crate) struct Attempt<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) old: ContentAddress,
+    pub(crate) justification: Option<&'a str>,
+}
+
+/// What is answered.
+pub(crate) struct Explained {
+    pub(crate) policy: Explanation,
+    pub(crate) tried: Option<Tried>,
+}
+
+/// The grain that would be replaced, what its own policy demands, and what would come of it.
+pub(crate) struct Tried {
+    pub(crate) old: ContentAddress,
+    pub(crate) policy: Explanation,
+    pub(crate) trial: Trial,
+}
+
+impl Explained {
+    /// Explains the policy of a grain and, for an attempt, tries to let it supersede another. Nothing
+    /// is written.
+    pub(crate) fn of(asked: Asked, attempt: Option<&Attempt<'_>>) -> Result<Self> {
+        let policy = match &asked {
+            Asked::Stored(stored) => stored.policy()?,
+            Asked::Offered(Offer::Grain(grain)) => explain(grain)?,
+            Asked::Offered(Offer::Blob(bytes)) => explain(&Grain::decode(bytes)?)?,
+            Asked::Offered(Offer::Signed(bytes)) => {
+                explain(&Envelope::parse(bytes.clone())?.grain()?)?
+            }
+        };
+        let tried = attempt.map(|attempt| attempt.make(asked.into()));
+        Ok(Self { policy, tried: tried.transpose()? })
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "policy": self.policy,
+            "old_policy": self.tried.as_ref().map(|tried| &tried.policy),
+            "decision": self.tried.as_ref().map(|tried| decision(&tried.trial)),
+        })
+    }
+}
+
+impl Attempt<'_> {
+    fn make(&self, new: Offer) -> Result<Tried> {
+        let Self { session, old, justification } = self;
+        let policy = session.get(old)?.policy()?;
+        let trial = session.try_supersede(old, new, *justification)?;
+        Ok(Tried { old: *old, policy, trial })
+    }
+}
+
+impl From<Asked> for Offer {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Offered(offer) => offer,
+            Asked::Stored(stored) => match stored.envelope {
+                Some(envelope) => envelope.into(),
+                None => Self::Blob(stored.blob),
+            },
+        }
+    }
+}
+
+fn decision(trial: &Trial) -> Value {
+    let refusal = trial.refusal.as_ref();
+    json!({
+        "allowed": refusal.is_none(),
+        "needs_review": trial.needs_review,
+        "rules": trial.rules,
+        "code": refusal.map(grainstore::Error::code),
+        "message": refusal.map(ToString::to_string),
+        "hint": refusal.map(grainstore::Error::hint),
+    })
+}

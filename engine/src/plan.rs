@@ -6,6 +6,7 @@
 //! transaction.
 
 mod disguise;
+mod due;
 mod goals;
 mod known;
 mod mark;

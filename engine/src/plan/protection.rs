@@ -20,7 +20,7 @@ use super::{Plan, disguise};
 /// How far derivation is followed (OMS 23.6).
 const MAX_HOPS: usize = 16;
 /// How many ancestors are looked at before the answer is no.
-const MAX_ANCESTORS: usize = 1024;
+pub(super) const MAX_ANCESTORS: usize = 1024;
 /// How many later versions are looked at before the answer is no.
 const MAX_LATER: usize = 100_000;
 /// How many roots are noted with a grain.
@@ -56,9 +56,9 @@ pub(super) struct Transition<'a> {
 
 /// An ancestor to be looked at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Ancestor {
-    sequence: Sequence,
-    tie: Tie,
+pub(super) struct Ancestor {
+    pub(super) sequence: Sequence,
+    pub(super) tie: Tie,
 }
 
 /// A walk over what protects a target.
@@ -198,7 +198,7 @@ impl Plan<'_> {
     }
 
     /// The stored parents of a grain, each with its tie to the target.
-    fn ties(
+    pub(super) fn ties(
         &self,
         child: Tie,
         address: &ContentAddress,
@@ -241,7 +241,12 @@ impl Plan<'_> {
     }
 
     /// Adds those roots of a parent that reach its child; `false` for too many.
-    fn inherit(&self, roots: &mut BTreeSet<Sequence>, parent: Sequence, tie: Tie) -> Result<bool> {
+    pub(super) fn inherit(
+        &self,
+        roots: &mut BTreeSet<Sequence>,
+        parent: Sequence,
+        tie: Tie,
+    ) -> Result<bool> {
         for root in self.roots(parent)? {
             if root == TOO_MANY_ROOTS {
                 return Ok(false);
@@ -319,12 +324,12 @@ pub(super) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
 }
 
 /// How the versions before a grain are tied to the target, if the grain is tied so.
-fn above(tie: Tie, roots: &[Sequence]) -> Tie {
+pub(super) fn above(tie: Tie, roots: &[Sequence]) -> Tie {
     if tie == Tie::Version && roots.contains(&RELEASED) { Tie::Released } else { tie }
 }
 
 /// The addresses a stored grain derives from, each once.
-fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
+pub(super) fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
     parents.filter_map(|parent| parent.as_str()?.parse().ok()).collect()

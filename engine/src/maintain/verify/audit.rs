@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Check;
 use super::findings::{Fault, Findings, Place, count};
 use super::places::Places;
+use super::standing::Marks;
 use crate::audit::AuditEntry;
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead, Envelope, StateRecord};
@@ -22,6 +23,7 @@ const REASONS: &str = "reasons";
 pub(super) struct Told {
     written: Places,
     pub(super) ended: Places,
+    pub(super) marks: Marks,
 }
 
 /// Walks the chain. Gives what it tells of a log of so many places, where all of it could be read.
@@ -30,7 +32,11 @@ pub(super) fn check(
     places: u64,
     findings: &mut Findings,
 ) -> Result<Option<Told>> {
-    let mut told = Told { written: Places::none_of(places), ended: Places::none_of(places) };
+    let mut told = Told {
+        written: Places::none_of(places),
+        ended: Places::none_of(places),
+        marks: Marks::none_of(places),
+    };
     let mut whole = false;
     findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
         walk(check, &mut told, findings)?;
@@ -129,10 +135,21 @@ fn compare(
             }
         }
         ("sign", [address]) => {
-            find(check, address, place, findings)?;
+            let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
+            let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
+            if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
+                let detail = format!("no valid signature is kept with {address}");
+                findings.add(Fault::Signature, place, detail);
+            }
+        }
+        ("contradict" | "set_verification" | "hold" | "lift_hold", [address]) => {
+            find(check, address, place, findings)?.map(|at| told.marks.note(entry, at));
         }
         ("supersede", [old, new]) => {
-            find(check, new, place, findings)?.map(|at| told.written.add(at));
+            if let Some(at) = find(check, new, place, findings)? {
+                told.written.add(at);
+                told.marks.note_successor(entry, at);
+            }
             let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
             told.ended.add(at);
             let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;

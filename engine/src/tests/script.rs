@@ -49,7 +49,7 @@ struct Worker {
 
 /// A grain offered as its fields.
 pub(crate) fn offered(grain: Grain) -> Offered {
-    Offered { grain, encoding: Encoding::default(), finished: false }
+    Offered { grain, encoding: Encoding::default(), finished: false, signed: None }
 }
 
 impl Script {
@@ -153,7 +153,10 @@ impl Worker {
         let first = BeliefBuilder::new(now, name, "opens", "a group", 1.0).build().unwrap();
         let first = offered(first);
         let mut calls = vec![(None, Call::Put(first, SameFact::Add))];
-        calls.extend((1..BURST).map(|_| self.caller.next(&self.model)));
+        // A mark waits for the disk itself, which stands still here.
+        let next = std::iter::repeat_with(|| self.caller.next(&self.model));
+        let next = next.filter(|(_, call)| !matches!(call, Call::Mark(..)));
+        calls.extend(next.take(BURST - 1));
 
         let shut = self.disk.shut();
         let mut made = Vec::new();

@@ -8,6 +8,7 @@
 mod beneath;
 mod conflict;
 mod disguise;
+mod due;
 mod goals;
 mod import;
 mod known;

@@ -21,8 +21,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use grainstore::format::{BeliefBuilder, ContentAddress, EpochMs, Grain};
-use grainstore::{OpenOptions, Put, Session, SessionOptions, Store};
+use grainstore::format::{
+    BeliefBuilder, ContentAddress, Envelope, EpochMs, Grain, SigningKey, sign,
+};
+use grainstore::{Offer, OpenOptions, Put, Session, SessionOptions, Store, VerificationStatus};
 use random::Random;
 use tempfile::TempDir;
 
@@ -150,6 +152,7 @@ impl Place {
         }
         assert!(stored >= versions, "round {round}: {stored} versions of {versions}");
         check_audit(&session, &store);
+        assert_eq!(store.verify(false).unwrap().problems, [], "round {round}");
         let after = BeliefBuilder::new(CREATED, "round", "ends", format!("well {round}"), 1.0);
         assert!(matches!(session.put(after.build().unwrap()).unwrap(), Put::Added(_)));
         let grains = store.stats().unwrap().grains;
@@ -199,6 +202,24 @@ fn check_answer(session: &Session, answer: &str, round: usize) -> usize {
             let blob = version(author, number).encode(Default::default()).unwrap();
             assert_eq!((blob.address(), blob.bytes()), (*address, &*stored(address).blob));
             1
+        }
+        ("mark", [contradicted, held, contested]) => {
+            assert!(stored(contradicted).state.contradicted);
+            assert!(stored(held).state.held);
+            let status = stored(contested).state.verification_status;
+            assert_eq!(status, VerificationStatus::Contested);
+            0
+        }
+        ("late", [child, root]) => {
+            // What protects it arrived behind it, and was noted with it.
+            let denied = session.contradict(child, "why", None).map_err(|error| error.code());
+            assert_eq!(denied, Err("ERR_INVALIDATION_DENIED"), "{root} protects {child}");
+            0
+        }
+        ("sign", [address]) => {
+            let envelope = stored(address).envelope;
+            assert_eq!(envelope.unwrap(), signed(author, number));
+            0
         }
         ("supersede", [old, new]) => {
             assert_eq!(stored(old).state.superseded_by, Some(*new));
@@ -270,6 +291,31 @@ fn batch_part(author: Author, number: usize, part: usize) -> Grain {
     BeliefBuilder::new(CREATED, batch(author, number), "has", object, 1.0).build().unwrap()
 }
 
+/// A grain that protects what derives from it.
+fn root((generation, thread): Author, number: usize) -> Grain {
+    let json = format!(
+        r#"{{"type": "belief", "subject": "root {generation}.{thread}.{number}", "relation": "is",
+            "object": "kept", "confidence": 1, "created_at": 0,
+            "invalidation_policy": {{"mode": "locked", "scope": "subtree"}}}}"#
+    );
+    Grain::from_json(&json).unwrap()
+}
+
+fn signed((generation, thread): Author, number: usize) -> Envelope {
+    let subject = format!("signed {generation}.{thread}.{number}");
+    let grain = BeliefBuilder::new(CREATED, subject, "is", "signed", 1.0).build().unwrap();
+    let blob = grain.encode(Default::default()).unwrap();
+    sign(blob.bytes(), &SigningKey::ed25519_from_seed(&[7; 32]), None).unwrap()
+}
+
+/// An envelope by somebody whose key nobody can find.
+fn unverifiable(blob: &[u8]) -> Vec<u8> {
+    let protected = [&[0xa2, 1, 0x27, 4, 0x40 + 17][..], b"did:web:a.example"].concat();
+    let length = u8::try_from(blob.len()).unwrap();
+    [&[0xd2, 0x84, 0x56][..], &protected, &[0xa0, 0x58, length], blob, &[0x58, 64], &[1; 64]]
+        .concat()
+}
+
 /// What the process does that is to be killed.
 fn write_until_killed(directory: &Path, generation: usize) {
     let store = Store::open(directory, &OpenOptions::new().create(true)).unwrap();
@@ -293,10 +339,33 @@ fn write(session: &Session, author: Author) {
         let puts = session.put_batch(parts).unwrap();
         let addresses: Vec<_> = puts.iter().map(Put::address).collect();
         listened &= tell("batch", author, number - 1, &addresses);
+        listened &= mark(session, author, number - 1, &addresses);
         if !listened {
             return;
         }
     }
+}
+
+/// Marks of every kind, a root behind what it protects, and an envelope better than the one before.
+fn mark(session: &Session, author: Author, number: usize, parts: &[ContentAddress]) -> bool {
+    let [contradicted, held, contested, ..] = parts else { return false };
+    session.contradict(contradicted, "why", None).unwrap();
+    session.hold(held, "why").unwrap();
+    session.lift_hold(held, "why", None).unwrap();
+    session.hold(held, "why again").unwrap();
+    session.set_verification(contested, VerificationStatus::Contested, "why", None).unwrap();
+    let listened = tell("mark", author, number, &[*contradicted, *held, *contested]);
+    let root = root(author, number);
+    let named = root.encode(Default::default()).unwrap().address();
+    let child = BeliefBuilder::new(CREATED, format!("child of {named}"), "is", "kept", 1.0)
+        .derived_from(vec![named.to_string().into()]);
+    let child = session.put(child.build().unwrap()).unwrap().address();
+    session.put(root).unwrap();
+    let listened = listened && tell("late", author, number, &[child, named]);
+    let signed = signed(author, number);
+    session.put(Offer::Signed(unverifiable(signed.blob().unwrap()))).unwrap();
+    let address = session.put(signed).unwrap().address();
+    listened && tell("sign", author, number, &[address])
 }
 
 /// Prints an answer, and says whether that was heard.

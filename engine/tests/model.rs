@@ -68,6 +68,13 @@ fn random_calls_get_the_answers_of_the_model() {
         }
     }
     pair.reopen().unwrap();
+    for operation in ["contradict", "set_verification", "lift_hold", "hold", "sign", "supersede"] {
+        let told = pair.model.audit.iter().filter(|entry| entry.operation == operation);
+        let (done, refused): (Vec<_>, Vec<_>) = told.partition(|entry| entry.decision == "done");
+        println!("model: {operation}: {} done, {} refused", done.len(), refused.len());
+        assert!(operations < OPERATIONS || !done.is_empty(), "{operation} came to be done");
+    }
+    assert_eq!(pair.store.verify(true).unwrap().problems, []);
     let (grains, entries) = (pair.model.grains.len(), pair.model.audit.len());
     println!(
         "model: seed {seed}, {operations} operations, {grains} grains, {entries} audit entries"

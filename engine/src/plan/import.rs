@@ -320,7 +320,7 @@ impl<'v> Plan<'v> {
             Ok((address, parents_in(grain), Terms::of(grain).protects()))
         })?;
         let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
-        more.extend(self.inherited(&address, parents)?);
+        more.extend(self.inherited(&address, &before, parents)?);
         let roots = joined(sequence, &before, &more);
         if roots == before {
             return Ok(());

@@ -45,9 +45,9 @@ pub(super) struct Transition<'a> {
 
 /// An ancestor to be looked at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Ancestor {
-    sequence: Sequence,
-    tie: Tie,
+pub(super) struct Ancestor {
+    pub(super) sequence: Sequence,
+    pub(super) tie: Tie,
 }
 
 /// A walk over what protects a target.
@@ -229,7 +229,7 @@ impl Plan<'_> {
     }
 
     /// The stored parents of a grain, each with its tie to the target.
-    fn ties(
+    pub(super) fn ties(
         &self,
         child: Tie,
         address: &ContentAddress,
@@ -246,7 +246,7 @@ impl Plan<'_> {
 }
 
 /// How the versions before a grain are tied to the target, if the grain is tied so.
-fn above(tie: Tie, roots: &[Sequence]) -> Tie {
+pub(super) fn above(tie: Tie, roots: &[Sequence]) -> Tie {
     if tie == Tie::Version && roots.contains(&RELEASED) { Tie::Released } else { tie }
 }
 

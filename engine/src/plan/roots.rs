@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Protector, Terms, Tie};
 use crate::view::with_fields;
 
+use super::protection::above;
 use super::{Plan, disguise};
 
 /// How many roots are noted with a grain.
@@ -95,19 +96,21 @@ impl Plan<'_> {
         Ok(roots.into_iter().collect())
     }
 
-    /// What protects a grain of the log from above: the roots of its parents that reach it, those it
-    /// superseded as versions of it.
+    /// What protects a grain of the log with this row from above: the roots of its parents that reach
+    /// it, those it superseded as versions of it.
     pub(super) fn inherited(
         &self,
         address: &ContentAddress,
+        noted: &[Sequence],
         parents: BTreeSet<ContentAddress>,
     ) -> Result<BTreeSet<Sequence>> {
         let mut roots = BTreeSet::new();
         let mut reach = Reach::new();
+        let version = above(Tie::Version, noted);
         for parent in parents {
             let Some(parent) = self.locate(&parent)? else { continue };
             let is_version = self.state(parent)?.superseded_by == Some(*address);
-            let tie = if is_version { Tie::Version } else { Tie::Source };
+            let tie = if is_version { version } else { Tie::Source };
             roots.extend(self.passed_on(parent, tie, &mut reach)?);
             if has_too_many(&roots) {
                 return Ok(BTreeSet::from([TOO_MANY_ROOTS]));
@@ -185,9 +188,7 @@ impl Plan<'_> {
         let Some(successor) = self.state(old)?.superseded_by else { return Ok(None) };
         let Some(sequence) = self.locate(&successor)? else { return Ok(None) };
         let before = self.roots(sequence)?;
-        let released = before.contains(&RELEASED);
-        let tie = if released { Tie::Released } else { Tie::Version };
-        let more = self.passed_on(old, tie, reach)?;
+        let more = self.passed_on(old, above(Tie::Version, &before), reach)?;
         let digits = address.to_string();
         if !lacks(&before, &more)
             || !self.read(sequence, |_, grain| Ok(names_parent(grain, &digits)))?

@@ -54,7 +54,7 @@ pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
         }
         decision.needs_review |= rules.contains(&Rule::SoftLocked);
         if protector.tie == Tie::Version && protector.terms.scope == Scope::Grain {
-            match rules.iter().any(|rule| is_signed(*rule)) {
+            match rules.iter().any(|rule| rule.is_signed()) {
                 true => signed += 1,
                 false if protector.terms.protects() => unsigned += 1,
                 false => {}
@@ -72,11 +72,6 @@ pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
 /// Whether an act is for more than the target itself to decide.
 pub(crate) fn asks_others(act: Act) -> bool {
     !matches!(act, Act::Verify | Act::LiftHold)
-}
-
-/// Whether a rule rests on a signature.
-fn is_signed(rule: Rule) -> bool {
-    matches!(rule, Rule::LockedSigned | Rule::Quorum | Rule::Delegated)
 }
 
 /// What one protector says: the rules it applied, the last of which refuses or all pass.
@@ -103,7 +98,7 @@ fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<R
         by_mode(attempt, protector, &mut rules);
     }
     let refused = rules.last().is_none_or(|rule| !rule.row().passes);
-    let is_settled = rules.iter().any(|rule| is_signed(*rule)) || terms.mode == Mode::Open;
+    let is_settled = rules.iter().any(|rule| rule.is_signed()) || terms.mode == Mode::Open;
     if let Some(goal) = goal
         && goal.evidence_required > 0
         && !refused

@@ -29,6 +29,11 @@ macro_rules! rules {
 }
 
 impl Rule {
+    /// Whether it rests on a signature.
+    pub(crate) fn is_signed(self) -> bool {
+        matches!(self, Self::LockedSigned | Self::Quorum | Self::Delegated)
+    }
+
     /// The rule of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.row().name == name)

@@ -34,6 +34,8 @@ pub(crate) fn examine(image: Image, states: &[Model]) -> Result<usize, String> {
     answers_agree(&store, state)?;
     every_grain_is_indexed_once(&store)?;
     takes_new_writes(&store)?;
+    let verified = store.verify(false).map_err(|error| format!("verify: {error}"))?;
+    same("problems", &verified.problems, &Vec::new())?;
     store.close();
     tables_are_whole(disk.live(), state.audit.len() as u64 + 3)?;
     Ok(place)

@@ -49,8 +49,9 @@ fn item(known: &Known) -> Item {
         superseded_by: known.superseded_by,
         system_valid_to: known.ended,
         needs_review: known.needs_review,
-        held: rules::is_held(&known.grain),
-        ..GrainState::default()
+        held: known.held,
+        contradicted: known.contradicted,
+        verification_status: known.status,
     };
     Item { address: known.address, grain: Arc::clone(&known.grain), state }
 }

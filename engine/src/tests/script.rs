@@ -19,7 +19,7 @@ const BURST: usize = 6;
 /// A step of a workload.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Call(Settled),
+    Call(Box<Settled>),
     Flush,
     Reopen,
 }
@@ -49,7 +49,7 @@ struct Worker {
 
 /// A grain offered as its fields.
 pub(crate) fn offered(grain: Grain) -> Offered {
-    Offered { grain, encoding: Encoding::default(), finished: false }
+    Offered { grain, encoding: Encoding::default(), finished: false, signed: None }
 }
 
 impl Script {
@@ -111,7 +111,7 @@ impl Script {
     /// The calls and their answers.
     pub(crate) fn settled(&self) -> Vec<&Settled> {
         let calls = self.steps.iter().filter_map(|step| match step {
-            Step::Call(settled) => Some(settled),
+            Step::Call(settled) => Some(&**settled),
             Step::Flush | Step::Reopen => None,
         });
         calls.collect()
@@ -143,7 +143,7 @@ impl Worker {
         self.calls += 1;
         let judged = self.model.settle(&settled);
         judged.unwrap_or_else(|why| panic!("call {}: {settled:#?}\n{why}", self.calls));
-        self.steps.push(Step::Call(settled));
+        self.steps.push(Step::Call(Box::new(settled)));
     }
 
     /// Lets calls pile up behind a slow sync, so that the writer takes them as one group.
@@ -153,7 +153,10 @@ impl Worker {
         let first = BeliefBuilder::new(now, name, "opens", "a group", 1.0).build().unwrap();
         let first = offered(first);
         let mut calls = vec![(None, Call::Put(first, SameFact::Add))];
-        calls.extend((1..BURST).map(|_| self.caller.next(&self.model)));
+        // A mark waits for the disk itself, which stands still here.
+        let next = std::iter::repeat_with(|| self.caller.next(&self.model));
+        let next = next.filter(|(_, call)| !matches!(call, Call::Mark(..)));
+        calls.extend(next.take(BURST - 1));
 
         let shut = self.disk.shut();
         let mut made = Vec::new();

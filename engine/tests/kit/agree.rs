@@ -2,9 +2,8 @@
 
 use super::calls::session;
 use super::engine::format::ContentAddress;
-use super::engine::{Session, Store, Stored, VerificationStatus};
+use super::engine::{Session, Store, Stored};
 use super::model::{Known, Model};
-use super::rules;
 
 /// Entries one answer of the audit log holds.
 const PAGE: usize = 1000;
@@ -37,9 +36,11 @@ pub(crate) fn as_known(stored: &Stored, known: &Known) -> Result<(), String> {
     same(&name, &state.superseded_by, &known.superseded_by)?;
     same(&name, &state.system_valid_to, &known.ended)?;
     same(&name, &state.needs_review, &known.needs_review)?;
-    same(&name, &state.held, &rules::is_held(&known.grain))?;
-    same(&name, &state.contradicted, &false)?;
-    same(&name, &state.verification_status, &VerificationStatus::Unverified)
+    same(&name, &state.held, &known.held)?;
+    same(&name, &state.contradicted, &known.contradicted)?;
+    same(&name, &state.verification_status, &known.status)?;
+    let envelope = stored.envelope.as_ref().map(super::engine::format::Envelope::bytes);
+    same(&name, &envelope, &known.signed.as_ref().map(|signed| &*signed.envelope))
 }
 
 pub(crate) fn addresses(stored: &[Stored]) -> Vec<ContentAddress> {

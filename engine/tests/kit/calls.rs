@@ -4,9 +4,11 @@
 //! Knows the model only to choose what to call about; what a call may answer is the model's matter.
 
 use super::engine::format::{ContentAddress, Encoding, Grain, Map, Profile, Value, parse_json};
-use super::engine::{Pending, Put, SameFact, Session, SessionOptions, Store};
+use super::engine::{
+    Pending, Put, SameFact, Session, SessionOptions, Store, VerificationStatus as Status,
+};
 use super::model::{Known, Model};
-use super::offers::{Answer, Call, Offered};
+use super::offers::{Answer, Call, Mark, Offered, Signed};
 use super::random::Random;
 use super::rules;
 
@@ -42,21 +44,48 @@ const POLICIES: [&str; 17] = [
 /// Protection is followed this far and then remembered (OMS 23.6); longer ways are not made here.
 const MAX_DEPTH: usize = 12;
 
+/// Some more than once: holds are to be lifted, and grains to stay current.
+const MARKS: [Mark; 12] = [
+    Mark::Contradict,
+    Mark::Status(Status::Contested),
+    Mark::Status(Status::Contested),
+    Mark::Status(Status::Verified),
+    Mark::Status(Status::Unverified),
+    Mark::Status(Status::Retracted),
+    Mark::Hold,
+    Mark::Hold,
+    Mark::Lift,
+    Mark::Lift,
+    Mark::Lift,
+    Mark::Lift,
+];
+
 /// Somebody who calls at random.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) random: Random,
+    /// A protecting grain that something derives from already and that is still to be stored.
+    late: Option<Offered>,
+    /// A grain that came in an envelope nobody can verify, and may come in a better one.
+    unverified: Option<Grain>,
 }
 
 impl Caller {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed) }
+        Self { random: Random::new(seed), late: None, unverified: None }
     }
 
     /// A call, and the namespace of the session that makes it.
     pub(crate) fn next(&mut self, model: &Model) -> (Option<&'static str>, Call) {
         let namespace = self.random.pick(&SESSIONS);
-        let call = match self.random.below(100) {
+        if let Some(late) = self.late.take_if(|_| self.random.percent(20)) {
+            return (None, Call::Put(late, SameFact::Add));
+        }
+        let call = match self.random.below(115) {
+            // Mostly of grains that are within reach.
+            100..110 if self.random.percent(70) => return (None, self.mark(model)),
+            100..110 => self.mark(model),
+            110..115 => Call::Put(self.signed(model, namespace), SameFact::Add),
             0..30 => Call::Put(self.offered(model, namespace), SameFact::Add),
             30..40 => Call::Put(self.offered(model, namespace), SameFact::Keep),
             40..52 => {
@@ -71,6 +100,32 @@ impl Caller {
             _ => self.supersession(model, namespace),
         };
         (namespace, call)
+    }
+
+    /// A mark on a stored grain; holds are mostly lifted where there is one.
+    fn mark(&mut self, model: &Model) -> Call {
+        let mark = self.random.pick(&MARKS);
+        let held = || model.grains.iter().rev().take(200).find(|known| known.held);
+        let found = match mark {
+            Mark::Lift if self.random.percent(80) => held(),
+            _ => self.known(model, 60),
+        };
+        let nowhere = || ContentAddress::of(&self.random.next().to_be_bytes());
+        Call::Mark(found.map_or_else(nowhere, |known| known.address), mark)
+    }
+
+    /// A grain in an envelope: one that nobody can verify, and later a better one around the same.
+    fn signed(&mut self, model: &Model, namespace: Option<&'static str>) -> Offered {
+        let again = self.unverified.take_if(|_| self.random.percent(70));
+        let is_better = again.is_some();
+        let mut fields = again.unwrap_or_else(|| self.grain(model, namespace)).into_fields();
+        fields.remove("context");
+        let grain = Grain::from_fields(fields).expect("a valid grain");
+        let signed = Signed::around(&grain, is_better || self.random.percent(30));
+        if !signed.valid {
+            self.unverified = Some(grain.clone());
+        }
+        Offered { grain, encoding: Encoding::default(), finished: true, signed: Some(signed) }
     }
 
     /// A grain to supersede by another, mostly one that can be.
@@ -123,7 +178,7 @@ impl Caller {
             Some(known) if again => Grain::clone(&known.grain),
             _ => self.grain(model, namespace),
         };
-        Offered { grain, encoding, finished }
+        Offered { grain, encoding, finished, signed: None }
     }
 
     fn grain(&mut self, model: &Model, namespace: Option<&'static str>) -> Grain {
@@ -167,8 +222,13 @@ impl Caller {
         Grain::from_fields(fields).expect("a valid grain")
     }
 
-    /// Sometimes a source or two, and sometimes as a digest of them.
+    /// Sometimes a source or two, and sometimes as a digest of them. A source may be stored later.
     fn derive(&mut self, model: &Model, fields: &mut Map) {
+        if self.late.is_none() && self.random.percent(8) {
+            let late = self.protecting();
+            add_parent(fields, &late.blob().address());
+            self.late = Some(late);
+        }
         let sources = self.random.pick(&[0, 0, 0, 0, 1, 2]);
         for _ in 0..sources {
             if let Some(parent) = self.known(model, 50) {
@@ -178,6 +238,25 @@ impl Caller {
         if fields.contains_key("derived_from") && self.random.percent(40) {
             fields.insert("consolidation_level".to_owned(), Value::from(1_i64));
         }
+    }
+
+    /// A grain whose policy covers what derives from it.
+    fn protecting(&mut self) -> Offered {
+        let policy = self.random.pick(&[
+            r#"{"mode": "soft_locked", "scope": "subtree"}"#,
+            r#"{"mode": "locked", "scope": "subtree"}"#,
+            r#"{"mode": "hold", "scope": "subtree"}"#,
+        ]);
+        let policy = parse_json(policy, &Profile::default()).expect("a policy");
+        let mut fields = Map::from([
+            ("type".to_owned(), "belief".into()),
+            ("subject".to_owned(), format!("source {}", self.random.next()).into()),
+            ("created_at".to_owned(), CREATED_MS.into()),
+            ("invalidation_policy".to_owned(), policy),
+        ]);
+        complete(&mut fields);
+        let grain = Grain::from_fields(fields).expect("a valid grain");
+        Offered { grain, encoding: Encoding::default(), finished: false, signed: None }
     }
 
     fn object(&mut self) -> Value {
@@ -198,7 +277,7 @@ impl Caller {
         }
         let start = self.random.below(choices.len());
         let mut around = choices.iter().cycle().skip(start).take(choices.len().min(60));
-        around.find(|known| known.depth < MAX_DEPTH && (!current || known.superseded_by.is_none()))
+        around.find(|known| known.depth < MAX_DEPTH && (!current || known.is_current()))
     }
 }
 
@@ -245,21 +324,31 @@ pub(crate) enum Made {
     Put(Pending<Put>),
     Batch(Pending<Vec<Put>>),
     Supersede(Pending<ContentAddress>),
+    /// Those that mark wait for the disk themselves.
+    Answered(Answer),
 }
 
 impl Made {
     /// Makes a call without waiting for the disk.
     pub(crate) fn submit(session: &Session, call: &Call) -> Self {
         match call {
-            Call::Put(offered, same_fact) if offered.finished => {
-                Self::Put(session.submit(offered.blob(), *same_fact))
-            }
-            Call::Put(offered, same_fact) => {
-                Self::Put(session.submit(offered.grain.clone(), *same_fact))
-            }
+            Call::Put(offered, same_fact) => Self::Put(session.submit(offer(offered), *same_fact)),
             Call::Batch(members) => Self::Batch(session.submit_batch(members.iter().map(offer))),
             Call::Supersede { old, new, why } => {
                 Self::Supersede(session.submit_supersede(old, offer(new), why.as_deref()))
+            }
+            Call::Mark(address, mark) => {
+                let why = "a reason";
+                let marked = match mark {
+                    Mark::Contradict => session.contradict(address, why, None),
+                    Mark::Status(status) => session.set_verification(address, *status, why, None),
+                    Mark::Hold => session.hold(address, why),
+                    Mark::Lift => session.lift_hold(address, why, None),
+                };
+                Self::Answered(match marked {
+                    Ok(()) => Answer::Marked,
+                    Err(error) => Answer::Refused(error.code()),
+                })
             }
         }
     }
@@ -269,11 +358,15 @@ impl Made {
             Self::Put(pending) => pending.wait().map(Answer::Put),
             Self::Batch(pending) => pending.wait().map(Answer::Batch),
             Self::Supersede(pending) => pending.wait().map(Answer::Superseded),
+            Self::Answered(answer) => Ok(answer),
         };
         answer.unwrap_or_else(|error| Answer::Refused(error.code()))
     }
 }
 
 fn offer(offered: &Offered) -> super::engine::Offer {
+    if let Some(signed) = &offered.signed {
+        return super::engine::Offer::Signed(signed.envelope.clone());
+    }
     if offered.finished { offered.blob().into() } else { offered.grain.clone().into() }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod agree;
 pub(crate) mod calls;
+mod marked;
 pub(crate) mod model;
 pub(crate) mod offers;
 pub(crate) mod random;

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::engine::format::{ContentAddress, EpochMs, Grain};
-use super::engine::{Put, SameFact};
-use super::offers::{Answer, Call, Offered, Settled};
+use super::engine::{Put, SameFact, VerificationStatus};
+use super::marked;
+use super::offers::{Answer, Call, Offered, Settled, Signed};
 use super::rules::{self, Lock};
 
 /// A grain the store must hold. Its place in [`Model::grains`] is its place in the log, less one.
@@ -21,8 +22,27 @@ pub(crate) struct Known {
     pub(crate) superseded_by: Option<ContentAddress>,
     pub(crate) ended: Option<EpochMs>,
     pub(crate) needs_review: bool,
+    pub(crate) contradicted: bool,
+    pub(crate) status: VerificationStatus,
+    pub(crate) held: bool,
+    /// The envelope it is kept in.
+    pub(crate) signed: Option<Signed>,
     /// The longest way back through its sources.
     pub(crate) depth: usize,
+}
+
+impl Known {
+    pub(crate) fn is_current(&self) -> bool {
+        let retracted = self.status == VerificationStatus::Retracted;
+        self.superseded_by.is_none() && !self.contradicted && !retracted
+    }
+
+    /// Notes since when it is not current, unless that is known.
+    pub(super) fn end(&mut self, now: EpochMs) {
+        let began = self.grain.int("system_valid_from");
+        let began = began.map_or_else(|| self.grain.created_at(), EpochMs::new);
+        self.ended.get_or_insert(now.max(began));
+    }
 }
 
 /// An entry the audit log must hold, after genesis.
@@ -38,19 +58,19 @@ pub(crate) struct Entry {
 pub(crate) struct Model {
     pub(crate) grains: Vec<Known>,
     pub(crate) audit: Vec<Entry>,
-    places: BTreeMap<ContentAddress, usize>,
+    pub(super) places: BTreeMap<ContentAddress, usize>,
     /// Subject and relation -> the places of the grains that have both.
     pub(crate) words: BTreeMap<(String, String), Vec<usize>>,
 }
 
 /// The codes of the rules that a call breaks.
-type Broken = BTreeSet<&'static str>;
+pub(super) type Broken = BTreeSet<&'static str>;
 
 const ACCESS: &str = "ERR_ACCESS";
-const CONFLICT: &str = "ERR_CONFLICT";
-const DENIED: &str = "ERR_INVALIDATION_DENIED";
+pub(super) const CONFLICT: &str = "ERR_CONFLICT";
+pub(super) const DENIED: &str = "ERR_INVALIDATION_DENIED";
 const DISGUISED: &str = "ERR_SUPERSEDE_REQUIRED";
-const NOT_FOUND: &str = "ERR_NOT_FOUND";
+pub(super) const NOT_FOUND: &str = "ERR_NOT_FOUND";
 const SCHEMA: &str = "ERR_SCHEMA";
 
 impl Model {
@@ -79,6 +99,9 @@ impl Model {
             (Call::Supersede { old, new, why }, _) => {
                 let (new, why) = (new.successor(old, why.as_deref()), why.as_deref());
                 self.settle_supersession(*namespace, *now, (old, &new, why), answer)
+            }
+            (Call::Mark(address, mark), _) => {
+                marked::settle(self, *namespace, *now, (address, *mark), answer)
             }
         }
     }
@@ -113,7 +136,9 @@ impl Model {
             return allow(&broken, answer);
         }
         if self.find(&address).is_some() {
-            return expect(answer, &Answer::Put(Put::Duplicate(address)));
+            expect(answer, &Answer::Put(Put::Duplicate(address)))?;
+            self.improve(now, address, offered);
+            return Ok(());
         }
         match (same_fact, twin) {
             (SameFact::Keep, Some(kept)) => expect(answer, &Answer::Put(Put::Kept(kept))),
@@ -136,6 +161,17 @@ impl Model {
                 self.note_put(now, vec![address]);
                 Ok(())
             }
+        }
+    }
+
+    /// A valid envelope takes the place of one that could not be verified.
+    fn improve(&mut self, time: EpochMs, address: ContentAddress, offered: &Offered) {
+        let known = &mut self.grains[self.places[&address]];
+        let was_valid = known.signed.as_ref().is_some_and(|signed| signed.valid);
+        if let Some(signed) = offered.signed.as_ref().filter(|signed| signed.valid && !was_valid) {
+            known.signed = Some(signed.clone());
+            let subjects = vec![address];
+            self.audit.push(Entry { time, operation: "sign", subjects, decision: "done" });
         }
     }
 
@@ -196,9 +232,7 @@ impl Model {
         }
         let places = [self.places[old], self.places[&address]];
         self.grains[places[0]].superseded_by = Some(address);
-        let began = self.grains[places[0]].grain.int("system_valid_from");
-        let began = began.map_or_else(|| self.grains[places[0]].grain.created_at(), EpochMs::new);
-        self.grains[places[0]].ended = Some(now.max(began));
+        self.grains[places[0]].end(now);
         self.grains[places[1]].needs_review |= asks_review;
         self.note_supersession(now, old, address, "done");
         Ok(())
@@ -257,7 +291,7 @@ impl Model {
             broken.insert(NOT_FOUND);
             return (broken, false);
         };
-        let spent = self.find(&new.blob().address()).is_some_and(|new| new.superseded_by.is_some());
+        let spent = self.find(&new.blob().address()).is_some_and(|new| !new.is_current());
         if known.superseded_by.is_some() || spent {
             broken.insert(CONFLICT);
         }
@@ -268,7 +302,7 @@ impl Model {
         if self.is_disguised(&new.grain, Some(old)) {
             broken.insert(DISGUISED);
         }
-        let locks = self.locks_over(old, &new.grain, now);
+        let locks = self.locks_over(old, Some(&new.grain), now);
         let reasoned = inside.is_some_and(|why| !why.trim().is_empty());
         if locks.contains(&Lock::Shut) || (locks.contains(&Lock::Soft) && !reasoned) {
             broken.insert(DENIED);
@@ -311,25 +345,34 @@ impl Model {
     /// Whether any policy restricts what becomes of a grain, be it one that is over.
     fn is_protected(&self, address: &ContentAddress) -> bool {
         const BEFORE_ALL: EpochMs = EpochMs::new(i64::MIN);
-        let Some(known) = self.find(address) else { return false };
-        let locks = self.locks_over(address, &known.grain, BEFORE_ALL);
+        if self.find(address).is_none() {
+            return false;
+        }
+        let locks = self.locks_over(address, None, BEFORE_ALL);
         locks.iter().any(|lock| *lock != Lock::Open)
     }
 
     /// The locks that bear on replacing `old` by `new`: those of all versions up to `old`, and those
     /// of sources, however far back, that cover what derives from them (OMS 23.6, 23.7).
-    fn locks_over(&self, old: &ContentAddress, new: &Grain, now: EpochMs) -> Vec<Lock> {
+    /// Where there is no `new`, they bear on taking `old` out of use.
+    pub(super) fn locks_over(
+        &self,
+        old: &ContentAddress,
+        new: Option<&Grain>,
+        now: EpochMs,
+    ) -> Vec<Lock> {
         let seconds = now.get().div_euclid(1000);
         let mut versions = vec![*old];
-        let mut sources = rules::parents(new);
+        let mut sources = new.map(rules::parents).unwrap_or_default();
         let mut seen = BTreeSet::new();
-        let mut locks = Vec::new();
+        let held = self.find(old).is_some_and(|known| known.held);
+        let mut locks = Vec::from_iter(held.then_some(Lock::Shut));
         while let Some(address) = versions.pop() {
             let Some(known) = self.find(&address) else { continue };
             if !seen.insert(address) {
                 continue;
             }
-            locks.push(rules::lock(&known.grain, seconds));
+            locks.push(rules::lock(&known.grain, known.held, seconds));
             for parent in rules::parents(&known.grain) {
                 let before = self.find(&parent).and_then(|parent| parent.superseded_by);
                 if before == Some(address) {
@@ -345,7 +388,7 @@ impl Model {
                 continue;
             }
             if rules::covers_derived(&known.grain) {
-                locks.push(rules::lock(&known.grain, seconds));
+                locks.push(rules::lock(&known.grain, known.held, seconds));
             }
             sources.extend(rules::parents(&known.grain));
         }
@@ -356,9 +399,7 @@ impl Model {
     pub(crate) fn current_twins(&self, grain: &Grain) -> impl Iterator<Item = &Known> {
         let places = words(grain).and_then(|words| self.words.get(&words));
         let known = places.into_iter().flatten().map(|place| &self.grains[*place]);
-        known.filter(|known| {
-            known.superseded_by.is_none() && rules::is_same_fact(&known.grain, grain)
-        })
+        known.filter(|known| known.is_current() && rules::is_same_fact(&known.grain, grain))
     }
 
     /// The one of them that is meant: the latest by its own time, the last stored at one time.
@@ -383,6 +424,10 @@ impl Model {
             superseded_by: None,
             ended: None,
             needs_review: false,
+            contradicted: false,
+            status: VerificationStatus::Unverified,
+            held: rules::is_held(&offered.grain),
+            signed: offered.signed.clone(),
             depth,
         });
     }
@@ -428,7 +473,7 @@ fn added(put: &Put) -> Option<ContentAddress> {
 }
 
 /// A call that breaks no rule is not refused; one that does is, with one of their codes.
-fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
+pub(super) fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
     match answer {
         Answer::Refused(code) if broken.contains(code) => Ok(()),
         Answer::Refused(_) => Err(format!("{answer:?}, but the broken rules are {broken:?}")),
@@ -437,7 +482,7 @@ fn allow(broken: &Broken, answer: &Answer) -> Result<(), String> {
     }
 }
 
-fn expect(answer: &Answer, expected: &Answer) -> Result<(), String> {
+pub(super) fn expect(answer: &Answer, expected: &Answer) -> Result<(), String> {
     if answer == expected {
         return Ok(());
     }

@@ -1,6 +1,9 @@
 //! What is offered to a store, what is asked of it, and what it answers.
 
-use super::engine::format::{Blob, ContentAddress, Encoding, EpochMs, Grain, Map, Value};
+use super::engine::format::cose::{SigningKey, sign};
+use super::engine::format::{
+    Blob, ContentAddress, Encoding, Envelope, EpochMs, Grain, Map, Value, VerificationStatus,
+};
 use super::engine::{Put, SameFact};
 use super::rules;
 
@@ -11,10 +14,45 @@ pub(crate) struct Offered {
     pub(crate) encoding: Encoding,
     /// Offered as finished bytes, not as fields to encode.
     pub(crate) finished: bool,
+    /// The envelope it comes in, and whether its signature is valid; only around finished bytes.
+    pub(crate) signed: Option<Signed>,
+}
+
+/// An envelope, byte for byte.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    pub(crate) envelope: Vec<u8>,
+    pub(crate) valid: bool,
+}
+
+impl Signed {
+    /// An envelope around a grain: by a key that its DID holds, or by somebody whose key nobody finds.
+    pub(crate) fn around(grain: &Grain, valid: bool) -> Self {
+        let blob = grain.encode(Encoding::default()).expect("a grain encodes");
+        let key = SigningKey::ed25519_from_seed(&[7; 32]);
+        let envelope = sign(blob.bytes(), &key, None).expect("a signed grain");
+        if valid {
+            return Self { envelope: envelope.into_bytes(), valid };
+        }
+        let blob = envelope.blob().expect("a blob").to_vec();
+        let length = u16::try_from(blob.len()).expect("a small grain").to_be_bytes();
+        let kid = b"did:web:a.example";
+        let protected = [&[0xa2, 1, 0x27, 4, 0x40 + 17][..], kid].concat();
+        let head = [&[0xd2, 0x84, 0x56][..], &protected, &[0xa0, 0x59], &length].concat();
+        Self { envelope: [&head[..], &blob, &[0x58, 64], &[1; 64]].concat(), valid }
+    }
+
+    fn blob(&self) -> Blob {
+        let envelope = Envelope::parse(self.envelope.clone()).expect("an envelope");
+        Blob::from_bytes(envelope.blob().expect("a blob").to_vec())
+    }
 }
 
 impl Offered {
     pub(crate) fn blob(&self) -> Blob {
+        if let Some(signed) = &self.signed {
+            return signed.blob();
+        }
         let encoding = if self.finished { self.encoding } else { Encoding::default() };
         self.grain.encode(encoding).expect("a grain encodes")
     }
@@ -24,7 +62,7 @@ impl Offered {
         let mut fields = self.grain.fields().clone();
         change(&mut fields);
         let grain = Grain::from_fields(fields).expect("the change is valid");
-        Self { grain, ..*self }
+        Self { grain, ..self.clone() }
     }
 
     /// The grain a supersession writes. Finished bytes stay as they are.
@@ -64,6 +102,16 @@ pub(crate) enum Call {
     Put(Offered, SameFact),
     Batch(Vec<Offered>),
     Supersede { old: ContentAddress, new: Offered, why: Option<String> },
+    Mark(ContentAddress, Mark),
+}
+
+/// A change of a grain's standing that writes no other grain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Contradict,
+    Status(VerificationStatus),
+    Hold,
+    Lift,
 }
 
 /// What it answered.
@@ -72,6 +120,7 @@ pub(crate) enum Answer {
     Put(Put),
     Batch(Vec<Put>),
     Superseded(ContentAddress),
+    Marked,
     Refused(&'static str),
 }
 

@@ -72,14 +72,15 @@ pub(crate) fn parents(grain: &Grain) -> Vec<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The lock a grain carries at a time in epoch seconds.
-pub(crate) fn lock(grain: &Grain, now_seconds: i64) -> Lock {
+/// The lock a grain carries at a time in epoch seconds. A hold that was lifted is none.
+pub(crate) fn lock(grain: &Grain, held: bool, now_seconds: i64) -> Lock {
     let Some(policy) = grain.map("invalidation_policy") else {
         let asks_why = grain.grain_type() == GrainType::Consent;
         return if asks_why { Lock::Soft } else { Lock::Open };
     };
     let word = |name: &str| policy.get(name).and_then(Value::as_str);
     match word("mode") {
+        Some("hold") if !held => Lock::Open,
         Some("timed") => match policy.get("locked_until").and_then(Value::as_i64) {
             Some(until) if now_seconds >= until => of_mode(word("fallback_mode")),
             _ => Lock::Shut,
@@ -101,6 +102,12 @@ fn of_mode(mode: Option<&str>) -> Lock {
 pub(crate) fn covers_derived(grain: &Grain) -> bool {
     let scope = grain.map("invalidation_policy").and_then(|policy| policy.get("scope"));
     scope.is_some_and(|scope| !matches!(scope.as_str(), Some("grain" | "lineage")))
+}
+
+/// Whether the lock of a grain holds for the versions it replaced (OMS 23.6).
+pub(crate) fn covers_chain(grain: &Grain) -> bool {
+    let scope = grain.map("invalidation_policy").and_then(|policy| policy.get("scope"));
+    scope.is_some_and(|scope| !matches!(scope.as_str(), Some("grain" | "subtree")))
 }
 
 /// Whether a grain is under litigation hold from the moment it is stored.

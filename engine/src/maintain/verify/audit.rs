@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::Check;
 use super::findings::{Fault, Findings, MAX_PROBLEMS, Place, count};
 use super::places::Places;
+use super::standing::Marks;
 use crate::audit::{AuditEntry, ImportNote};
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead, Envelope, StateRecord};
@@ -26,8 +27,9 @@ const EARLIER: &str = "earlier";
 pub(super) struct Told {
     written: Places,
     pub(super) ended: Places,
-    /// Came with a state that a file stated: its successor may be anywhere.
+    /// Came with a state that a file stated, which no entry tells.
     pub(super) stated: Places,
+    pub(super) marks: Marks,
     /// Supersessions that are not those the states tell of, by the grain that ended. An earlier one
     /// that an import brought may have taken their place.
     replaced: BTreeMap<Sequence, (u64, String)>,
@@ -40,8 +42,13 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Result<Option<Told>> {
     let none = || Places::none_of(places);
-    let mut told =
-        Told { written: none(), ended: none(), stated: none(), replaced: BTreeMap::new() };
+    let mut told = Told {
+        written: none(),
+        ended: none(),
+        stated: none(),
+        marks: Marks::none_of(places),
+        replaced: BTreeMap::new(),
+    };
     let mut whole = false;
     findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
         walk(check, &mut told, findings)?;
@@ -143,10 +150,23 @@ fn compare(
             }
         }
         ("sign", [address]) => {
-            find(check, address, place, findings)?;
+            let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
+            let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
+            if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
+                let detail = format!("no valid signature is kept with {address}");
+                findings.add(Fault::Signature, place, detail);
+            }
+        }
+        ("contradict" | "set_verification" | "hold" | "lift_hold", [address]) => {
+            if let Some(at) = find(check, address, place, findings)? {
+                told.marks.note(entry, at);
+            }
         }
         ("supersede", [old, new]) => {
-            find(check, new, place, findings)?.map(|at| told.written.add(at));
+            if let Some(at) = find(check, new, place, findings)? {
+                told.written.add(at);
+                told.marks.note_successor(entry, at);
+            }
             let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
             told.ended.add(at);
             let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;

@@ -4,13 +4,14 @@
 //! No set of superseded grains is kept to find a circle of them: a successor has to name the
 //! address of what it supersedes, and no two grains can contain each other's hash.
 
-use grainstore_format::{ContentAddress, Flags, GrainRef, GrainState};
+use grainstore_format::{ContentAddress, Flags, GrainRef};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableDefinition, TableError, Value};
 
 use super::Check;
 use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
+use super::standing;
 use crate::error::{Error, Result};
 use crate::keys::{self, Envelope, StateRecord, Wrapping};
 use crate::view::{is_signed, stored_grain, with_fields};
@@ -88,11 +89,14 @@ pub(super) fn check_states(
             let detail = format!("not current, by audit entry {since}, which there cannot be");
             findings.add(Fault::State, place, detail);
         }
+        if let Some(told) = told {
+            standing::compare(check, told, at, &state, findings)?;
+        }
         let Some(by) = state.superseded_by else { return Ok(()) };
         if told.is_some_and(|told| told.stated.has(at) && !told.ended.has(at)) {
             return Ok(());
         }
-        if let Some(detail) = wrong_successor(check, at, &state, &by)? {
+        if let Some(detail) = wrong_successor(check, at, &by)? {
             findings.add(Fault::State, place, detail);
         }
         if told.is_some_and(|told| !told.ended.has(at)) {
@@ -104,15 +108,7 @@ pub(super) fn check_states(
 }
 
 /// What is wrong with the successor a state names.
-fn wrong_successor(
-    check: &Check<'_>,
-    at: Sequence,
-    state: &GrainState,
-    by: &ContentAddress,
-) -> Result<Option<String>> {
-    if state.system_valid_to.is_none() {
-        return Ok(Some("superseded, but known for current without end".to_owned()));
-    }
+fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Result<Option<String>> {
     let Some(successor) = check.view.sequence_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };

@@ -1,12 +1,12 @@
 //! Verification: whether the store holds what it acknowledged, and its parts agree.
 //!
 //! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
-//! and what it tells of the log, `index` what is derived, `pages` the file underneath. `findings`
+//! and what it tells of the log, `standing` what it makes of each grain, `index` what is derived, `pages` the file underneath. `findings`
 //! collects, `places` remembers places; `closed` verifies a store that does not open. Nothing here
 //! repairs.
 //!
 //! Memory is bounded: rows are read one at a time, and what has to be remembered of each grain is
-//! four bits.
+//! ten bits.
 
 mod audit;
 mod closed;
@@ -15,6 +15,7 @@ mod index;
 mod log;
 mod pages;
 mod places;
+mod standing;
 
 use grainstore_index::Sequence;
 use redb::ReadOnlyTable;
@@ -125,7 +126,11 @@ fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Resu
     let told = audit::check(check, places, findings)?;
     log::check_signatures(check, findings)?;
     log::check_states(check, told.as_ref(), findings)?;
+    if let Some(told) = &told {
+        standing::check_unwritten(check, told, places, findings)?;
+    }
     log::check_roots(check, findings)?;
+    standing::check_roots(check, told.as_ref(), places, findings)?;
     log::check_access(check, findings)
 }
 

@@ -26,6 +26,14 @@ impl Places {
         new
     }
 
+    /// Puts a place in, or takes it out.
+    pub(crate) fn set(&mut self, place: Sequence, inside: bool) {
+        let Some((at, bit)) = self.slot(place) else { return };
+        if let Some(word) = self.words.get_mut(at) {
+            *word = if inside { *word | bit } else { *word & !bit };
+        }
+    }
+
     /// Whether a place is in it.
     pub(crate) fn has(&self, place: Sequence) -> bool {
         let word = self.slot(place).and_then(|(at, bit)| Some(self.words.get(at)? & bit));
@@ -59,6 +67,15 @@ mod tests {
             assert!(places.has(Sequence::new(place)));
         }
         assert!(!places.has(Sequence::new(64)) && !places.has(Sequence::new(200)));
+        assert!(places.has(Sequence::new(66)));
+        places.set(Sequence::new(64), true);
+        places.set(Sequence::new(65), true);
+        assert!(places.has(Sequence::new(64)) && places.has(Sequence::new(65)));
+        for place in [64, 65] {
+            places.set(Sequence::new(place), false);
+        }
+        places.set(Sequence::new(200), true);
+        assert!(!places.has(Sequence::new(64)) && places.has(Sequence::new(63)));
         assert!(!places.add(Sequence::new(0)) && !places.add(Sequence::new(131)));
         let missing: Vec<_> = places.missing().map(Sequence::get).collect();
         assert_eq!(missing, [1, 64, 65, 130]);

@@ -282,14 +282,15 @@ impl<'v> Plan<'v> {
         let (address, withdrawal) =
             self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
-        let (grant, row) = match self.ended_by(grant, row, &withdrawal) {
-            Ok(ended) => ended,
+        let (grant, row, fits) = self.ended_by(grant, row, &withdrawal)?;
+        match fits {
+            Ok(()) => {}
             Err(error) if is_refusal(&error) => {
                 conflicts.note(address, Disputed::Withdrawal, error.to_string());
                 return self.review(sequence, true);
             }
             Err(error) => return Err(error),
-        };
+        }
         self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
         if row.state.superseded_by.is_none() && !with_fields(&row.blob, |g| Ok(is_withdrawal(g)))? {
             if row.sequence > before {
@@ -359,6 +360,9 @@ fn protects(gathered: &Gathered) -> bool {
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::InvalidationDenied | ErrorKind::EvidenceRequired | ErrorKind::Conflict
+        ErrorKind::InvalidationDenied
+            | ErrorKind::EvidenceRequired
+            | ErrorKind::Conflict
+            | ErrorKind::Format(grainstore_format::ErrorKind::Schema)
     )
 }

@@ -39,10 +39,10 @@ impl Plan<'_> {
             self.review(sequence, by_third_party)?;
             return Ok(Put::Added(address));
         };
-        let (head, row) = match self.ended_by(prior, row, &new.grain) {
-            Ok(ended) => ended,
-            Err(error) => return Err(self.not_withdrawn(&prior, &address, author, error)?),
-        };
+        let (head, row, fits) = self.ended_by(prior, row, &new.grain)?;
+        if let Err(error) = fits {
+            return Err(self.not_withdrawn(&head, &address, author, error)?);
+        }
         let sequence = self.stage(new, Some(Succession::of(&head)))?;
         self.review(sequence, by_third_party)?;
         // What was withdrawn before stays so.
@@ -55,21 +55,23 @@ impl Plan<'_> {
         Ok(Put::Added(address))
     }
 
-    /// What a withdrawal ends that names this grant: its last version.
+    /// What a withdrawal ends that names this grant: its last version; and whether it may. Where it does
+    /// not even fit the grant it names, that grant.
     ///
     /// # Errors
-    /// Those of [`check_named`], for the grant and for its last version; `ERR_LIMIT` for one that was
-    /// renewed too often.
+    /// `ERR_LIMIT` for one that was renewed too often.
     pub(super) fn ended_by(
         &self,
         grant: ContentAddress,
         row: Row,
         withdrawal: &Grain,
-    ) -> Result<(ContentAddress, Row)> {
-        check_named(&row, withdrawal)?;
+    ) -> Result<(ContentAddress, Row, Result<()>)> {
+        if let Err(error) = check_named(&row, withdrawal) {
+            return Ok((grant, row, Err(error)));
+        }
         let (head, row) = self.renewed(grant, row)?;
-        check_parties(&row, withdrawal)?;
-        Ok((head, row))
+        let fits = check_parties(&row, withdrawal);
+        Ok((head, row, fits))
     }
 
     /// What has become of a grant: its last version that is here, whoever sees that.
@@ -114,9 +116,6 @@ pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
     with_fields(&named.blob, |stored| {
         if stored.grain_type() != GrainType::Consent {
             return schema("prior_consent names a grain that is no consent");
-        }
-        if is_withdrawal(stored) {
-            return schema("prior_consent names a withdrawal; name the grant it withdraws");
         }
         Ok(())
     })?;

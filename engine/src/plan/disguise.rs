@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
+use grainstore_index::Sequence;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::Rule;
+use crate::policy::{Rule, Terms};
 use crate::view::{Row, with_fields};
 
 use super::replace::supersession;
-use super::roots::RELEASED;
+use super::roots::{RELEASED, TOO_MANY_ROOTS};
 use super::{Author, Plan, Prepared};
 
 /// Fields that say a grain supersedes another.
@@ -125,8 +126,17 @@ impl Plan<'_> {
     /// Whether any policy, its own or inherited, or a hold restricts what becomes of a grain.
     fn is_protected(&self, address: &ContentAddress) -> Result<bool> {
         let Some(sequence) = self.locate(address)? else { return Ok(false) };
-        let roots = self.roots(sequence)?;
-        Ok(self.state(sequence)?.held || roots.iter().any(|root| *root != RELEASED))
+        let mut found = self.state(sequence)?.held;
+        for root in self.roots(sequence)?.into_iter().filter(|root| *root != RELEASED) {
+            found = found || root == TOO_MANY_ROOTS || !self.is_lifted(root)?;
+        }
+        Ok(found)
+    }
+
+    /// Whether a policy is one of mode `hold` that was lifted, which counts as none.
+    fn is_lifted(&self, root: Sequence) -> Result<bool> {
+        let held = self.state(root)?.held;
+        Ok(!held && self.read(root, |_, grain| Ok(Terms::of(grain).holds))?)
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Refusal {
     drawing: Option<String>,
     /// What would have been accepted, for people; machines have it in the object of CAL.
     valid: Vec<Cow<'static, str>>,
+    /// Whether it is about what was given, and about nothing that is stored.
+    of_input: bool,
 }
 
 /// The codes this crate raises itself; all others come from the crates below.
@@ -119,6 +121,7 @@ impl Error {
             cal: Some(object),
             drawing: error.position().and_then(|place| draw(query, place)),
             valid: error.valid_values().to_vec(),
+            of_input: false,
         }))
     }
 
@@ -155,7 +158,7 @@ impl Error {
             Self::HungUp => 0,
             Self::Refused(refusal) => match refusal.code.as_ref() {
                 "ERR_BUSY" => 3,
-                "ERR_INTEGRITY" => 4,
+                "ERR_INTEGRITY" if !refusal.of_input => 4,
                 _ => 1,
             },
         }
@@ -191,7 +194,16 @@ impl Error {
             cal: None,
             drawing: None,
             valid: Vec::new(),
+            of_input: false,
         }))
+    }
+
+    /// The same error, about what was given.
+    fn of_input(mut self) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.of_input = true;
+        }
+        self
     }
 }
 
@@ -211,14 +223,19 @@ impl Refusal {
 
 impl From<grainstore::Error> for Error {
     fn from(error: grainstore::Error) -> Self {
+        if error.is_of_input() {
+            return Self::refused(error.code(), error.to_string(), error.hint().to_owned())
+                .of_input();
+        }
         let hint = store_hint(error.code(), error.hint());
         Self::refused(error.code(), error.to_string(), hint.to_owned())
     }
 }
 
+/// The format sees bytes that were given, before the store has any part in them.
 impl From<format::Error> for Error {
     fn from(error: format::Error) -> Self {
-        Self::refused(error.code(), error.to_string(), error.hint().to_owned())
+        Self::refused(error.code(), error.to_string(), error.hint().to_owned()).of_input()
     }
 }
 
@@ -279,6 +296,11 @@ mod tests {
             let error = Error::refused(code, String::new(), String::new());
             assert_eq!(error.exit_code(), exit, "{code}");
         }
+        let given = Error::from(format::Error::new(format::ErrorKind::Integrity, "no"));
+        assert_eq!(
+            (given.exit_code(), told(&given, false).contains("restore a backup")),
+            (1, false)
+        );
         assert_eq!(Error::HungUp.exit_code(), 0);
     }
 

@@ -127,6 +127,8 @@ pub struct Error {
     hint: Option<&'static str>,
     /// Whether it is the truth that is damaged, rather than what is derived from it.
     of_truth: bool,
+    /// Whether it is about what was given, and about nothing that is stored.
+    of_input: bool,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -141,6 +143,7 @@ impl Error {
             batch_index: None,
             hint: None,
             of_truth: false,
+            of_input: false,
             source: None,
         }
     }
@@ -158,6 +161,18 @@ impl Error {
     /// Whether a row of the truth is damaged.
     pub(crate) fn is_of_truth(&self) -> bool {
         self.of_truth
+    }
+
+    /// The same error, about a file or a grain that was given.
+    pub(crate) fn of_input(self) -> Self {
+        Self { of_input: true, ..self }
+    }
+
+    /// Whether it is about a file that was given to [`Session::import`](crate::Session::import), so that
+    /// `ERR_INTEGRITY` says nothing about the store.
+    #[must_use]
+    pub fn is_of_input(&self) -> bool {
+        self.of_input
     }
 
     /// Whether stored bytes are damaged.
@@ -181,6 +196,7 @@ impl Error {
             batch_index: None,
             hint: None,
             of_truth: false,
+            of_input: false,
             source: Some(std::sync::Arc::new(source)),
         }
     }

@@ -20,6 +20,9 @@ mod clock;
 mod directory;
 mod error;
 mod folder;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod graph;
 mod history;
 mod indexed;

@@ -6,6 +6,7 @@
 //! transaction.
 
 mod beneath;
+mod circles;
 mod conflict;
 mod disguise;
 mod due;
@@ -42,6 +43,7 @@ pub(crate) use mark::Mark;
 use replace::Succession;
 pub(crate) use roots::own_terms;
 use rows::Rows;
+use withdrawal::withdrawn_by;
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.
 #[derive(Debug, Clone)]
@@ -169,6 +171,8 @@ pub(crate) struct Plan<'v> {
     by_address: HashMap<ContentAddress, usize>,
     /// What is staged, by the parents it names.
     children: HashMap<ContentAddress, Vec<Sequence>>,
+    /// Withdrawals of consent that are staged, by the grant they name.
+    withdrawals: HashMap<ContentAddress, Vec<Sequence>>,
 }
 
 impl<'v> Plan<'v> {
@@ -187,6 +191,7 @@ impl<'v> Plan<'v> {
             ended: Rows::default(),
             by_address: HashMap::new(),
             children: HashMap::new(),
+            withdrawals: HashMap::new(),
         })
     }
 
@@ -234,6 +239,9 @@ impl<'v> Plan<'v> {
                 {
                     added.push(address);
                 }
+                if let Put::Added(new) | Put::Replaced { new, .. } = put {
+                    plan.honour_withdrawals(&new, author)?;
+                }
                 puts.push(put);
             }
             if !added.is_empty() {
@@ -262,7 +270,14 @@ impl<'v> Plan<'v> {
         new: Prepared,
         author: &Author,
     ) -> Result<ContentAddress> {
-        self.all_or_nothing(|plan| plan.supersede_one(old, new, author))
+        self.all_or_nothing(|plan| {
+            let was_here = plan.is_here(&new.blob.address())?;
+            let address = plan.supersede_one(old, new, author)?;
+            if !was_here {
+                plan.honour_withdrawals(&address, author)?;
+            }
+            Ok(address)
+        })
     }
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
@@ -354,6 +369,11 @@ impl<'v> Plan<'v> {
                 children.pop();
             }
         }
+        if let Some(grant) = withdrawn_by(&prepared.grain)
+            && let Some(withdrawals) = self.withdrawals.get_mut(&grant)
+        {
+            withdrawals.pop();
+        }
     }
 
     /// Stages a grain that is not stored yet, at the next place of the log.
@@ -378,6 +398,9 @@ impl<'v> Plan<'v> {
         self.by_address.insert(address, self.grains.len());
         for parent in parents(&prepared.grain) {
             self.children.entry(parent).or_default().push(sequence);
+        }
+        if let Some(grant) = withdrawn_by(&prepared.grain) {
+            self.withdrawals.entry(grant).or_default().push(sequence);
         }
         self.grains.push(Staged { sequence, prepared });
         if !roots.is_empty() {

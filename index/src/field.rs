@@ -33,6 +33,8 @@ pub enum Field<'a> {
     Depends,
     /// One of `premises`.
     Premise,
+    /// `prior_consent`: the grant that a consent renews or withdraws.
+    PriorConsent,
     /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
     /// payload or in `context` (OMS Appendix A). Numbers are written as
     /// [`number_word`] writes them, booleans as `true` and `false`.
@@ -46,7 +48,7 @@ const OBJECT: u8 = 0x40;
 const OBJECT_MAP: u8 = 0x41;
 
 /// The fields that have one payload field each.
-const OF_PAYLOAD: [Field<'static>; 10] = [
+const OF_PAYLOAD: [Field<'static>; 11] = [
     Field::Tag,
     Field::User,
     Field::Session,
@@ -57,6 +59,7 @@ const OF_PAYLOAD: [Field<'static>; 10] = [
     Field::Basis,
     Field::Depends,
     Field::Premise,
+    Field::PriorConsent,
 ];
 
 impl Field<'static> {
@@ -84,6 +87,7 @@ impl Field<'_> {
             Self::Depends => 10,
             Self::Premise => 11,
             Self::Domain(_) => 12,
+            Self::PriorConsent => 13,
         }
     }
 
@@ -102,6 +106,7 @@ impl Field<'_> {
             Self::ObjectLeaf => "object",
             Self::Depends => "depends_on",
             Self::Premise => "premises",
+            Self::PriorConsent => "prior_consent",
             Self::Domain(name) => name,
         }
     }
@@ -116,6 +121,7 @@ impl Field<'_> {
                 | Self::Basis
                 | Self::Depends
                 | Self::Premise
+                | Self::PriorConsent
         )
     }
 }

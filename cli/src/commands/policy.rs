@@ -1,7 +1,7 @@
 //! `grain policy`: what an invalidation policy demands, and what it would say.
 
 use clap::{Args, Subcommand};
-use grainstore::{Explanation, Grain, Offer, Ruling, Trial};
+use grainstore::{Explanation, Grain, Offer, Ruling, Session, Trial};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
@@ -19,7 +19,29 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Show(Show),
     Explain(Explain),
+}
+
+/// Say what the policy of a grain is and what it means: mode, scope, signers, and who may replace the grain
+///
+/// Of a stored grain it is told as it stands now: held or not, and superseded or not. What looks like an
+/// address is one, unless there is such a file.
+#[derive(Debug, Args)]
+struct Show {
+    #[command(flatten)]
+    subject: Subject,
+}
+
+/// The grain that is asked about.
+#[derive(Debug, Args)]
+struct Subject {
+    /// A grain as JSON, or a raw blob; - for stdin; or the address of a stored grain
+    #[arg(value_name = "FILE|-|ADDRESS")]
+    source: Source,
+    /// What stands in the input; JSON or a raw blob by its first byte, if it is not given
+    #[arg(long, value_enum)]
+    format: Option<PutFormat>,
 }
 
 /// Say what the policy of a grain demands and, with --supersede, whether the grain may replace another
@@ -28,12 +50,8 @@ enum Command {
 /// looks like an address is one, unless there is such a file.
 #[derive(Debug, Args)]
 struct Explain {
-    /// A grain as JSON, or a raw blob; - for stdin; or the address of a stored grain
-    #[arg(value_name = "FILE|-|ADDRESS")]
-    source: Source,
-    /// What stands in the input; JSON or a raw blob by its first byte, if it is not given
-    #[arg(long, value_enum)]
-    format: Option<PutFormat>,
+    #[command(flatten)]
+    subject: Subject,
     /// The stored grain this one is to replace
     #[arg(long, value_name = "ADDRESS")]
     supersede: Option<String>,
@@ -45,24 +63,35 @@ struct Explain {
 impl Policy {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         match self.command {
+            Command::Show(show) => show.run(context),
             Command::Explain(explain) => explain.run(context),
         }
     }
 }
 
+impl Show {
+    fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = match self.subject.source.address() {
+            Some(_) => Some(context.session()?),
+            None => None,
+        };
+        let asked = self.subject.asked(session.as_ref(), context)?;
+        let shown = Explained::of(asked, None)?;
+        if context.output.is_json() {
+            return context.output.json_line(&shown.policy);
+        }
+        show(context, &shown.policy)
+    }
+}
+
 impl Explain {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let address = self.source.address();
-        let session = match address.is_some() || self.supersede.is_some() {
+        let is_stored = self.subject.source.address().is_some();
+        let session = match is_stored || self.supersede.is_some() {
             true => Some(context.session()?),
             false => None,
         };
-        let asked = match (address, &session) {
-            (Some(digits), Some(session)) => {
-                Asked::Stored(Box::new(session.get(&find(session, digits)?)?))
-            }
-            _ => Asked::Offered(self.offer(context)?),
-        };
+        let asked = self.subject.asked(session.as_ref(), context)?;
         let attempt = match (&self.supersede, &session) {
             (Some(old), Some(session)) => {
                 let justification = self.justification.as_deref();
@@ -75,6 +104,17 @@ impl Explain {
             return context.output.json_line(&explained.json());
         }
         print(context, &explained)
+    }
+}
+
+impl Subject {
+    fn asked(&self, session: Option<&Session>, context: &mut Context<'_>) -> Result<Asked> {
+        match (self.source.address(), session) {
+            (Some(digits), Some(session)) => {
+                Ok(Asked::Stored(Box::new(session.get(&find(session, digits)?)?)))
+            }
+            _ => Ok(Asked::Offered(self.offer(context)?)),
+        }
     }
 
     fn offer(&self, context: &mut Context<'_>) -> Result<Offer> {
@@ -90,6 +130,37 @@ impl Explain {
         }
         Ok(Offer::Grain(Grain::from_json(&text(bytes)?)?))
     }
+}
+
+/// The policy in lines of a name and a value.
+fn show(context: &mut Context<'_>, policy: &Explanation) -> Result<()> {
+    let output = &mut context.output;
+    let closed =
+        if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
+    output.line(&format!("mode        {}{closed}", policy.mode))?;
+    output.line(&format!("scope       {}", policy.scope))?;
+    for did in &policy.authorized {
+        output.line(&format!("authorized  {did}"))?;
+    }
+    let fields = [
+        ("threshold", policy.threshold.map(|least| least.to_string())),
+        ("until", policy.locked_until.map(|until| format!("epoch second {until}"))),
+        ("fallback", policy.fallback_mode.map(str::to_owned)),
+        ("open to", Some(policy.open_to.to_owned())),
+        ("then to", policy.then_open_to.map(str::to_owned)),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            output.line(&format!("{name:<12}{value}"))?;
+        }
+    }
+    for demand in &policy.demands {
+        output.line(&format!("means       {demand}"))?;
+    }
+    for warning in &policy.warnings {
+        output.line(&format!("warning     {warning}"))?;
+    }
+    Ok(())
 }
 
 fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {

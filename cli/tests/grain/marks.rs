@@ -163,6 +163,76 @@ fn a_signed_successor_is_tried_under_the_policies_of_both_grains() {
 }
 
 #[test]
+fn a_policy_is_shown_in_words_and_as_json() {
+    let place = Place::with_store();
+    let show = |policy: &Value| {
+        let grain = under(policy).to_string();
+        let text = place.feed(&["policy", "show", "-"], &grain).done().text().to_owned();
+        let json = place.feed(&["policy", "show", "-", "--json"], &grain).done().json();
+        (text, json)
+    };
+    for (policy, lines, json) in [
+        (
+            json!({ "mode": "locked", "scope": "lineage" }),
+            vec!["mode        locked", "scope       lineage", "open to     nobody"],
+            json!({ "mode": "locked", "fails_closed": false, "open_to": "nobody" }),
+        ),
+        (
+            json!({ "mode": "quorum", "threshold": 1, "authorized": ["did:web:a"] }),
+            vec!["authorized  did:web:a", "threshold   1", "open to     quorum"],
+            json!({ "threshold": 1, "authorized": ["did:web:a"], "fails_closed": false }),
+        ),
+        (
+            json!({ "mode": "quorum", "authorized": ["did:web:a"] }),
+            vec![
+                "mode        quorum, which is not understood and counts as locked",
+                "warning     ",
+            ],
+            json!({ "fails_closed": true, "open_to": "nobody" }),
+        ),
+        (
+            json!({ "mode": "timed", "locked_until": 4_000_000_000_u64, "fallback_mode": "open" }),
+            vec!["until       epoch second 4000000000", "fallback    open", "then to     anyone"],
+            json!({ "locked_until": 4_000_000_000_u64, "fallback_mode": "open", "then_open_to": "anyone" }),
+        ),
+        (
+            json!({ "mode": "timed", "locked_until": 5, "fallback_mode": "ajar" }),
+            vec!["mode        timed, which is not", "fallback    unknown"],
+            json!({ "fails_closed": true, "then_open_to": "nobody" }),
+        ),
+        (
+            json!({ "mode": "ajar" }),
+            vec![
+                "mode        unknown, which is not understood and counts as locked",
+                "warning     ",
+            ],
+            json!({ "mode": "unknown", "fails_closed": true }),
+        ),
+        (
+            json!({ "mode": "open", "authorized": 7 }),
+            vec!["mode        malformed, which is not"],
+            json!({ "mode": "malformed", "fails_closed": true, "open_to": "nobody" }),
+        ),
+    ] {
+        let (text, shown) = show(&policy);
+        for line in lines {
+            assert!(text.lines().any(|told| told.starts_with(line)), "{policy}: {line}: {text}");
+        }
+        for (name, value) in json.as_object().unwrap() {
+            assert_eq!(&shown[name], value, "{policy}: {name}");
+        }
+    }
+    // A stored grain as it stands: held now, and free once the hold is lifted.
+    let address = place.put(&under(&json!({ "mode": "hold" })).to_string());
+    let stored = || place.grain(&["policy", "show", &address, "--json"]).done().json();
+    assert_eq!((&stored()["holds"], &stored()["open_to"]), (&json!(true), &json!("nobody")));
+    place.grain(&["lift-hold", &address, "--reason", "settled"]).done();
+    assert_eq!((&stored()["holds"], &stored()["open_to"]), (&json!(false), &json!("anyone")));
+    let missing = place.grain(&["policy", "show", &"0".repeat(64)]);
+    assert_eq!((missing.code, missing.error_code().as_str()), (1, "ERR_NOT_FOUND"));
+}
+
+#[test]
 fn a_policy_that_nobody_means_is_told_where_it_is_stored() {
     let place = Place::with_store();
     let slip = json!({ "mode": "quorum", "threshold": 2, "authorized": ["did:web:a"] });

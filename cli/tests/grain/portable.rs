@@ -126,6 +126,30 @@ fn import_takes_what_export_wrote_and_says_what_became_of_it() {
 }
 
 #[test]
+fn a_damaged_file_is_bad_input_and_no_damage_of_the_store() {
+    let place = place_with_grains();
+    place.grain(&["export", "all.mg"]).done();
+    let whole = std::fs::read(place.path().join("all.mg")).unwrap();
+    let mut flipped = whole.clone();
+    flipped[40] ^= 1;
+    for (bytes, code) in [
+        (flipped, "ERR_INTEGRITY"),
+        (whole[..whole.len() - 1].to_vec(), "ERR_INTEGRITY"),
+        (b"no container".to_vec(), "ERR_CORRUPT"),
+    ] {
+        std::fs::write(place.path().join("bad.mg"), bytes).unwrap();
+        let run = place.grain(&["import", "bad.mg"]);
+        assert_eq!((run.code, run.error_code().as_str()), (1, code), "{}", run.err);
+        assert!(run.err.contains("bad.mg: ") && !run.err.contains("grain verify"), "{}", run.err);
+    }
+    place.grain(&["verify", "--full"]).done();
+    // What is wrong with the store itself is another thing, whatever is imported.
+    let log = place.path().join("memory.grains/grains.redb");
+    std::fs::write(log, b"no database").unwrap();
+    assert_eq!(place.grain(&["import", "all.mg"]).code, 4);
+}
+
+#[test]
 fn conflicts_are_listed_and_are_no_failure() {
     let place = place_with_grains();
     let address = place.put(&belief("carol", "tea"));

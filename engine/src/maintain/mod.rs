@@ -17,6 +17,9 @@ mod rows;
 mod scratch;
 mod verify;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use verify::problems_of;
+
 pub use backup::Backup;
 pub use compact::Compaction;
 pub use doctor::{Diagnosis, Finding, Health, doctor};

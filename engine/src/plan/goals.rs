@@ -41,8 +41,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// How much evidence a transition has: different grains the author can read, outside the chain
-    /// of the goal itself. Counts no further than the most any protector asks for.
+    /// How much evidence a transition has: different grains the author can read and nobody has
+    /// contradicted or retracted, outside the chain of the goal itself. Counts no further than the most any protector asks for.
     pub(super) fn evidence(
         &self,
         old: &ContentAddress,
@@ -62,6 +62,9 @@ impl Plan<'_> {
                 break;
             }
             let Some(row) = self.visible(&address, author)? else { continue };
+            if !is_in_use(&row.state) {
+                continue;
+            }
             // What takes too many steps is taken for a version of the goal.
             if self.leads_to(row.sequence, old, &mut known)? == Some(false) {
                 count += 1;

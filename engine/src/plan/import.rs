@@ -14,11 +14,11 @@ use super::protection::Gathered;
 use super::protection::parents_in;
 use super::replace::{known_from, supersession};
 use super::roots::joined;
-use super::withdrawal::{check_named, is_by_third_party};
+use super::withdrawal::{check_named, is_by_third_party, is_over};
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Proofs, Protector, Terms};
-use crate::view::{Row, View, is_withdrawal, with_fields};
+use crate::view::{Row, View};
 
 /// What a manifest says of a grain that is here already, and is not so here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,6 +282,7 @@ impl<'v> Plan<'v> {
         let (address, withdrawal) =
             self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
         let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
+        let named = row.sequence;
         let (grant, row, fits) = self.ended_by(grant, row, &withdrawal)?;
         match fits {
             Ok(()) => {}
@@ -292,7 +293,7 @@ impl<'v> Plan<'v> {
             Err(error) => return Err(error),
         }
         self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
-        if row.state.superseded_by.is_none() && !with_fields(&row.blob, |g| Ok(is_withdrawal(g)))? {
+        if !is_over(&row)? && !self.has_ended(named, &address)? {
             if row.sequence > before {
                 self.end_untold(&row, address)?;
             } else {

@@ -247,7 +247,7 @@ impl Plan<'_> {
 }
 
 /// Whether a stored grain derives from the one with these digits.
-fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
+pub(super) fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     parents.is_some_and(|parents| parents.iter().any(|parent| parent.as_str() == Some(digits)))
 }

@@ -1,11 +1,14 @@
 //! The withdrawal of consent, which waits for no policy (OMS 8.10; rulings 39 and 40 of the project's
 //! reading).
 
+use std::collections::HashMap;
+
 use grainstore_format::{ContentAddress, Grain, GrainType};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Rule, Standing, same_did};
-use crate::view::{Row, is_withdrawal, with_fields};
+use crate::view::{Row, in_scope, is_withdrawal, with_fields};
 
 use super::replace::{Succession, supersession};
 use super::{Author, Plan, Prepared, Put};
@@ -16,7 +19,7 @@ const MAX_RENEWALS: usize = 100_000;
 impl Plan<'_> {
     /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
     /// a withdrawal never waits. One that was renewed is ended as it stands now. A grant the store
-    /// does not have is withdrawn when it arrives, which is not built yet.
+    /// does not have is withdrawn when it arrives: [`Plan::honour_withdrawals`].
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED` for what is no withdrawal; `ERR_SCHEMA` where it names no consent;
@@ -45,14 +48,75 @@ impl Plan<'_> {
         }
         let sequence = self.stage(new, Some(Succession::of(&head)))?;
         self.review(sequence, by_third_party)?;
-        // What was withdrawn before stays so.
-        let is_over = row.state.superseded_by.is_some()
-            || with_fields(&row.blob, |head| Ok(is_withdrawal(head)))?;
-        if !is_over {
+        if !is_over(&row)? {
             self.end(&row, address)?;
             self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
         }
         Ok(Put::Added(address))
+    }
+
+    /// Ends a grant that was withdrawn before it came, by the first withdrawal between its parties that
+    /// names it, as it would have been ended then. One of another namespace may not have reached it: then
+    /// the grant stays, and somebody should look at it.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for a grant that was renewed too often; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn honour_withdrawals(
+        &mut self,
+        grant: &ContentAddress,
+        author: &Author,
+    ) -> Result<()> {
+        let Some(row) = self.find(grant)? else { return Ok(()) };
+        let is_grant = with_fields(&row.blob, |grain| {
+            Ok(grain.grain_type() == GrainType::Consent && !is_withdrawal(grain))
+        })?;
+        if !is_grant {
+            return Ok(());
+        }
+        let mut is_doubtful = false;
+        for at in self.withdrawals_of(grant)? {
+            let (address, withdrawal) =
+                self.read(at, |address, grain| Ok((address, grain.to_grain()?)))?;
+            if withdrawn_by(&withdrawal) != Some(*grant) || check_named(&row, &withdrawal).is_err()
+            {
+                continue;
+            }
+            let (head, ended, fits) = self.ended_by(*grant, row.clone(), &withdrawal)?;
+            let reaches = with_fields(&ended.blob, |grain| {
+                Ok(in_scope(grain.partition(), Some(withdrawal.partition())))
+            })?;
+            if fits.is_err() || !reaches {
+                is_doubtful = true;
+                continue;
+            }
+            if is_over(&ended)? || self.has_ended(row.sequence, &address)? {
+                return Ok(());
+            }
+            self.end(&ended, address)?;
+            self.audit.push(supersession(&head, &address, author, vec!["withdrawal"], false));
+            return Ok(());
+        }
+        self.review(row.sequence, is_doubtful)
+    }
+
+    /// Whether a withdrawal is among the versions that came after a grant: it ended one of them, and what
+    /// came after it was granted again.
+    pub(super) fn has_ended(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
+        let mut known = HashMap::new();
+        Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
+    }
+
+    /// Where the withdrawals lie that name this grant, the first that was written first.
+    fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
+        let digits = grant.to_string();
+        let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
+        let index = self.view.index();
+        let found = index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)?;
+        let mut places =
+            found.map(|posting| Ok(posting?.sequence)).collect::<Result<Vec<Sequence>>>()?;
+        places.sort_unstable();
+        places.extend(self.withdrawals.get(grant).into_iter().flatten());
+        Ok(places)
     }
 
     /// What a withdrawal ends that names this grant: its last version; and whether it may. Where it does
@@ -104,6 +168,18 @@ impl Plan<'_> {
         let message = format!("cannot withdraw {}: {}", self.name_for(grant, author)?, rule.text);
         Ok(Error::new(ErrorKind::InvalidationDenied, message))
     }
+}
+
+/// The grant that a withdrawal names.
+pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
+    let withdraws = grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal")?;
+    withdraws.then(|| grain.text("prior_consent"))?.and_then(|grant| grant.parse().ok())
+}
+
+/// Whether the last version of a grant ended already: what was withdrawn before stays so.
+pub(super) fn is_over(head: &Row) -> Result<bool> {
+    let ended = head.state.superseded_by.is_some();
+    Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
 }
 
 /// Checks that a withdrawal fits the grain it names: a grant of consent between the same two.

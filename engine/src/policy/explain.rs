@@ -23,6 +23,18 @@ pub struct Explanation {
     pub authorized: Vec<String>,
     /// Whether a litigation hold is on it: for a stored grain now, else from the moment it is stored.
     pub holds: bool,
+    /// How many signatures a quorum takes; nothing where it names no number of at least one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<u64>,
+    /// Until which epoch second a timed policy locks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked_until: Option<u64>,
+    /// The mode a timed policy falls back to then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_mode: Option<&'static str>,
+    /// Whether it is locked because it is not understood (OMS 23.3): its mode or its fallback is unknown,
+    /// its map is malformed, or its quorum has no threshold.
+    pub fails_closed: bool,
     /// Who may replace it: `anyone`, `anyone_with_justification`, `one_authorized_signer`, `quorum` or
     /// `nobody`.
     pub open_to: &'static str,
@@ -113,11 +125,39 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
         mode: terms.mode.name(),
         scope: terms.scope.name(),
         holds: held,
+        threshold: threshold(terms.mode),
+        locked_until: match terms.mode {
+            Mode::Timed(until, _) => Some(until),
+            _ => None,
+        },
+        fallback_mode: match terms.mode {
+            Mode::Timed(_, fallback) => Some(fallback.mode().name()),
+            _ => None,
+        },
+        fails_closed: fails_closed(terms.mode),
         open_to: way.name(),
         then_open_to: then.map(|mode| Way::of(mode, &signers).name()),
         demands,
         warnings: doubts::of(grain),
         authorized: terms.authorized,
+    }
+}
+
+/// The signatures a mode asks for, now or once its time is over.
+fn threshold(mode: Mode) -> Option<u64> {
+    match mode {
+        Mode::Quorum(least) => least,
+        Mode::Timed(_, fallback) => threshold(fallback.mode()),
+        _ => None,
+    }
+}
+
+/// Whether a mode locks because it says nothing that can be done.
+fn fails_closed(mode: Mode) -> bool {
+    match mode {
+        Mode::Unknown | Mode::Malformed | Mode::Quorum(None) => true,
+        Mode::Timed(_, fallback) => fails_closed(fallback.mode()),
+        _ => false,
     }
 }
 

@@ -138,6 +138,7 @@ impl<'c> World<'c> {
         }
         self.change(target, |state| {
             state.held &= step.op != "lift_hold";
+            state.contradicted |= step.op == "contradict";
             state.verification_status = status.unwrap_or(state.verification_status);
         });
     }
@@ -171,6 +172,7 @@ impl<'c> World<'c> {
         let signer = step.signed.as_ref().filter(|signed| {
             signed.message.as_deref().is_none_or(|message| message == expected)
                 && signed.about.as_deref().is_none_or(|about| about == target)
+                && !signed.note
         });
         let signer = signer.map(|signed| key(signed.seed).did().to_string());
         let cosigners = match &step.grain {
@@ -255,7 +257,10 @@ impl<'c> World<'c> {
                 let partition = self.grain(name).partition().to_owned();
                 namespace == "shared" || partition == namespace
             });
-            readable && !chain.contains(address)
+            let state = self.state(address);
+            let in_use =
+                !state.contradicted && state.verification_status != VerificationStatus::Retracted;
+            readable && in_use && !chain.contains(address)
         });
         u64::try_from(counted.count()).unwrap()
     }

@@ -9,13 +9,15 @@ use grainstore_format::container::{Compression, ReadAt};
 use grainstore_format::{BeliefBuilder, EpochMs, Grain};
 use tempfile::TempDir;
 
-use super::disk::{Cut, Disk, Event};
+use super::disk::{Cut, Disk, Event, Fault};
 use super::power_cut::replay;
-use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
-use crate::{Exporting, Importing, Session, SessionOptions, Store};
+use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, is_full, open, open_with};
+use crate::{Error, Exporting, Importing, Session, SessionOptions, Store};
 
 /// Grains of the file, half of which supersede the other half.
 const GRAINS: u64 = 50;
+/// A page cache with which most pages are read again and again.
+const SMALL_CACHE_BYTES: usize = 16 << 10;
 
 fn operator(store: &Store) -> Session {
     store.session(SessionOptions::default())
@@ -85,6 +87,77 @@ fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
     });
     assert!(whole > 0 && whole < points, "{whole} of {points} cuts come after the commit");
     assert_no_writer_panicked();
+}
+
+#[test]
+fn an_import_on_a_disk_that_fails_is_there_whole_or_not_at_all() {
+    let bytes = exported();
+    let image = {
+        let disk = Disk::new(empty_image());
+        let store = open(&disk, &clock_at(START_MS)).unwrap();
+        operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
+        store.close();
+        disk.live()
+    };
+    let (before, after) = ((2, 3), (GRAINS + 1, 5));
+    for fault in [Fault::Once as fn(u64) -> Fault, Fault::From] {
+        let (mut attempts, mut failed, mut whole) = (0, 0, 0);
+        for number in (1..).step_by(if is_full() { 1 } else { 7 }) {
+            let disk = Disk::failing(image.clone(), fault(number));
+            let answered = import_after_a_put(&disk, &bytes);
+            if !disk.has_failed() {
+                assert_eq!(answered, (true, true));
+                break;
+            }
+            let cuts = [Cut::Dropped, Cut::Torn(number), Cut::Applied];
+            let some = cuts.into_iter().cycle().skip(attempts % 3);
+            for cut in some.take(if is_full() { 3 } else { 1 }) {
+                let store = open(&Disk::new(disk.after(cut)), &clock_at(2 * START_MS)).unwrap();
+                let stats = store.stats().unwrap();
+                let found = (stats.grains, stats.audit_entries);
+                let possible: &[_] = match answered {
+                    (_, true) => &[after],
+                    (true, false) => &[before, after],
+                    (false, false) => &[(1, 2), before],
+                };
+                assert!(possible.contains(&found), "{number}, {cut:?}: {answered:?}, {found:?}");
+                let verified = store.verify(true).unwrap();
+                assert!(verified.ok, "{number}, {cut:?}: {:?}", verified.problems);
+                operator(&store).put(belief(9000, "disk", "changed")).unwrap();
+                whole += usize::from(found == after);
+            }
+            attempts += 1;
+            failed += usize::from(!answered.1);
+        }
+        assert!(failed > 10 && whole > 0, "{failed} of {attempts} failed, {whole} are whole");
+        println!("import on a failing disk: {attempts} attempts, {failed} failed, {whole} whole");
+        assert_no_writer_panicked();
+    }
+}
+
+/// A put and an import; says which of them were answered. A failure is `ERR_IO`.
+fn import_after_a_put(disk: &Disk, bytes: &[u8]) -> (bool, bool) {
+    let is_done = |outcome: Result<(), Error>| match outcome {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.code(), "ERR_IO", "{error}");
+            false
+        }
+    };
+    let mut answered = (false, false);
+    match open_with(disk, &clock_at(START_MS), SMALL_CACHE_BYTES) {
+        Err(error) => assert_eq!(error.code(), "ERR_IO", "{error}"),
+        Ok(store) => {
+            let session = operator(&store);
+            answered.0 = is_done(session.put(belief(8000, "before", "it")).map(drop));
+            let sources = vec![("file".to_owned(), bytes.to_vec())];
+            let imported = session.import_from(sources, &Importing::default());
+            answered.1 = is_done(imported.map(drop));
+            assert!(answered.0 || !answered.1, "nothing is written after a failure");
+            store.close();
+        }
+    }
+    answered
 }
 
 /// Bytes that others change once they were read so often.

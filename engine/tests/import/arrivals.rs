@@ -1,8 +1,10 @@
 //! Grains that are new here: their state, what protects them, what is left out.
 
-use grainstore::format::container::Carried;
+use grainstore::format::container::{Carried, Compression};
 use grainstore::format::{Envelope, disclose};
-use grainstore::{ContentAddress, Disputed, GrainState, Importing, Offer, VerificationStatus};
+use grainstore::{
+    ContentAddress, Disputed, Grain, GrainState, Importing, Offer, VerificationStatus,
+};
 
 use crate::kit::{
     Place, address, belief, blob, child, code, container, counts, grain, policy, signed, state,
@@ -224,6 +226,63 @@ fn a_withdrawal_in_a_file_ends_its_grant() {
     assert_eq!(together.state(&of).superseded_by, Some(address(&by_party)));
     assert!(together.state(&address(&before)).needs_review);
     together.verify();
+}
+
+fn consent(at: i64, more: &str) -> Grain {
+    grain(&format!(
+        r#""type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b",
+           "scope": ["store"], "created_at": {at}{more}"#
+    ))
+}
+
+fn withdrawal(at: i64, of: &ContentAddress) -> Grain {
+    consent(at, &format!(r#", "is_withdrawal": true, "prior_consent": "{of}""#))
+}
+
+#[test]
+fn a_grant_in_a_file_that_was_withdrawn_here_before_ends_when_it_comes() {
+    let first = consent(1000, r#", "is_withdrawal": false"#);
+    let of = address(&first);
+    let renewed = consent(2000, &format!(r#", "is_withdrawal": false, "derived_from": ["{of}"]"#));
+    let place = Place::new();
+    let by = place.session.put(withdrawal(3000, &of)).unwrap().address();
+    // The renewal alone does not say to what chain it belongs: it is a grant of its own.
+    place.import(&[blob(&renewed)], &[]).unwrap();
+    assert!(place.state(&address(&renewed)).is_current());
+    let before = place.session.audit_head().unwrap().0;
+    place.import(&[blob(&first)], &[superseded(of, address(&renewed), 2000)]).unwrap();
+    assert_eq!(place.state(&of).superseded_by, Some(address(&renewed)));
+    assert_eq!(place.state(&address(&renewed)).superseded_by, Some(by), "its last version ends");
+    let told = place.audit(before);
+    assert_eq!(told.len(), 2, "{told:?}");
+    place.verify();
+    let alone = Place::new();
+    let by = alone.session.put(withdrawal(3000, &of)).unwrap().address();
+    alone.import(&[blob(&first)], &[]).unwrap();
+    assert_eq!(alone.state(&of).superseded_by, Some(by));
+    alone.verify();
+}
+
+#[test]
+fn what_was_granted_again_after_a_withdrawal_comes_in_as_it_was() {
+    let from = Place::new();
+    let first = from.session.put(consent(1000, r#", "is_withdrawal": false"#)).unwrap().address();
+    let by = from.session.put(withdrawal(2000, &first)).unwrap().address();
+    let again = consent(3000, r#", "is_withdrawal": false"#);
+    let again = from.session.supersede(&by, again, Some("granted anew")).unwrap();
+    let (file, _) = from.export("all.mg", Compression::None);
+    let to = Place::new();
+    to.session.import([&file], &Importing::default()).unwrap();
+    assert!(to.state(&again).is_current());
+    assert_eq!(to.everything(), from.everything());
+    to.verify();
+    // And where the withdrawal was here already, before its grant.
+    let to = Place::new();
+    to.session.put(withdrawal(2000, &first)).unwrap();
+    to.session.import([&file], &Importing::default()).unwrap();
+    assert_eq!(to.state(&first).superseded_by, Some(by));
+    assert!(to.state(&again).is_current());
+    to.verify();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use grainstore::format::Value;
 use grainstore::format::cose::{proof, sign_detached};
-use grainstore::{Disputed, Grain, GrainState, VerificationStatus};
+use grainstore::{ContentAddress, Disputed, Grain, GrainState, Imported, VerificationStatus};
 
 use crate::kit::{
     Place, address, belief, blob, child, counts, key, policy, signed, state, superseded,
@@ -113,7 +113,7 @@ fn an_ancestor_refuses_a_claim_wherever_it_comes_from() {
 fn a_claim_that_names_what_is_nowhere_or_no_successor_stays_a_claim() {
     let place = Place::new();
     let at = place.session.put(belief("tea", 1000, "")).unwrap().address();
-    let nowhere = grainstore::ContentAddress::of(b"nowhere");
+    let nowhere = ContentAddress::of(b"nowhere");
     let imported = place.import(&[], &[superseded(at, nowhere, 5000)]).unwrap();
     assert_eq!(counts(&imported), (0, 0, 0, 1));
     let stranger = belief("stranger", 2000, "");
@@ -201,4 +201,64 @@ fn contradiction_is_asked_for_and_holds_and_reviews_are_only_ever_set() {
     let imported = place.import(&[blob(&tea)], &[state(at, GrainState::default())]).unwrap();
     assert_eq!((counts(&imported), place.state(&at)), ((0, 1, 0, 0), marked), "nothing is lifted");
     place.verify();
+}
+
+/// That no chain of these grains runs in a circle, and so many conflicts were told.
+fn assert_straight(place: &Place, grains: &[ContentAddress], imported: &Imported, circles: u64) {
+    assert_eq!(imported.conflict_count, circles, "{:?}", imported.conflicts);
+    for grain in grains {
+        assert!(!place.session.history(grain).unwrap().is_empty());
+    }
+    let ends = grains.iter().filter(|grain| place.state(grain).is_current());
+    for end in ends {
+        assert!(place.state(end).needs_review, "{end}");
+    }
+    place.verify();
+}
+
+#[test]
+fn supersessions_that_a_file_states_in_a_circle_are_broken_and_told() {
+    for length in [1, 2, 3, 300_i64] {
+        // None of them names another, so that all of it is the word of the file.
+        let grains: Vec<_> = (0..length).map(|n| belief(&format!("{n}"), 1000 + n, "")).collect();
+        let addresses: Vec<_> = grains.iter().map(address).collect();
+        let next = addresses.iter().cycle().skip(1);
+        let stated: Vec<_> =
+            addresses.iter().zip(next).map(|(old, by)| superseded(*old, *by, 9000)).collect();
+        let entries: Vec<_> = grains.iter().map(blob).collect();
+        let place = Place::new();
+        let imported = place.import(&entries, &stated).unwrap();
+        assert_straight(&place, &addresses, &imported, 1);
+        let ends = addresses.iter().filter(|grain| place.state(grain).is_current());
+        assert_eq!(ends.count(), 1, "{length}");
+        // What was broken stays broken, and a later file closes it no more than the first.
+        let imported = place.import(&entries, &stated).unwrap();
+        assert_straight(&place, &addresses, &imported, 1);
+    }
+}
+
+#[test]
+fn a_circle_that_two_files_close_is_broken_where_the_grains_do_not_bear_it_out() {
+    let first = belief("first", 1000, "");
+    let second = child(&[address(&first)], "second", 2000, "");
+    let third = child(&[address(&second)], "third", 3000, "");
+    let all = [&first, &second, &third].map(address);
+    let back = superseded(all[2], all[0], 9000);
+    let on = [superseded(all[0], all[1], 2000), superseded(all[1], all[2], 3000)];
+    let blobs = [&first, &second, &third].map(blob);
+    // The last says that the first, which is not here yet, took its place.
+    for (here, comes) in [(&blobs[2..], &blobs[..2]), (&blobs[1..], &blobs[..1])] {
+        let place = Place::new();
+        place.import(here, &[back, on[1]]).unwrap();
+        let imported = place.import(comes, &on).unwrap();
+        assert_straight(&place, &all, &imported, 1);
+        assert!(place.state(&all[2]).is_current(), "nothing bears out that it was replaced");
+        assert_eq!(place.state(&all[0]).superseded_by, Some(all[1]));
+    }
+    // The first came by put, and its supersession is a claim.
+    let place = Place::new();
+    place.import(&blobs[1..], &[back, on[1]]).unwrap();
+    place.session.put(first).unwrap();
+    let imported = place.import(&[], &on[..1]).unwrap();
+    assert_straight(&place, &all, &imported, 1);
 }

@@ -5,10 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use grainstore::Importing;
 use grainstore::cal::Cancel;
+use grainstore::format::container::Compression;
+use grainstore::{Importing, Offer};
 
-use crate::kit::{Place, address, belief, blob, container, sealed, superseded};
+use crate::kit::{Place, address, belief, blob, container, sealed, signed, superseded};
 
 fn good() -> Vec<u8> {
     let (old, new) = (belief("tea", 1000, ""), belief("coffee", 2000, ""));
@@ -75,6 +76,83 @@ fn a_file_that_is_wrong_anywhere_changes_nothing() {
         assert_eq!(place.store.stats().unwrap(), before, "{name}");
     }
     place.verify();
+}
+
+/// A small file of each compression, with a signed grain and a manifest.
+fn small() -> Vec<Vec<u8>> {
+    let from = Place::new();
+    from.session.put(Offer::Signed(signed(&belief("signed", 500, ""), 3).0)).unwrap();
+    let old = from.session.put(belief("tea", 1000, "")).unwrap().address();
+    from.session.supersede(&old, belief("coffee", 2000, ""), None).unwrap();
+    Compression::ALL.map(|way| from.export("small.mg", way).1).to_vec()
+}
+
+#[test]
+fn a_file_with_any_byte_flipped_or_cut_at_any_length_is_refused_with_its_name() {
+    let place = Place::new();
+    place.session.put(belief("here", 1, "")).unwrap();
+    let before = place.store.stats().unwrap();
+    let file = place.dir.path().join("bad.mg");
+    let mut refused = 0;
+    let mut check = |bytes: &[u8], what: &str| {
+        fs::write(&file, bytes).unwrap();
+        let error = place.session.import([&file], &Importing::default()).unwrap_err();
+        let known = ["ERR_CORRUPT", "ERR_VERSION", "ERR_INTEGRITY"].contains(&error.code());
+        assert!(known, "{what}: {error}");
+        assert!(error.to_string().contains("bad.mg: "), "{what}: {error}");
+        refused += 1;
+    };
+    let mut bytes = 0;
+    for whole in small() {
+        bytes += whole.len();
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (at % 8);
+            check(&flipped, &format!("byte {at} of {}", whole.len()));
+            check(&whole[..at], &format!("cut at {at} of {}", whole.len()));
+        }
+        let sound = Place::new();
+        let file = sound.dir.path().join("good.mg");
+        fs::write(&file, &whole).unwrap();
+        assert_eq!(sound.session.import([&file], &Importing::default()).unwrap().added, 3);
+    }
+    assert_eq!(refused, 2 * bytes);
+    assert_eq!(place.store.stats().unwrap(), before);
+    place.verify();
+}
+
+/// Whoever can make the checksum fit as well changes what a file says, but no grain under its address.
+#[test]
+fn a_flipped_byte_under_a_fitting_checksum_is_refused_or_another_grain() {
+    let whole = small().remove(0);
+    let from = Place::new();
+    let file = from.dir.path().join("bad.mg");
+    fs::write(&file, &whole).unwrap();
+    from.session.import([&file], &Importing::default()).unwrap();
+    let known = from.everything();
+    let (mut refused, mut others) = (0, 0);
+    let mut place = Place::new();
+    for at in 0..whole.len() - 32 {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        fs::write(&file, resealed(flipped)).unwrap();
+        match place.session.import([&file], &Importing::default()) {
+            Err(error) => {
+                assert!(error.to_string().contains("bad.mg: "), "byte {at}: {error}");
+                assert_eq!(place.store.stats().unwrap().grains, 0, "byte {at}");
+                refused += 1;
+            }
+            Ok(_) => {
+                for (address, blob, _) in place.everything() {
+                    let same = known.iter().find(|(other, ..)| *other == address);
+                    assert!(same.is_none_or(|(_, other, _)| *other == blob), "byte {at}");
+                }
+                others += 1;
+                place = Place::new();
+            }
+        }
+    }
+    assert!(refused > 100 && others > 10, "{refused} refused, {others} others");
 }
 
 #[test]

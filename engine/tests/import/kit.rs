@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use grainstore::cal::Query;
+use grainstore::cal::{Query, Visibility};
 use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, Writer, arrange};
 use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions,
+    ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Page,
     Result, Session, SessionOptions, Store,
 };
 use sha2::{Digest, Sha256};
@@ -59,6 +59,21 @@ impl Place {
     pub(crate) fn audit(&self, from: u64) -> Vec<(String, String)> {
         let entries = self.session.audit(Some(from - 1), 100).unwrap();
         entries.into_iter().map(|entry| (entry.operation, entry.decision)).collect()
+    }
+
+    /// Every grain there is: address, blob and state, in the order of the addresses.
+    pub(crate) fn everything(&self) -> Vec<(ContentAddress, Vec<u8>, GrainState)> {
+        let page = Page { limit: 1000, ..Page::default() };
+        let all = Visibility { superseded: true, contradicted: true, retracted: true };
+        let query = Query::default().seeing(all);
+        let answer = self.session.query(&query, &page).unwrap();
+        let found = answer.results.iter().map(|found| {
+            let stored = self.session.get(&found.content_address).unwrap();
+            (stored.address, stored.blob, stored.state)
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable_by_key(|(address, ..)| *address);
+        found
     }
 
     pub(crate) fn export(&self, name: &str, compression: Compression) -> (PathBuf, Vec<u8>) {

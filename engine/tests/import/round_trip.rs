@@ -4,11 +4,15 @@
 #[path = "../kit/locomo.rs"]
 mod conversations;
 
+use std::collections::BTreeSet;
+
 use conversations::{Conversation, NAMES, folder};
 use grainstore::cal::{Options, Query};
 use grainstore::format::Encoding;
 use grainstore::format::container::Compression;
-use grainstore::{ContentAddress, EpochMs, Exporting, Importing, Offer, Page, VerificationStatus};
+use grainstore::{
+    ContentAddress, EpochMs, Exporting, GrainState, Importing, Offer, Page, VerificationStatus,
+};
 
 use crate::kit::{Place, belief, child, code, counts, grain, key, policy, signed};
 
@@ -88,6 +92,84 @@ fn every_policy_state_and_form_survives_the_way_through_a_file() {
 }
 
 #[test]
+fn what_comes_in_has_the_same_addresses_and_states_and_answers_alike() {
+    let from = everything();
+    for compression in Compression::ALL {
+        let (file, _) = from.export("all.mg", compression);
+        let to = Place::new();
+        to.session.import([&file], &Importing::default()).unwrap();
+        assert_eq!(to.everything(), from.everything(), "{compression:?}");
+        assert_same_answers(&to, &from);
+    }
+}
+
+/// Questions about what is current and what was, of every shape a grain has here.
+const QUESTIONS: [&str; 10] = [
+    "RECALL beliefs LIMIT 100",
+    "RECALL beliefs ABOUT \"alice\" WITH superseded LIMIT 100",
+    "RECALL beliefs WHERE verification_status = \"contested\"",
+    "RECALL beliefs WHERE namespace = \"acme:bot\"",
+    "RECALL actions WHERE tool_name = \"t\"",
+    "RECALL consents LIMIT 10",
+    "RECALL beliefs RECENT 7",
+    "RECALL beliefs ABOUT \"alice\" CONTRADICTIONS",
+    "RECALL beliefs | GROUP BY object",
+    "RECALL beliefs | COUNT",
+];
+
+/// That two stores answer alike, to the byte.
+fn assert_same_answers(one: &Place, other: &Place) {
+    for question in QUESTIONS {
+        let ask = |place: &Place| {
+            let options = Options::at(EpochMs::new(2_000_000_000_000));
+            let answer = place.session.ask_with(question.as_bytes(), &options).unwrap();
+            serde_json::to_string(&answer.answer).unwrap()
+        };
+        assert_eq!(ask(one), ask(other), "{question}");
+    }
+}
+
+/// The states a grain can be in are all there, so that the tests above and below say something.
+#[test]
+fn the_store_that_is_sent_has_every_policy_and_every_state() {
+    let place = everything();
+    let all = place.everything();
+    let some = |what: &str, has: &dyn Fn(&GrainState) -> bool| {
+        assert!(all.iter().any(|(.., state)| has(state)), "no grain is {what}");
+    };
+    some("superseded", &|state| state.superseded_by.is_some());
+    some("contradicted", &|state| state.contradicted);
+    some("held", &|state| state.held);
+    some("to be reviewed", &|state| state.needs_review);
+    for status in VerificationStatus::ALL {
+        some(status.name(), &|state| state.verification_status == status);
+    }
+    let modes: BTreeSet<_> = all
+        .iter()
+        .filter_map(|(address, ..)| {
+            let grain = place.session.get(address).unwrap().grain().unwrap();
+            let policy = grain.map("invalidation_policy")?.clone();
+            Some(policy.get("mode")?.as_str()?.to_owned())
+        })
+        .collect();
+    let expected = [
+        "consent_cascade",
+        "delegated",
+        "hold",
+        "locked",
+        "no such thing",
+        "open",
+        "quorum",
+        "soft_locked",
+        "timed",
+    ];
+    assert!(modes.iter().eq(expected), "{modes:?}");
+    let signed =
+        all.iter().filter(|(address, ..)| place.session.get(address).unwrap().envelope.is_some());
+    assert_eq!(signed.count(), 1);
+}
+
+#[test]
 fn what_was_protected_is_protected_where_it_arrives() {
     let from = everything();
     let (file, _) = from.export("all.mg", Compression::Zstd);
@@ -146,14 +228,15 @@ fn conversations_are_the_same_memory_after_the_way_through_a_file() {
         );
         return;
     };
-    let from = Place::new();
+    let from = everything();
+    let others = from.store.stats().unwrap().grains;
     for name in NAMES {
         Conversation::read(&folder, name).ingest(&from.session).unwrap();
     }
     let (file, bytes) = from.export("all.mg", Compression::Zstd);
     let to = Place::new();
     let imported = to.session.import([&file], &Importing::default()).unwrap();
-    assert_eq!(counts(&imported), (2760, 0, 0, 0));
+    assert_eq!(counts(&imported), (2760 + others, 0, 0, 0));
     assert!(to.export("again.mg", Compression::Zstd).1 == bytes);
     to.verify();
     for question in [
@@ -168,4 +251,5 @@ fn conversations_are_the_same_memory_after_the_way_through_a_file() {
         };
         assert_eq!(ask(&to), ask(&from), "{question}");
     }
+    assert_same_answers(&to, &from);
 }

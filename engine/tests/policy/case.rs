@@ -89,6 +89,9 @@ pub(crate) struct Signed {
     #[serde(rename = "for")]
     pub(crate) about: Option<String>,
     by: Option<String>,
+    /// Whether what is signed is a note on the target, and no word for what takes its place.
+    #[serde(default)]
+    pub(crate) note: bool,
     /// Bytes instead of a signature.
     hex: Option<String>,
 }

@@ -2,7 +2,7 @@
 //! parties alone.
 
 use grainstore::format::{ContentAddress, Grain};
-use grainstore::{AuditEntry, OpenOptions, Put, Session, SessionOptions, Store};
+use grainstore::{AuditEntry, OpenOptions, Put, SameFact, Session, SessionOptions, Store};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -73,6 +73,7 @@ fn a_renewed_grant_is_withdrawn_whichever_version_is_named() {
             let chain: Vec<_> = chain.iter().map(|version| version.address).collect();
             assert_eq!(chain, [withdrawal, versions[2], versions[1], versions[0]], "{named}");
         }
+        verified(&session);
     }
 }
 
@@ -127,6 +128,140 @@ fn others_withdraw_nothing_and_their_attempt_is_recorded() {
     }
     assert!(session.get(&head).unwrap().state.is_current());
     assert!(withdraw(&session, C, 3, &head).is_ok());
+}
+
+/// The address a grain will have.
+fn address(grain: &Grain) -> ContentAddress {
+    grain.encode(Default::default()).unwrap().address()
+}
+
+fn verified(session: &Session) {
+    assert_eq!(session.store().verify(true).unwrap().problems, []);
+}
+
+#[test]
+fn a_grant_that_was_withdrawn_before_it_came_is_withdrawn_when_it_comes() {
+    let grant = consent(B, 1, None);
+    let of = address(&grant);
+    type Bring = fn(&Session, Grain) -> ContentAddress;
+    let ways: [(&str, Bring); 3] = [
+        ("put", |session, grant| session.put(grant).unwrap().address()),
+        ("put_batch", |session, grant| {
+            let others = [consent(C, 7, None), grant, consent(C, 8, None)];
+            session.put_batch(others).unwrap()[1].address()
+        }),
+        ("put_fact", |session, grant| {
+            session.put_fact(grant, SameFact::Supersede).unwrap().address()
+        }),
+    ];
+    for (way, bring) in ways {
+        let (_dir, session) = store();
+        let withdrawal = withdraw(&session, B, 2, &of).unwrap();
+        let before = count(&session);
+        assert_eq!(bring(&session, grant.clone()), of);
+        let state = session.get(&of).unwrap().state;
+        assert_eq!(state.superseded_by, Some(withdrawal), "{way}");
+        assert!(!state.is_current() && state.system_valid_to.is_some(), "{way}");
+        let told = entries(&session, before);
+        let ended: Vec<_> = told.iter().filter(|entry| entry.operation == "supersede").collect();
+        let [entry] = ended.as_slice() else { panic!("{way}: {told:?}") };
+        assert_eq!(
+            (&entry.subjects, &entry.rules),
+            (&vec![of, withdrawal], &vec!["withdrawal".to_owned()])
+        );
+        assert!(told.iter().any(|entry| entry.operation == "put" && entry.subjects.contains(&of)));
+        let chain: Vec<_> = session.history(&of).unwrap().iter().map(|v| v.address).collect();
+        assert_eq!(chain, [withdrawal, of], "{way}");
+        verified(&session);
+        // Coming again, once more or granted anew, is no new arrival.
+        let again = renew(&session, &withdrawal, B, 9);
+        assert!(session.put(grant.clone()).unwrap().is_duplicate());
+        assert!(session.get(&again).unwrap().state.is_current(), "{way}");
+        verified(&session);
+    }
+}
+
+#[test]
+fn a_renewal_that_was_withdrawn_before_it_came_ends_when_it_comes() {
+    let (_dir, session) = store();
+    let first = grant(&session);
+    let renewal = consent(B, 2, None);
+    let mut fields = renewal.clone().into_fields();
+    let parents = vec![grainstore::format::Value::from(first.to_string())];
+    fields.insert("derived_from".to_owned(), grainstore::format::Value::Array(parents));
+    fields.insert("supersession_justification".to_owned(), "renewed".into());
+    let renewal = Grain::from_fields(fields).unwrap();
+    let of = address(&renewal);
+    let withdrawal = withdraw(&session, B, 3, &of).unwrap();
+    assert!(session.get(&first).unwrap().state.is_current(), "it names another");
+    assert_eq!(session.supersede(&first, renewal, Some("renewed")).unwrap(), of);
+    assert_eq!(session.get(&of).unwrap().state.superseded_by, Some(withdrawal));
+    verified(&session);
+}
+
+#[test]
+fn a_withdrawal_and_its_grant_in_one_batch_end_it_whichever_comes_first() {
+    let (_dir, session) = store();
+    let grant = consent(B, 1, None);
+    let of = address(&grant);
+    let put = session.put_batch([consent(B, 2, Some(&of)), grant]).unwrap();
+    assert_eq!(session.get(&of).unwrap().state.superseded_by, Some(put[0].address()));
+    verified(&session);
+}
+
+#[test]
+fn others_withdraw_no_grant_that_is_still_to_come_and_no_batch_that_fails_leaves_one() {
+    let (_dir, session) = store();
+    let grant = consent(B, 1, None);
+    let of = address(&grant);
+    withdraw(&session, C, 2, &of).unwrap();
+    // A batch that is refused leaves its withdrawal nowhere.
+    let broken = [consent(B, 3, Some(&of)), consent(B, 4, Some(&ContentAddress::of(b"x")))];
+    let locked = session.put(under_lock()).unwrap().address();
+    let weaker = disguised(&locked);
+    let batch = broken.into_iter().chain([weaker]);
+    assert_eq!(session.put_batch(batch).unwrap_err().code(), "ERR_SUPERSEDE_REQUIRED");
+    session.put(grant).unwrap();
+    let state = session.get(&of).unwrap().state;
+    assert!(state.is_current() && !state.needs_review, "{state:?}");
+    verified(&session);
+}
+
+#[test]
+fn a_withdrawal_of_another_namespace_marks_a_grant_for_review_and_ends_nothing() {
+    let within = |grain: Grain, namespace: &str| {
+        let mut fields = grain.into_fields();
+        fields.insert("namespace".to_owned(), namespace.into());
+        Grain::from_fields(fields).unwrap()
+    };
+    for (elsewhere, ends) in
+        [("acme", true), ("acme:bot", true), ("acme:bot:x", false), ("other", false)]
+    {
+        let (_dir, session) = store();
+        let grant = within(consent(B, 1, None), "acme:bot");
+        let of = address(&grant);
+        session.put(within(consent(B, 2, Some(&of)), elsewhere)).unwrap();
+        session.put(grant).unwrap();
+        let state = session.get(&of).unwrap().state;
+        assert_eq!((state.is_current(), state.needs_review), (!ends, !ends), "{elsewhere}");
+        verified(&session);
+    }
+}
+
+fn under_lock() -> Grain {
+    Grain::from_json(
+        r#"{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 1,
+            "created_at": 0, "invalidation_policy": {"mode": "locked"}}"#,
+    )
+    .unwrap()
+}
+
+fn disguised(old: &ContentAddress) -> Grain {
+    Grain::from_json(&format!(
+        r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "p", "confidence": 1,
+            "created_at": 0, "derived_from": ["{old}"]}}"#
+    ))
+    .unwrap()
 }
 
 #[test]

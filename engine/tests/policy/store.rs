@@ -123,10 +123,12 @@ impl<'c> Runner<'c> {
             ("set_verification", _) => "contest",
             (op, _) => op,
         };
-        // A successor carries its signature itself.
-        let proof = step.signed.as_ref().filter(|_| step.op != "supersede");
+        // A grain that is written carries its signature itself.
+        let proof = step.signed.as_ref().filter(|_| step.grain.is_none());
         let proof = proof.map(|signed| self.grains.sign(signed, op, target.unwrap()));
         let proof = proof.as_deref();
+        let is_note = step.signed.as_ref().is_some_and(|signed| signed.note);
+        assert!(!is_note || step.op == "put" || step.code != "OK", "a note replaces nothing");
         match step.op.as_str() {
             "put" => session.put(self.offer(grain())).map(drop),
             "put_fact" => session.put_fact(self.offer(grain()), SameFact::Supersede).map(drop),

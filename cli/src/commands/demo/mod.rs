@@ -25,6 +25,8 @@ use week::{Played, play};
 const NAMESPACE: &str = "demo:studio";
 /// The person it is about.
 const USER: &str = "marisol";
+/// The assistant who remembers it. The audit log has its pseudonym, by which `grain audit --by` finds it.
+const ACTOR: &str = "did:web:example.com:agents:quill";
 /// When the demo asks: Sunday 15 March 2026, 20:00 UTC, after the last grain.
 const NOW: EpochMs = EpochMs::new(1_773_604_800_000);
 
@@ -79,6 +81,7 @@ impl Demo {
         let session = store.session(SessionOptions {
             namespace: Some(NAMESPACE.to_owned()),
             user_id: Some(USER.to_owned()),
+            actor: Some(ACTOR.to_owned()),
             ..SessionOptions::default()
         });
         let played = play(&session, &clock)?;

@@ -74,20 +74,46 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
-        let (key, bytes) = (key.value(), entry.value());
-        let place = Place::Row(AUDIT, key);
-        count(&mut findings.checked.audit_entries);
-        if let Some(fields) = findings.damage(Fault::Audit, place, fields(bytes))? {
-            check_link(&end, key, &fields, findings);
-            let entry = findings.damage(Fault::Audit, place, AuditEntry::decode(bytes))?;
-            if let Some(entry) = entry {
-                compare(check, &entry, told, findings)?;
-            }
+        if let Some(entry) = follow(&mut end, key.value(), entry.value(), findings)? {
+            compare(check, &entry, told, findings)?;
         }
-        end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
     }
     check_head(&end, &check.view.audit_head()?, findings);
     Ok(())
+}
+
+/// Takes the chain on by a row. Gives the entry, where it is one.
+fn follow(
+    end: &mut AuditHead,
+    key: u64,
+    bytes: &[u8],
+    findings: &mut Findings,
+) -> Result<Option<AuditEntry>> {
+    count(&mut findings.checked.audit_entries);
+    let place = Place::Row(AUDIT, key);
+    let mut entry = None;
+    if let Some(fields) = findings.damage(Fault::Audit, place, fields(bytes))? {
+        check_link(end, key, &fields, findings);
+        entry = findings.damage(Fault::Audit, place, AuditEntry::decode(bytes))?;
+    }
+    *end = AuditHead { count: key.saturating_add(1), hash: Sha256::digest(bytes).into() };
+    Ok(entry)
+}
+
+/// What is wrong with a chain by itself, whatever it tells of a log: rows in the order of their keys.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn problems_of<'r>(
+    genesis: AuditHead,
+    rows: impl IntoIterator<Item = (u64, &'r [u8])>,
+    head: &AuditHead,
+) -> Result<Vec<super::Problem>> {
+    let mut findings = Findings::default();
+    let mut end = genesis;
+    for (key, bytes) in rows {
+        follow(&mut end, key, bytes, &mut findings)?;
+    }
+    check_head(&end, head, &mut findings);
+    Ok(findings.finish(true).problems)
 }
 
 /// Holds an entry against where the chain ended before it. Where its link does not fit, it is the

@@ -14,13 +14,15 @@ use super::findings::{Fault, Findings, Place, count};
 use super::standing;
 use crate::error::{Error, Result};
 use crate::keys::{self, Envelope, StateRecord, Wrapping};
-use crate::view::{is_signed, stored_grain, with_fields};
+use crate::view::{is_signed, is_withdrawal, stored_grain, with_fields};
 
 const LOG: &str = "log";
 const STATE: &str = "state";
 const ROOTS: &str = "roots";
 const ACCESS: &str = "access";
 const SIGNATURES: &str = "signatures";
+/// How often a grant may have been renewed before it is withdrawn.
+const MAX_RENEWALS: usize = 100_000;
 
 /// Walks the log: places without a gap, bytes that hold against their checksums, and blobs that
 /// are grains.
@@ -113,10 +115,33 @@ fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Resu
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
     let old = check.view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
-    let derives = check
-        .view
-        .with_blob(successor, |blob| with_fields(blob, |grain| Ok(names(grain, &old))))?;
-    Ok((!derives).then(|| format!("superseded by {by}, which does not derive from it")))
+    let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
+        with_fields(blob, |grain| {
+            let withdrawn = grain.text("prior_consent").filter(|_| is_withdrawal(grain));
+            Ok((names(grain, &old), withdrawn.and_then(|grant| grant.parse().ok())))
+        })
+    })?;
+    let ends = derives
+        || match withdrawn {
+            Some(grant) => is_renewed_as(check, grant, &old)?,
+            None => false,
+        };
+    Ok((!ends).then(|| format!("superseded by {by}, which does not derive from it")))
+}
+
+/// Whether a grant was renewed, however often, as another: a withdrawal ends the last version of the
+/// one it names.
+fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress) -> Result<bool> {
+    let mut version = grant;
+    for _ in 0..MAX_RENEWALS {
+        let Some(at) = check.view.sequence_of(&version)? else { return Ok(false) };
+        let Some(next) = check.view.state_at(at)?.superseded_by else { return Ok(false) };
+        if next == *last {
+            return Ok(true);
+        }
+        version = next;
+    }
+    Ok(false)
 }
 
 /// Whether a grain names another as what it replaces: as a parent, or as the grant it withdraws.

@@ -31,6 +31,8 @@ use crate::store::Store;
 use crate::view::View;
 use crate::writer::{Request, Writer};
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use audit::problems_of;
 pub use closed::verify;
 pub(super) use findings::Findings;
 pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};

@@ -12,7 +12,7 @@ use grainstore_format::{
 use sha2::{Digest, Sha256};
 
 use super::claims::{self, Stated};
-use super::{Importing, in_file};
+use super::{Importing, of_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
@@ -58,7 +58,7 @@ impl<S: ReadAt> Files<S> {
     pub(super) fn open(sources: Vec<(String, S)>) -> Result<Self> {
         let files = sources.into_iter().map(|(name, source)| {
             let opened = Container::open(source, &DecodeOptions::default());
-            let container = opened.map_err(|error| in_file(&name, error.into()))?;
+            let container = opened.map_err(|error| of_file(&name, error))?;
             Ok((name, container))
         });
         Ok(Self { files: files.collect::<Result<_>>()? })
@@ -71,7 +71,7 @@ impl<S: ReadAt> Files<S> {
     ) -> Result<()> {
         for (name, container) in &self.files {
             for entry in container.manifest().into_iter().flatten() {
-                let (address, carried) = entry.map_err(|error| in_file(name, error.into()))?;
+                let (address, carried) = entry.map_err(|error| of_file(name, error))?;
                 show(address, carried)?;
             }
         }
@@ -97,7 +97,8 @@ impl<S: ReadAt> Files<S> {
         let mut pass = Pass { session, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
-            checked.files.push(found.map_err(|error| in_file(name, error))?);
+            // The pass over a file reads nothing of the store.
+            checked.files.push(found.map_err(|error| of_file(name, error))?);
         }
         for (address, stated) in wanted {
             if let Some(prepared) = stored(session, &view, &address)? {

@@ -132,7 +132,12 @@ fn open(path: &Path) -> Result<File> {
     Ok(File::open(path)?)
 }
 
-/// The same error, saying which file it is about.
+/// The same error, saying which file it came up in.
 fn in_file(name: &str, error: Error) -> Error {
     error.within(Path::new(name))
+}
+
+/// An error of a file itself.
+fn of_file(name: &str, error: impl Into<Error>) -> Error {
+    in_file(name, error.into().of_input())
 }

@@ -7,13 +7,13 @@
 
 use grainstore_cal::Cancel;
 use grainstore_format::container::{Container, Entry, ReadAt};
-use grainstore_format::{ContentAddress, Envelope, GrainState};
+use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType};
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
 use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, wrapping};
 use super::staging::{Outcome, Staging};
-use super::{Imported, claims, in_file};
+use super::{Imported, claims, in_file, of_file};
 use crate::audit::{AuditRecord, ImportNote, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
@@ -51,6 +51,8 @@ pub(super) fn stage<S: ReadAt>(
         staging: Staging::open(ground.view, ground.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
+        grants: Vec::new(),
+        suspects: Vec::new(),
         audit: Vec::new(),
         conflicts: checked.conflicts.clone(),
         counts: Imported::default(),
@@ -61,9 +63,10 @@ pub(super) fn stage<S: ReadAt>(
     stage.states(files)?;
     stage.protect()?;
     stage.claim()?;
+    stage.break_circles()?;
     stage.withdraw()?;
     for (name, container) in &files.files {
-        container.recheck().map_err(|error| in_file(name, error.into()))?;
+        container.recheck().map_err(|error| of_file(name, error))?;
     }
     stage.finish(files).map(Some)
 }
@@ -79,6 +82,11 @@ struct Stage<'s> {
     protecting: Vec<Sequence>,
     /// New grains that withdraw a consent.
     withdrawals: Vec<Sequence>,
+    /// New grants of consent.
+    grants: Vec<ContentAddress>,
+    /// Grains whose supersession may close a circle: as a file states it, and not borne out by a new
+    /// grain that derives from them.
+    suspects: Vec<Sequence>,
     /// The entries behind that of the import as a whole.
     audit: Vec<AuditRecord>,
     conflicts: Conflicts,
@@ -91,8 +99,9 @@ impl Stage<'_> {
         let mut digest = Sha256::new();
         let (mut valid, mut left_out) =
             (found.valid.iter().peekable(), found.left_out.iter().peekable());
-        for (number, entry) in (0..).zip(container.entries()?) {
-            let entry = entry?;
+        let of_input = |error| Error::from(error).of_input();
+        for (number, entry) in (0..).zip(container.entries().map_err(of_input)?) {
+            let entry = entry.map_err(of_input)?;
             digest_entry(&mut digest, &entry);
             let is_valid = valid.next_if_eq(&&number).is_some();
             if left_out.next_if_eq(&&number).is_some() {
@@ -121,10 +130,13 @@ impl Stage<'_> {
                 None => Ok(()),
             };
         }
+        let withdraws = entry.grain().flag("is_withdrawal") == Some(true);
+        if entry.grain().grain_type() == GrainType::Consent && !withdraws {
+            self.grants.push(address);
+        }
         if self.checked.successors.contains_key(&address) {
             return Ok(());
         }
-        let withdraws = entry.grain().flag("is_withdrawal") == Some(true);
         if withdraws && let Err(error) = self.plan()?.check_fits(entry.grain(), self.author) {
             self.counts.refused += 1;
             self.conflicts.note(address, Disputed::Withdrawal, error.to_string());
@@ -176,9 +188,31 @@ impl Stage<'_> {
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if is_first && state != before {
                 self.staging.put_state(sequence, state, entry)?;
+                if let Some(by) = state.superseded_by
+                    && !self.staging.derives(&by, &address)?
+                {
+                    self.suspects.push(sequence);
+                }
             }
             Ok(())
         })
+    }
+
+    /// Breaks the circles that stated supersessions close.
+    fn break_circles(&mut self) -> Result<()> {
+        let Checked { claims, successors, .. } = self.checked;
+        let claimed = claims.iter().filter(|claim| claim.stated.superseded_by.is_some());
+        let mut suspects = std::mem::take(&mut self.suspects);
+        for address in claimed.map(|claim| &claim.address).chain(successors.keys()) {
+            suspects.extend(self.plan()?.locate(address)?);
+        }
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        let mut plan = plan(self.ground, &self.staging)?;
+        plan.break_circles(&suspects, self.author, &mut self.conflicts)?;
+        let outcome = Outcome::of(plan, self.next_entry())?;
+        self.write(outcome)
     }
 
     /// Notes what protects the new grains, and what they protect.
@@ -220,8 +254,14 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Ends the grants that new withdrawals name.
+    /// Ends the grants that new withdrawals name, and the new grants that were withdrawn before.
     fn withdraw(&mut self) -> Result<()> {
+        for chunk in std::mem::take(&mut self.grants).chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            chunk.iter().try_for_each(|grant| plan.honour_withdrawals(grant, self.author))?;
+            let outcome = Outcome::of(plan, self.next_entry())?;
+            self.write(outcome)?;
+        }
         for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK) {
             let before = self.staging.before();
             let mut plan = plan(self.ground, &self.staging)?;
@@ -309,4 +349,5 @@ fn changed() -> Error {
     let integrity = grainstore_format::ErrorKind::Integrity;
     Error::new(ErrorKind::Format(integrity), "the file changed while it was imported")
         .with_hint("import it once nobody writes to it")
+        .of_input()
 }

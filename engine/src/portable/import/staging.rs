@@ -122,6 +122,12 @@ impl<'t> Staging<'t> {
         Ok(sequence)
     }
 
+    /// Whether a grain is new and derives from the other.
+    pub(super) fn derives(&self, child: &ContentAddress, parent: &ContentAddress) -> Result<bool> {
+        let Some(place) = self.places.get(child.as_bytes())? else { return Ok(false) };
+        Ok(self.children.get((*parent.as_bytes(), place.value()))?.is_some())
+    }
+
     /// Writes a state; a grain that stops being current does so by this audit entry.
     pub(super) fn put_state(
         &mut self,

@@ -10,7 +10,7 @@ mod flush;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grainstore_format::EpochMs;
@@ -58,6 +58,8 @@ pub(crate) struct Counters {
     waiting: AtomicUsize,
     /// When the oldest count that waits was taken; [`NONE`] while none does.
     since: AtomicI64,
+    /// How often counts that had been taken were forgotten, being in the truth.
+    arrivals: AtomicU64,
 }
 
 /// No time.
@@ -98,6 +100,7 @@ impl Default for Counters {
             shards: std::array::from_fn(|_| Mutex::default()),
             waiting: AtomicUsize::new(0),
             since: AtomicI64::new(NONE),
+            arrivals: AtomicU64::new(0),
         }
     }
 }
@@ -182,7 +185,15 @@ impl Counters {
     pub(crate) fn done(&self, taken: &Taken) {
         if let Some(mut shard) = self.shard(taken.shard) {
             shard.leaving = Leaving::Nothing;
+            // Under the lock, so that who finds nothing here finds this.
+            self.arrivals.fetch_add(1, Ordering::AcqRel);
         }
+    }
+
+    /// How often counts have left for good: while it stays the same, what the newest view has and what
+    /// [`Counters::of`] adds belong together.
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.arrivals.load(Ordering::Acquire)
     }
 
     fn shard(&self, at: usize) -> Option<MutexGuard<'_, Shard>> {

@@ -347,13 +347,23 @@ impl Inner {
         }
     }
 
-    /// How often a grain was given to users: what the truth says, and what is counted since.
+    /// How often a grain was given to users: what the truth says, and what is counted since. It is no
+    /// part of a view: the newest counts, while the store is open.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn access_of(&self, view: &View, sequence: Sequence) -> Result<Access> {
-        let stored = view.access_at(sequence)?;
-        Ok(self.counters.as_ref().map_or(stored, |counters| counters.of(sequence, stored)))
+        let Some(counters) = &self.counters else { return view.access_at(sequence) };
+        loop {
+            let arrivals = counters.arrivals();
+            let newest = self.view();
+            let stored = newest.as_deref().unwrap_or(view).access_at(sequence)?;
+            let access = counters.of(sequence, stored);
+            // Counts that arrived meanwhile are in neither.
+            if counters.arrivals() == arrivals {
+                return Ok(access);
+            }
+        }
     }
 
     /// Grains whose access counts wait in memory.

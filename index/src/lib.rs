@@ -17,6 +17,7 @@
 //! - `stamp`: whether the tables fit this code and this log
 //! - `merge`, `names`, `scan`, `intersect`: tables and tail as one ordered sequence
 //! - `reader`, `addresses`, `size`, `stats`: what a view answers
+//! - [`text`]: the full text, beside the tables
 
 mod error;
 mod field;
@@ -53,6 +54,8 @@ mod addresses;
 mod reader;
 mod size;
 mod stats;
+
+pub mod text;
 
 #[cfg(test)]
 mod model_tests;

@@ -5,6 +5,7 @@
 //! acknowledged write is synced. The index is folded by a thread of its own; only this one
 //! publishes what came of it.
 
+mod backlog;
 mod import;
 mod states;
 
@@ -27,10 +28,11 @@ use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, receive_within};
+use crate::sync::{RwLock, receive_within};
 use crate::truth::Truth;
 use crate::view::View;
 
+pub(crate) use backlog::Backlog;
 pub(crate) use import::Ground;
 use states::{write_roots, write_states};
 
@@ -40,9 +42,6 @@ pub(crate) const QUEUE: usize = 4096;
 const MAX_MEMBERS: usize = 256;
 /// Bytes of blobs in one group, beyond which no further member joins.
 const MAX_GROUP_BYTES: usize = 8 << 20;
-
-/// Bytes of blobs that may wait before senders have to.
-const MAX_BACKLOG_BYTES: usize = 256 << 20;
 
 /// How often an idle writer looks whether a fold has ended.
 const FOLD_CHECK: Duration = Duration::from_millis(5);
@@ -117,55 +116,6 @@ impl Request {
             Self::Alone(work) => work(Err(error)),
             Self::Count => {}
         }
-    }
-}
-
-/// The bytes that wait for the writer. Senders wait while there are too many, so that a host that
-/// submits faster than the disk takes it does not fill its memory.
-#[derive(Debug, Default)]
-pub(crate) struct Backlog {
-    state: Mutex<Waiting>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    bytes: usize,
-    closed: bool,
-}
-
-impl Backlog {
-    /// Waits until there is room, then counts the bytes in. One request always fits.
-    ///
-    /// # Errors
-    /// `ERR_IO` once the writer is gone.
-    pub(crate) fn enter(&self, bytes: usize) -> Result<()> {
-        let full = |waiting: &mut Waiting| {
-            let over = waiting.bytes.saturating_add(bytes) > MAX_BACKLOG_BYTES;
-            !waiting.closed && waiting.bytes > 0 && over
-        };
-        let waiting = self.changed.wait_while(self.lock(), full);
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        if waiting.closed {
-            return Err(stopped());
-        }
-        waiting.bytes = waiting.bytes.saturating_add(bytes);
-        Ok(())
-    }
-
-    pub(crate) fn leave(&self, bytes: usize) {
-        let mut waiting = self.lock();
-        waiting.bytes = waiting.bytes.saturating_sub(bytes);
-        self.changed.notify_all();
-    }
-
-    pub(crate) fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

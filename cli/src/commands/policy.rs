@@ -1,5 +1,7 @@
 //! `grain policy`: what an invalidation policy demands, and what it would say.
 
+use std::fmt::Display;
+
 use clap::{Args, Subcommand};
 use grainstore::{Explanation, Grain, Offer, Ruling, Session, Trial};
 
@@ -8,6 +10,7 @@ use crate::context::{Context, find};
 use crate::error::Result;
 use crate::explained::{Asked, Attempt, Explained, Tried};
 use crate::input::{MAX_TEXT, Source, text};
+use crate::output::Output;
 use crate::shape::FORMAT_VERSION;
 
 /// Say what invalidation policies demand
@@ -139,9 +142,7 @@ fn show(context: &mut Context<'_>, policy: &Explanation) -> Result<()> {
         if policy.fails_closed { ", which is not understood and counts as locked" } else { "" };
     output.line(&format!("mode        {}{closed}", policy.mode))?;
     output.line(&format!("scope       {}", policy.scope))?;
-    for did in &policy.authorized {
-        output.line(&format!("authorized  {did}"))?;
-    }
+    lines(output, "authorized  ", &policy.authorized)?;
     let fields = [
         ("threshold", policy.threshold.map(|least| least.to_string())),
         ("until", policy.locked_until.map(|until| format!("epoch second {until}"))),
@@ -154,13 +155,8 @@ fn show(context: &mut Context<'_>, policy: &Explanation) -> Result<()> {
             output.line(&format!("{name:<12}{value}"))?;
         }
     }
-    for demand in &policy.demands {
-        output.line(&format!("means       {demand}"))?;
-    }
-    for warning in &policy.warnings {
-        output.line(&format!("warning     {warning}"))?;
-    }
-    Ok(())
+    lines(output, "means       ", &policy.demands)?;
+    lines(output, "warning     ", &policy.warnings)
 }
 
 fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {
@@ -176,16 +172,14 @@ fn print(context: &mut Context<'_>, explained: &Explained) -> Result<()> {
 fn print_policy(context: &mut Context<'_>, label: &str, policy: &Explanation) -> Result<()> {
     let output = &mut context.output;
     output.line(&format!("{label}mode {}, scope {}", policy.mode, policy.scope))?;
-    for demand in &policy.demands {
-        output.line(&format!("  {demand}"))?;
-    }
-    for did in &policy.authorized {
-        output.line(&format!("  authorized: {did}"))?;
-    }
-    for warning in &policy.warnings {
-        output.line(&format!("  warning: {warning}"))?;
-    }
-    Ok(())
+    lines(output, "  ", &policy.demands)?;
+    lines(output, "  authorized: ", &policy.authorized)?;
+    lines(output, "  warning: ", &policy.warnings)
+}
+
+/// Each of these on a line behind its label.
+fn lines(output: &mut Output, label: &str, of: &[impl Display]) -> Result<()> {
+    of.iter().try_for_each(|item| output.line(&format!("{label}{item}")))
 }
 
 fn print_trial(context: &mut Context<'_>, trial: &Trial) -> Result<()> {

@@ -84,7 +84,7 @@ pub fn explain(grain: &Grain) -> Result<Explanation> {
 pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Explanation {
     let terms = Terms::of(grain);
     let signers = Signers::of(&terms, grain.text("author_did"));
-    let held = state.map_or(terms.holds, |state| state.held);
+    let held = is_held(&terms, state);
     let way = match terms.mode {
         _ if held => Way::Nobody,
         // A hold that was lifted leaves the grain as if there were no policy.
@@ -95,32 +95,6 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
         Mode::Timed(_, fallback) if !held => Some(fallback.mode()),
         _ => None,
     };
-    let mut demands = Vec::new();
-    if let Some(by) = state.and_then(|state| state.superseded_by) {
-        demands.push(format!("it is superseded already, by {by}"));
-    }
-    if held {
-        let text = "it is neither invalidated nor erased until its litigation hold is lifted";
-        demands.push(text.to_owned());
-    }
-    demands.push(match terms.mode {
-        Mode::Hold if held => lifted_by(&signers).to_owned(),
-        Mode::Hold => "its litigation hold was lifted: anyone may replace it".to_owned(),
-        mode => demand(mode, &signers),
-    });
-    if let Some(mode) = then {
-        demands.push(format!("then: {}", demand(mode, &signers)));
-    }
-    if terms.protects() && (held || terms.mode != Mode::Hold) {
-        demands.push(reach(&terms).to_owned());
-        if !held {
-            demands.extend(transitions(grain));
-        }
-    }
-    if let Some(least) = grain.int("evidence_required").filter(|least| *least > 0) {
-        demands
-            .push(format!("satisfied takes {least} grains of satisfaction_evidence, failed one"));
-    }
     Explanation {
         mode: terms.mode.name(),
         scope: terms.scope.name(),
@@ -137,10 +111,53 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
         fails_closed: fails_closed(terms.mode),
         open_to: way.name(),
         then_open_to: then.map(|mode| Way::of(mode, &signers).name()),
-        demands,
+        demands: demands(grain, &terms, &signers, then, state),
         warnings: doubts::of(grain),
         authorized: terms.authorized,
     }
+}
+
+/// What it takes to replace a grain with these terms, sentence by sentence.
+fn demands(
+    grain: &GrainRef<'_>,
+    terms: &Terms,
+    signers: &Signers<'_>,
+    then: Option<Mode>,
+    state: Option<&GrainState>,
+) -> Vec<String> {
+    let held = is_held(terms, state);
+    let mut demands = Vec::new();
+    if let Some(by) = state.and_then(|state| state.superseded_by) {
+        demands.push(format!("it is superseded already, by {by}"));
+    }
+    if held {
+        let text = "it is neither invalidated nor erased until its litigation hold is lifted";
+        demands.push(text.to_owned());
+    }
+    demands.push(match terms.mode {
+        Mode::Hold if held => lifted_by(signers).to_owned(),
+        Mode::Hold => "its litigation hold was lifted: anyone may replace it".to_owned(),
+        mode => demand(mode, signers),
+    });
+    if let Some(mode) = then {
+        demands.push(format!("then: {}", demand(mode, signers)));
+    }
+    if terms.protects() && (held || terms.mode != Mode::Hold) {
+        demands.push(reach(terms).to_owned());
+        if !held {
+            demands.extend(transitions(grain));
+        }
+    }
+    if let Some(least) = grain.int("evidence_required").filter(|least| *least > 0) {
+        demands
+            .push(format!("satisfied takes {least} grains of satisfaction_evidence, failed one"));
+    }
+    demands
+}
+
+/// Whether a hold stands: as the state of a stored grain says, else by its terms.
+fn is_held(terms: &Terms, state: Option<&GrainState>) -> bool {
+    state.map_or(terms.holds, |state| state.held)
 }
 
 /// The signatures a mode asks for, now or once its time is over.

@@ -9,7 +9,7 @@ use grainstore_format::container::{Compression, ReadAt};
 use grainstore_format::{BeliefBuilder, EpochMs, Grain};
 use tempfile::TempDir;
 
-use super::disk::{Cut, Disk, Event, Fault};
+use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, is_full, open, open_with};
 use crate::{Error, Exporting, Importing, Session, SessionOptions, Store};
@@ -43,17 +43,19 @@ fn exported() -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
+/// A store that has one grain of the file already, which the import supersedes.
+fn half_known() -> Image {
+    let disk = Disk::new(empty_image());
+    let store = open(&disk, &clock_at(START_MS)).unwrap();
+    operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
+    store.close();
+    disk.live()
+}
+
 #[test]
 fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
     let bytes = exported();
-    // One grain of the file is here already, and is superseded by the import.
-    let image = {
-        let disk = Disk::new(empty_image());
-        let store = open(&disk, &clock_at(START_MS)).unwrap();
-        operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
-        store.close();
-        disk.live()
-    };
+    let image = half_known();
     let disk = Disk::recording(image.clone());
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     disk.note(Event::Called(0));
@@ -92,13 +94,7 @@ fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
 #[test]
 fn an_import_on_a_disk_that_fails_is_there_whole_or_not_at_all() {
     let bytes = exported();
-    let image = {
-        let disk = Disk::new(empty_image());
-        let store = open(&disk, &clock_at(START_MS)).unwrap();
-        operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
-        store.close();
-        disk.live()
-    };
+    let image = half_known();
     let (before, after) = ((2, 3), (GRAINS + 1, 5));
     for fault in [Fault::Once as fn(u64) -> Fault, Fault::From] {
         let (mut attempts, mut failed, mut whole) = (0, 0, 0);

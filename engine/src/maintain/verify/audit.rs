@@ -175,45 +175,14 @@ fn compare(
                 find(check, address, place, findings)?.map(|at| told.written.add(at));
             }
         }
-        ("sign", [address]) => {
-            let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
-            let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
-            if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
-                let detail = format!("no valid signature is kept with {address}");
-                findings.add(Fault::Signature, place, detail);
-            }
-        }
+        ("sign", [address]) => compare_signature(check, address, place, findings)?,
         ("contradict" | "set_verification" | "hold" | "lift_hold", [address]) => {
             if let Some(at) = find(check, address, place, findings)? {
                 told.marks.note(entry, at);
             }
         }
         ("supersede", [old, new]) => {
-            if let Some(at) = find(check, new, place, findings)? {
-                told.written.add(at);
-                told.marks.note_successor(entry, at);
-            }
-            let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
-            told.ended.add(at);
-            let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
-            let Some(StateRecord { state, since }) = record else { return Ok(()) };
-            if state.superseded_by != Some(*new) {
-                let detail = format!("the state of {old} is not that {new} superseded it");
-                // Those that are listed in the end are few.
-                if told.replaced.len() < MAX_PROBLEMS {
-                    told.replaced.insert(at, (entry.sequence, detail));
-                } else {
-                    findings.add(Fault::Unaudited, place, detail);
-                }
-                return Ok(());
-            }
-            if entry.rules.iter().any(|rule| rule == EARLIER) {
-                told.replaced.remove(&at);
-            }
-            if since > entry.sequence {
-                let detail = format!("the state of {old} says it was current until entry {since}");
-                findings.add(Fault::State, place, detail);
-            }
+            compare_supersession(check, entry, [old, new], told, findings)?;
         }
         ("import", _) => {
             if let Some(note) = &entry.import {
@@ -221,6 +190,59 @@ fn compare(
             }
         }
         _ => {}
+    }
+    Ok(())
+}
+
+/// Holds what an entry tells of a signature against what is kept around the grain.
+fn compare_signature(
+    check: &Check<'_>,
+    address: &ContentAddress,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<()> {
+    let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
+    let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
+    if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
+        let detail = format!("no valid signature is kept with {address}");
+        findings.add(Fault::Signature, place, detail);
+    }
+    Ok(())
+}
+
+/// Holds what an entry tells of a supersession against the log and the state of what it replaced.
+fn compare_supersession(
+    check: &Check<'_>,
+    entry: &AuditEntry,
+    [old, new]: [&ContentAddress; 2],
+    told: &mut Told,
+    findings: &mut Findings,
+) -> Result<()> {
+    let place = Place::Row(AUDIT, entry.sequence);
+    if let Some(at) = find(check, new, place, findings)? {
+        told.written.add(at);
+        told.marks.note_successor(entry, at);
+    }
+    let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
+    told.ended.add(at);
+    let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
+    let Some(StateRecord { state, since }) = record else { return Ok(()) };
+    if state.superseded_by != Some(*new) {
+        let detail = format!("the state of {old} is not that {new} superseded it");
+        // Those that are listed in the end are few.
+        if told.replaced.len() < MAX_PROBLEMS {
+            told.replaced.insert(at, (entry.sequence, detail));
+        } else {
+            findings.add(Fault::Unaudited, place, detail);
+        }
+        return Ok(());
+    }
+    if entry.rules.iter().any(|rule| rule == EARLIER) {
+        told.replaced.remove(&at);
+    }
+    if since > entry.sequence {
+        let detail = format!("the state of {old} says it was current until entry {since}");
+        findings.add(Fault::State, place, detail);
     }
     Ok(())
 }

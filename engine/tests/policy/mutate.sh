@@ -75,7 +75,7 @@ a later version protects whatever its scope|facts.rs|Tie::Later => terms.covers_
 a released version protects|facts.rs|Tie::Released => terms.covers_chain() \|\| terms.covers_derived(),|Tie::Released => true,
 a released lineage protects no more|facts.rs|Tie::Released => terms.covers_chain() \|\| terms.covers_derived(),|Tie::Released => false,
 taking trust back is verification|facts.rs|_ if trust(to) < trust(from) => Self::Contest,|
-a changed description is a transition|goals.rs|["description", "subject"|["subject", "subject"
+a changed description is a transition|goals.rs|"description", "subject"|"subject", "subject"
 failure takes all the evidence|goals.rs|least.min(1)|least
 an unlisted state is allowed|goals.rs|allows: listed && keeps|allows: keeps
 a changed goal is allowed|goals.rs|allows: listed && keeps|allows: listed

@@ -2,7 +2,7 @@
 //!
 //! What a text is found by:
 //! - a word, without case, accents and ending;
-//! - an identifier, path, date, address, version or hyphenated word: whole, and its words, and what
+//! - an identifier, path, date, address, version, hyphenated word or name like `C++`: whole, and its words, and what
 //!   is between its stronger signs (`main.rs` in `src/main.rs`), and the parts its capitals and
 //!   digits show (`user` in `userName`);
 //! - a run of Han, kana, Hangul, Thai, Lao, Khmer, Myanmar ...: every pair of neighbouring
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::chars::{is_ignored, is_skin_tone};
+use super::chars::{is_ignored, is_number, is_skin_tone};
 use super::folding::{Folder, fold_run};
 use super::language::Language;
 use super::segments::{Part, Segment, Segments, inner_parts};
@@ -102,7 +102,9 @@ struct Tokens<'a, 's> {
 impl Tokens<'_, '_> {
     fn words(&mut self, span: &str, segments: &Segments<'_>) -> ControlFlow<()> {
         let words = segments.words();
-        if let [_] = words {
+        if let [Part { start, end, .. }] = *words
+            && end - start == span.len()
+        {
             return self.word(span);
         }
         self.whole(span)?;
@@ -198,7 +200,7 @@ fn may_have_parts(word: &str) -> bool {
         return word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
             || word.bytes().any(|b| b.is_ascii_digit());
     }
-    word.chars().any(|c| c.is_uppercase() || c.is_numeric())
+    word.chars().any(|c| c.is_uppercase() || is_number(c))
 }
 
 #[cfg(test)]

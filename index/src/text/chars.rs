@@ -39,11 +39,22 @@ pub(super) fn class(c: char) -> Class {
 
 /// Letters of most text that is not ASCII, told by their range alone: Latin, Greek without what
 /// is no letter in its block, Cyrillic.
-fn is_common_letter(c: char) -> bool {
+pub(super) fn is_common_letter(c: char) -> bool {
     matches!(c, 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='\u{24f}' | 'Ή'..='Ώ' | 'Α'..='Ρ' | 'Σ'..='ώ'
         | 'Ѐ'..='ҁ' | 'Ҋ'..='\u{52f}')
         && c != '\u{38b}'
         && c != '\u{38d}'
+}
+
+/// Whether every character is one that no normal form changes, told by range alone.
+pub(super) fn is_stable(text: &str) -> bool {
+    text.chars()
+        .all(|c| matches!(c, '\0'..='\u{7f}' | 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ÿ' | 'Ѐ'..='ҁ'))
+}
+
+/// Whether a character is a digit or another number.
+pub(super) fn is_number(c: char) -> bool {
+    c.is_ascii_digit() || !(c.is_ascii() || is_common_letter(c)) && c.is_numeric()
 }
 
 /// Whether a character is part of a word or of what stands on one.
@@ -110,7 +121,7 @@ pub(super) fn bare(c: char) -> Option<&'static str> {
 
 /// The ASCII digit of a decimal digit of another script.
 pub(super) fn ascii_digit(c: char) -> Option<char> {
-    if !c.is_numeric() {
+    if !is_number(c) {
         return None;
     }
     let zeros = [0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6];
@@ -181,6 +192,8 @@ static UNSPACED: [(char, char); 24] = [
 
 #[cfg(test)]
 mod tests {
+    use unicode_normalization::UnicodeNormalization as _;
+
     use super::*;
 
     #[test]
@@ -218,6 +231,13 @@ mod tests {
     fn common_letters_are_letters() {
         for c in ('\u{80}'..'\u{600}').filter(|c| is_common_letter(*c)) {
             assert!(c.is_alphanumeric() && !is_ignored(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_stable_is_its_own_normal_form() {
+        for c in ('\0'..'\u{600}').filter(|c| is_stable(&c.to_string())) {
+            assert!(c.nfkc().eq([c]), "{c:?}");
         }
     }
 

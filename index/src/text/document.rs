@@ -83,8 +83,8 @@ impl Document {
 
 /// Reads the words of grains, one after the other.
 pub struct Reader {
-    settings: Settings,
-    analyser: Analyser,
+    pub(super) settings: Settings,
+    pub(super) analyser: Analyser,
 }
 
 impl Reader {

@@ -8,7 +8,9 @@ use sha2::{Digest as _, Sha256};
 use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
-use super::chars::{ascii_digit, bare, is_accent, is_decomposed, is_ignored, is_in_word};
+use super::chars::{
+    ascii_digit, bare, is_accent, is_decomposed, is_ignored, is_in_word, is_stable,
+};
 use super::language::Language;
 
 /// Bytes of UTF-8 a term has at most.
@@ -119,7 +121,7 @@ impl Folder {
             return;
         }
         // Most text is in the form already, and bringing it there is dear.
-        if is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
+        if is_stable(raw) || is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
             raw.chars().for_each(|c| self.push_lower(c, &kept));
         } else {
             raw.nfkc().for_each(|c| self.push_lower(c, &kept));

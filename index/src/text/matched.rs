@@ -1,24 +1,59 @@
 //! Whether the own words of a grain answer a question, and in which of its fields. Looks at one
 //! grain and no index: what neighbours lend it does not count.
 
+use std::ops::ControlFlow;
+
 use grainstore_format::GrainRef;
 
-use super::document::{Document, Reader, Word};
+use super::document::{Document, MAX_OCCURRENCES, Reader, Word};
+use super::fields::texts;
 use super::question::{Ask, Clause, Occur, Question};
 use super::settings::Settings;
 
-/// The fields of a grain that have something a question asks for, by their full names, in the order
-/// of the table of fields: titles first.
+/// The fields of a grain that have something a question asks for, as [`Reader::matched_fields`].
 #[must_use]
 pub fn matched_fields<'a>(
     grain: &GrainRef<'a>,
     question: &Question,
     settings: &Settings,
 ) -> Vec<&'a str> {
-    let wanted: Vec<&Clause> = found_by(question).collect();
-    let fields = Reader::new(*settings).by_field(grain);
-    let matched = fields.into_iter().filter(|(_, words)| wanted.iter().any(|c| words.has(&c.ask)));
-    matched.map(|(name, _)| name).collect()
+    Reader::new(*settings).matched_fields(grain, question)
+}
+
+impl Reader {
+    /// The fields of a grain that have something a question asks for, by their full names, in the
+    /// order of the table of fields: titles first.
+    #[must_use]
+    pub fn matched_fields<'a>(
+        &mut self,
+        grain: &GrainRef<'a>,
+        question: &Question,
+    ) -> Vec<&'a str> {
+        let wanted: Vec<&Ask> = found_by(question).collect();
+        if wanted.iter().any(|ask| matches!(ask, Ask::Phrase(_))) {
+            let mut fields = self.by_field(grain);
+            fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
+            return fields.into_iter().map(|(name, _)| name).collect();
+        }
+        let mut matched: Vec<(usize, &'a str)> = Vec::new();
+        let mut occurrences = 0;
+        texts(grain, &self.settings, &mut |text| {
+            let field = (text.rank, text.field);
+            if occurrences >= MAX_OCCURRENCES || matched.last() == Some(&field) {
+                return;
+            }
+            let found = self.analyser.analyse(text.text, &mut |token| {
+                occurrences += 1;
+                let enough = wanted.iter().any(|ask| is_met_by(ask, token.term));
+                if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if found.is_break() {
+                matched.push(field);
+            }
+        });
+        matched.sort_unstable();
+        matched.into_iter().map(|(_, name)| name).collect()
+    }
 }
 
 impl Question {
@@ -70,9 +105,20 @@ impl Document {
     }
 }
 
-/// The clauses that an answer is found by.
-fn found_by(question: &Question) -> impl Iterator<Item = &Clause> {
-    question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot)
+/// What an answer is found by.
+fn found_by(question: &Question) -> impl Iterator<Item = &Ask> {
+    let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
+    found.map(|clause| &clause.ask)
+}
+
+/// Whether one term is what is looked for, or part of it. A phrase is more than its terms.
+fn is_met_by(ask: &Ask, term: &str) -> bool {
+    match ask {
+        Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
+        Ask::Prefix(prefix) => term.starts_with(&**prefix),
+        Ask::Fuzzy(wanted, edits) => is_within(wanted, term, *edits),
+        Ask::Phrase(_) => false,
+    }
 }
 
 fn stands_at(word: &Word, place: u32) -> bool {

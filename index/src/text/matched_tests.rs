@@ -105,6 +105,24 @@ proptest! {
     }
 
     #[test]
+    fn fields_match_alike_one_term_at_a_time_and_as_documents(
+        subject in "[ab -]{1,4}", content in "[abc -]{1,8}", asked in "[abc*~+ -]{1,6}",
+    ) {
+        let blob = blob(&format!(
+            r#"{{"type": "event", "content": "x {content}", "mood": "{subject}", "note": ["c"]}}"#,
+        ));
+        let grain = GrainRef::new(&blob).unwrap();
+        let mut question = Question::parse(&asked, Language::None).unwrap().clauses().to_vec();
+        question.retain(|clause| !matches!(clause.ask, Ask::Phrase(_)));
+        let settings = Settings::new(Language::None);
+        let fields = |clauses| matched_fields(&grain, &Question::from_clauses(clauses), &settings);
+        let one_by_one = fields(question.clone());
+        let nowhere = Ask::Phrase(vec![("x".into(), 0), ("x".into(), 1)]);
+        question.push(Clause { occur: Occur::Should, ask: nowhere });
+        prop_assert_eq!(fields(question), one_by_one);
+    }
+
+    #[test]
     fn each_word_of_a_grain_alone_finds_it(text in "[a-zA-Z0-9é東京ก -]{1,40}") {
         let document = content(&text);
         for word in text.split_whitespace() {

@@ -4,7 +4,7 @@
 //! - `language`, `settings`: how the text of a namespace is indexed
 //! - `chars`, `segments`, `folding`, `analysis`: text into terms
 //! - `fields`, `document`: the words of one grain
-//! - `stop_words`, `syntax`, `question`: what is asked
+//! - `items`, `stop_words`, `syntax`, `question`: what is asked
 //! - `matched`: which fields of a grain answer
 
 mod language;
@@ -19,6 +19,7 @@ mod analysis;
 mod document;
 mod fields;
 
+mod items;
 mod stop_words;
 
 mod question;

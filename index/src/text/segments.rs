@@ -3,13 +3,13 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::chars::{Class, class};
+use super::chars::{Class, class, is_number};
 
 /// What a text is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Segment<'t> {
     /// A word, or several that `-`, `/` and the like hold together: the span they take with the
-    /// signs between them. [`Segments::words`] has the words.
+    /// signs between them, and in `C++` after them. [`Segments::words`] has the words.
     Words(&'t str),
     /// A run of a script that does not separate its words.
     Unspaced(&'t str),
@@ -96,7 +96,7 @@ impl<'t> Segments<'t> {
         loop {
             let end = self.word(at);
             self.words.push(Part { start: at, end, divided });
-            let Some(joiner) = self.joiner(end, locator) else { return end };
+            let Some(joiner) = self.joiner(end, locator) else { return end + self.suffix(end) };
             locator |= joiner.divides && joiner.len == 3;
             divided = joiner.divides;
             at = end + joiner.len;
@@ -154,6 +154,21 @@ impl<'t> Segments<'t> {
             _ => return None,
         };
         self.is_word(end + len).then_some(Joiner { len, divides })
+    }
+
+    /// Bytes of the signs that make a name of a single letter: `C++`, `F#`.
+    fn suffix(&self, end: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let [Part { start, .. }] = *self.words else { return 0 };
+        let letter = bytes
+            .get(start..end)
+            .is_some_and(|word| word.len() == 1 && word.iter().all(u8::is_ascii_alphabetic));
+        let len = match bytes.get(end..).unwrap_or_default() {
+            [b'+', b'+', ..] => 2,
+            [b'#', ..] => 1,
+            _ => return 0,
+        };
+        if letter && !self.is_word(end + len) { len } else { 0 }
     }
 
     /// Whether the `T` here stands between the day and the hour of a time: `2024-05-07T10:30`.
@@ -248,7 +263,7 @@ impl Kind {
     fn of(c: char) -> Self {
         if c.is_uppercase() {
             Self::Upper
-        } else if c.is_numeric() {
+        } else if is_number(c) {
             Self::Digit
         } else {
             Self::Lower

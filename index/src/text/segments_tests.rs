@@ -41,6 +41,7 @@ fn a_text_falls_into_words_runs_and_emoji() {
     check("v1.2.3 and 3.14", &["v1+2+3", "and", "3+14"]);
     check("1,000 1,000,000 1,2,3 2024,000", &["1,000", "1,000,000", "1", "2", "3", "2024", "000"]);
     check("well\u{2010}known -not- --x", &["well+known", "not", "x"]);
+    check("C++, C# F#1 ab++", &["C", "C", "F", "1", "ab"]);
     check("東京tower", &["[東京]", "tower"]);
     check("ข้าว 5", &["[ข้าว]", "5"]);
     check("ok👍🏽!👩\u{200d}👩\u{200d}👧🇩🇪", &["ok", "<👍🏽>", "<👩\u{200d}👩\u{200d}👧>", "<🇩🇪>"]);

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Kind, Token};
+use super::items::{Form, Suffix, next_item, suffix};
 use super::language::Language;
 use super::question::{Ask, Clause, Occur};
 use super::stop_words::is_stop_word;
@@ -43,82 +44,6 @@ pub(super) fn words(text: &str, language: Language) -> Result<Vec<Clause>> {
     Ok(builder.into_clauses())
 }
 
-/// What stands between spaces.
-struct Item<'t> {
-    occur: Occur,
-    form: Form<'t>,
-}
-
-enum Form<'t> {
-    Quoted(&'t str),
-    /// Never empty.
-    Bare(&'t str),
-}
-
-/// The first item of a text, and what follows it.
-fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
-    let (occur, text) = match sign(text) {
-        Some((occur, after)) => (occur, after),
-        None => (Occur::Should, text),
-    };
-    if let Some(inside) = text.strip_prefix(is_quote) {
-        // Without its second, a quote is nothing.
-        let Some((words, after)) = inside.split_once(is_quote) else {
-            return next_item(inside);
-        };
-        // Nearness of the words of a phrase is not asked for here.
-        let digit = |c: char| c.is_ascii_digit();
-        let after = after.strip_prefix('~').map_or(after, |after| after.trim_start_matches(digit));
-        return Some((Item { occur, form: Form::Quoted(words) }, after));
-    }
-    let end = text.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(text.len());
-    let (word, after) = text.split_at_checked(end).filter(|(word, _)| !word.is_empty())?;
-    Some((Item { occur, form: Form::Bare(word) }, after))
-}
-
-/// A `+` or `-` right before a word or a quote.
-fn sign(text: &str) -> Option<(Occur, &str)> {
-    let (occur, after) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
-        (Some(after), _) => (Occur::Must, after),
-        (_, Some(after)) => (Occur::MustNot, after),
-        _ => return None,
-    };
-    let nothing = |c: char| c.is_whitespace() || matches!(c, '+' | '-');
-    (!after.is_empty() && !after.starts_with(nothing)).then_some((occur, after))
-}
-
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\u{201c}' | '\u{201d}')
-}
-
-/// What follows a word and says how it is looked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Suffix {
-    None,
-    Prefix,
-    Fuzzy(u8),
-}
-
-/// A word without what says how it is looked for.
-fn suffix(word: &str) -> (&str, Suffix) {
-    let word = word.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']']);
-    let begins = word.trim_end_matches('*');
-    let (bare, edits) = match word.rsplit_once('~') {
-        Some((bare, "" | "1")) => (bare, 1),
-        Some((bare, "0")) => (bare, 0),
-        Some((bare, edits)) if edits.bytes().all(|b| b.is_ascii_digit()) => (bare, 2),
-        _ => (word, 0),
-    };
-    if begins.len() < word.len() && begins.ends_with(char::is_alphanumeric) {
-        (begins, Suffix::Prefix)
-    } else if bare.len() < word.len() && bare.ends_with(char::is_alphanumeric) {
-        (bare, if edits == 0 { Suffix::None } else { Suffix::Fuzzy(edits) })
-    } else {
-        (word, Suffix::None)
-    }
-}
-
 /// The tokens of one identifier, word, run or emoji.
 #[derive(Default)]
 struct Unit {
@@ -143,6 +68,14 @@ impl Unit {
     /// The tokens of which one stands at every place.
     fn at_places(&self) -> impl Iterator<Item = &Owned> {
         self.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Lone))
+    }
+
+    /// As something that is there or is not: its words side by side, or what names it.
+    fn strictly(&self) -> Option<Ask> {
+        match (self.at_places().count(), self.name()) {
+            (1, Some(Owned { kind: Kind::Whole, term, .. })) => Some(Ask::Word(vec![term.clone()])),
+            _ => strictly(self.at_places()),
+        }
     }
 
     fn is_stop_word(&self, language: Language) -> bool {
@@ -240,7 +173,7 @@ impl Builder {
 
     fn word(&mut self, occur: Occur, unit: &Unit) -> Result<()> {
         if occur != Occur::Should {
-            return strictly(unit.at_places()).map_or(Ok(()), |ask| self.add(occur, ask));
+            return unit.strictly().map_or(Ok(()), |ask| self.add(occur, ask));
         }
         if unit.is_stop_word(self.language) {
             let clause = Clause { occur, ask: unit.loosely() };

@@ -53,6 +53,7 @@ fn signs_say_what_must_be_there_and_what_must_not() {
     check("-東京都", "-\"東京@0 京都@1\"");
     check("+\"the dog\" -\"a cat\"", "+\"the@0 dog@1\" -\"a@0 cat@1\"");
     check("+iPhone", "+iphon");
+    check("+C++ -c#", "+c++ -c#");
     check("+the", "+the");
 }
 

@@ -4,7 +4,7 @@
 //! - a word, without case, accents and ending;
 //! - an identifier, path, date, address, version, hyphenated word or name like `C++`: whole, and its words, and what
 //!   is between its stronger signs (`main.rs` in `src/main.rs`), and the parts its capitals and
-//!   digits show (`user` in `userName`);
+//!   digits show (`user` in `userName`); beyond a kibibyte without a space, whole alone;
 //! - a run of Han, kana, Hangul, Thai, Lao, Khmer, Myanmar ...: every pair of neighbouring
 //!   characters, and its last one alone, so that each is the beginning of some term;
 //! - an emoji, without its skin tone.
@@ -21,6 +21,10 @@ use super::chars::{is_ignored, is_number, is_skin_tone};
 use super::folding::{Folder, fold_run};
 use super::language::Language;
 use super::segments::{Part, Segment, Segments, inner_parts};
+
+/// Bytes of the longest identifier that has parts. What is longer is encoded data, and its parts
+/// are words by chance.
+const MAX_SPAN_BYTES: usize = 1024;
 
 /// What a token is of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +111,9 @@ impl Tokens<'_, '_> {
         {
             return self.word(span);
         }
+        if span.len() > MAX_SPAN_BYTES {
+            return self.code(span);
+        }
         self.whole(span)?;
         let divided = words.iter().skip(1).any(|word| word.divided);
         let mut rest = words;
@@ -121,6 +128,14 @@ impl Tokens<'_, '_> {
             }
             rest = beyond;
         }
+        ControlFlow::Continue(())
+    }
+
+    fn code(&mut self, span: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.place, self.unit);
+        let term = self.folder.whole(span);
+        (self.sink)(&Token { term, plain: term, kind: Kind::Word, place, unit })?;
+        self.place = place.saturating_add(1);
         ControlFlow::Continue(())
     }
 

@@ -39,8 +39,18 @@ fn an_identifier_is_found_whole_and_in_parts() {
     check("alice@example.com", "alice@example.com@0 alic@0 example.com@1 exampl@1 com@2");
     check("2024-05-07T10:30", "2024-05-07t10:30@0 2024-05-07@0 2024@0 05@1 07@2 10@3 30@4");
     check("v1.2", "v1.2@0 v1@0 v@0 1@0 2@1");
+    check("1,000 1,2", "1000@0 1@1 2@2");
     check("C++ or C#", "c++@0 c@0 or@1 c#@2 c@2");
     check("mother-in-law's", "mother-in-law@0 mother@0 in@1 law@2");
+}
+
+#[test]
+fn encoded_data_is_found_whole_alone() {
+    let data = "iVBORw0KGgo/AAAANSUhEUg+".repeat(50);
+    let found = terms(Language::English, &format!("image {data}x end"));
+    assert_eq!(found.len(), 3);
+    assert!(found[1].starts_with("ivborw0kggo/") && found[1].ends_with("@1"), "{}", found[1]);
+    assert_eq!(found[2], "end@2");
 }
 
 #[test]

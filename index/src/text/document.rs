@@ -48,17 +48,17 @@ impl Document {
         Reader::new(*settings).document(grain)
     }
 
-    /// Words in any order; several of one term become one.
-    #[cfg(test)]
-    pub(crate) fn from_words(words: Vec<Word>) -> Self {
-        let mut tally = Tally::default();
+    /// A document of words in any order. A word that comes twice counts for both.
+    pub(crate) fn from_words(mut words: Vec<Word>) -> Self {
+        words.sort_by(|a, b| a.term.cmp(&b.term));
+        let mut merged: Vec<Word> = Vec::with_capacity(words.len());
         for word in words {
-            let entry = tally.entries.entry(word.term).or_default();
-            entry.weight = entry.weight.saturating_add(word.weight);
-            entry.lent = entry.lent.saturating_add(word.lent);
-            entry.places.extend(word.places);
+            match merged.last_mut() {
+                Some(last) if last.term == word.term => last.join(word),
+                _ => merged.push(word),
+            }
         }
-        tally.into_document()
+        Self { words: merged.into_boxed_slice() }
     }
 
     /// The words, ascending by term.
@@ -78,6 +78,25 @@ impl Document {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+}
+
+impl FromIterator<Word> for Document {
+    fn from_iter<I: IntoIterator<Item = Word>>(words: I) -> Self {
+        Self::from_words(words.into_iter().collect())
+    }
+}
+
+impl Word {
+    /// Takes in another occurrence of the same term.
+    fn join(&mut self, other: Self) {
+        self.weight = self.weight.saturating_add(other.weight);
+        self.lent = self.lent.saturating_add(other.lent);
+        let mut places = std::mem::take(&mut self.places).into_vec();
+        places.extend(other.places);
+        places.sort_unstable();
+        places.dedup();
+        self.places = places.into_boxed_slice();
     }
 }
 
@@ -172,10 +191,7 @@ impl Tally {
     }
 
     fn into_document(self) -> Document {
-        let mut words: Vec<Word> =
-            self.entries.into_iter().map(|(term, entry)| word(term, entry)).collect();
-        words.sort_unstable_by(|a, b| a.term.cmp(&b.term));
-        Document { words: words.into() }
+        self.entries.into_iter().map(|(term, entry)| word(term, entry)).collect()
     }
 }
 

@@ -22,6 +22,8 @@ const REPEATED: u32 = 1;
 enum Shape {
     /// Every text in it, however deep: a text, a list, the leaves of a map.
     Leaves,
+    /// As `Leaves`, but an address of a grain is a link and no text.
+    Reasons,
     /// `content_blocks`: the words of the message, and what its tools were told and said.
     Blocks,
     /// A list of maps or a map in which these entries are text, however deep.
@@ -53,6 +55,10 @@ const fn said(name: &'static str, shape: Shape) -> TextField {
     TextField { shape, said: true, ..field_on(GrainType::Event, name, PLAIN) }
 }
 
+const fn reasons(name: &'static str, weight: u32) -> TextField {
+    TextField { shape: Shape::Reasons, ..field(name, weight) }
+}
+
 const fn entries(name: &'static str, names: &'static [&'static str], weight: u32) -> TextField {
     TextField { shape: Shape::Entries(names), ..field(name, weight) }
 }
@@ -79,7 +85,7 @@ static TEXT_FIELDS: [TextField; 54] = [
     field("plan", PLAIN),
     field("agreed_content", PLAIN),
     field("criteria", PLAIN),
-    field("premises", ASIDE),
+    reasons("premises", ASIDE),
     field("structural_tags", PLAIN),
     entries("content_refs", CAPTIONS, PLAIN),
     entries("embedding_refs", &["chunk_text"], BULK),
@@ -96,7 +102,7 @@ static TEXT_FIELDS: [TextField; 54] = [
     field("criteria_structured", ASIDE),
     field("expected_output", ASIDE),
     field("state_reason", ASIDE),
-    field("satisfaction_evidence", BULK),
+    reasons("satisfaction_evidence", BULK),
     field("rollback_on_failure", BULK),
     field("alternatives_considered", ASIDE),
     field("inference_method", BULK),
@@ -138,7 +144,7 @@ pub(super) struct Text<'a> {
 /// Gives `sink` every text of a grain that is indexed, in the order of the grain's bytes.
 ///
 /// Fields of domain profiles and fields that the standard does not know are indexed like asides:
-/// every text in them. A text that is an address of a grain, or a link to one, is no language.
+/// every text in them.
 pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dyn FnMut(Text<'a>)) {
     let grain_type = grain.grain_type();
     let blocks = grain_type == GrainType::Event
@@ -166,6 +172,11 @@ pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dy
         found.said = row.said && !repeats;
         match row.shape {
             Shape::Leaves => leaves(&value, &mut |text| sink(Text { text, ..found })),
+            Shape::Reasons => leaves(&value, &mut |text| {
+                if !is_address(text) {
+                    sink(Text { text, ..found });
+                }
+            }),
             Shape::Blocks => read_blocks(&value, found, settings, sink),
             Shape::Entries(names) => {
                 entries_of(&value, names, &mut |text| sink(Text { text, ..found }));
@@ -237,7 +248,7 @@ fn walk<'a>(
 ) {
     let Some(below) = depth.checked_sub(1) else { return };
     match value {
-        ValueRef::Str(text) if names.is_none() && !is_reference(text) => sink(text),
+        ValueRef::Str(text) if names.is_none() => sink(text),
         ValueRef::Array(items) => items.iter().for_each(|item| walk(&item, names, below, sink)),
         ValueRef::Map(map) => map.iter().for_each(|(name, item)| {
             let inside = names.filter(|names| !names.contains(&name));
@@ -247,11 +258,10 @@ fn walk<'a>(
     }
 }
 
-/// Whether a text is the address of a grain, with or without `sha256:`, or a DID.
-fn is_reference(text: &str) -> bool {
+/// Whether a text is the address of a grain, with or without `sha256:`.
+fn is_address(text: &str) -> bool {
     let hash = text.strip_prefix("sha256:").unwrap_or(text);
-    let address = hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
-    address || text.starts_with("did:")
+    hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -93,11 +93,11 @@ fn the_output_of_a_tool_counts_less_than_its_name() {
 }
 
 #[test]
-fn addresses_and_identities_are_no_language() {
+fn addresses_among_reasons_are_links_and_no_text() {
     let hash = "ab".repeat(32);
     check(
         &format!(
-            r#"{{"type": "reasoning", "premises": ["{hash}", "sha256:{hash}", "did:key:z6", "rain"],
+            r#"{{"type": "reasoning", "premises": ["{hash}", "sha256:{hash}", "rain"],
                 "conclusion": "wet"}}"#
         ),
         &["conclusion*8: wet", "premises*4: rain"],
@@ -132,4 +132,29 @@ fn every_field_of_the_table_is_one_of_the_standard_and_stands_there_once() {
         assert!(seen.insert((row.name, row.on)), "{} twice", row.name);
         assert!((REPEATED..=TITLE).contains(&row.weight), "{}", row.name);
     }
+}
+
+#[test]
+fn the_documentation_lists_every_field_with_its_weight() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/text.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let table = text.split("| Field | On |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let documented: Vec<(String, String, String)> = table
+        .lines()
+        .skip(2)
+        .map(|line| {
+            let mut cells =
+                line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', ""));
+            let mut cell = || cells.next().unwrap();
+            (cell(), cell(), cell())
+        })
+        .collect();
+    let known: Vec<(String, String, String)> = TEXT_FIELDS
+        .iter()
+        .map(|row| {
+            let on = row.on.map(|on| on.name().to_owned()).unwrap_or_default();
+            (row.name.to_owned(), on, row.weight.to_string())
+        })
+        .collect();
+    assert_eq!(documented, known);
 }

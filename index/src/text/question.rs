@@ -80,6 +80,7 @@ impl Question {
         syntax::words(text, language).map(Self::from_clauses)
     }
 
+    /// A question of these clauses, in the order they were asked.
     pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
         Self { clauses }
     }
@@ -94,5 +95,11 @@ impl Question {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)
+    }
+}
+
+impl FromIterator<Clause> for Question {
+    fn from_iter<I: IntoIterator<Item = Clause>>(clauses: I) -> Self {
+        Self::from_clauses(clauses.into_iter().collect())
     }
 }

@@ -1,5 +1,6 @@
 //! The words of whole grains.
 
+use grainstore_format::{Encoding, Grain, Map, Value};
 use proptest::prelude::*;
 
 use super::super::language::Language;
@@ -75,18 +76,40 @@ fn a_reader_gives_what_reading_one_grain_gives() {
     }
 }
 
+/// A turn of a conversation that says this.
+fn turn(content: &str) -> Vec<u8> {
+    let mut fields = Map::default();
+    for (name, text) in [("type", "event"), ("content", content)] {
+        fields.insert(name.to_owned(), Value::Str(text.to_owned()));
+    }
+    fields.insert("created_at".to_owned(), Value::Int(1i64.into()));
+    let grain = Grain::from_fields(fields).unwrap();
+    grain.encode(Encoding::MessagePack).unwrap().into_bytes()
+}
+
 proptest! {
+    #[test]
+    fn a_document_is_what_its_occurrences_add_up_to(content in "[ab1é -]{1,60}|\\PC{1,60}") {
+        let blob = turn(&content);
+        let grain = GrainRef::new(&blob).unwrap();
+        let mut words = Vec::new();
+        let mut analyser = Analyser::new(Language::English);
+        let _flow = analyser.analyse(grain.text("content").unwrap(), &mut |token| {
+            words.push(word(token.term, 6, 1, &[token.place]));
+            ControlFlow::Continue(())
+        });
+        let document = Document::of(&grain, &Settings::default());
+        prop_assert_eq!(&document, &Document::from_words(words));
+        for word in document.words() {
+            prop_assert_eq!(document.word(&word.term), Some(word));
+        }
+    }
+
     #[test]
     fn words_ascend_and_every_one_stands_somewhere(content in "\\PC{1,80}", language in 0usize..19) {
         let language = Language::all().nth(language).unwrap_or_default();
-        let mut fields = grainstore_format::Map::default();
-        for (name, text) in [("type", "event"), ("content", &content)] {
-            fields.insert(name.to_owned(), grainstore_format::Value::Str(text.to_owned()));
-        }
-        fields.insert("created_at".to_owned(), grainstore_format::Value::Int(1i64.into()));
-        let grain = grainstore_format::Grain::from_fields(fields).unwrap();
-        let blob = grain.encode(grainstore_format::Encoding::MessagePack).unwrap();
-        let grain = GrainRef::new(blob.bytes()).unwrap();
+        let blob = turn(&content);
+        let grain = GrainRef::new(&blob).unwrap();
         let words = Document::of(&grain, &Settings::new(language));
         prop_assert!(words.words().is_sorted_by(|a, b| a.term < b.term));
         for word in words.words() {

@@ -124,7 +124,8 @@ impl Folder {
         if is_stable(raw) || is_nfkc_quick(raw.chars()) == IsNormalized::Yes {
             raw.chars().for_each(|c| self.push_lower(c, &kept));
         } else {
-            raw.nfkc().for_each(|c| self.push_lower(c, &kept));
+            let seen = raw.chars().filter(|c| !is_ignored(*c));
+            seen.nfkc().for_each(|c| self.push_lower(c, &kept));
         }
     }
 
@@ -147,7 +148,8 @@ impl Folder {
 /// The form of a run of an unspaced script: width and composition folded, nothing invisible.
 pub(super) fn fold_run(raw: &str, folded: &mut String) {
     folded.clear();
-    folded.extend(raw.nfkc().filter(|c| !is_ignored(*c)).map(|c| ascii_digit(c).unwrap_or(c)));
+    let seen = raw.chars().filter(|c| !is_ignored(*c));
+    folded.extend(seen.nfkc().map(|c| ascii_digit(c).unwrap_or(c)));
 }
 
 /// The possessive is the word without it, and a contraction is written without its apostrophe as

@@ -108,11 +108,11 @@ proptest! {
     }
 
     #[test]
-    fn plain_words_are_not_changed_by_folding_them_again(word in "\\PC{0,20}") {
+    fn plain_words_are_not_changed_by_folding_them_again(word in "[\\p{L}\\p{M}\\p{N}]{0,20}") {
         for language in [Language::None, Language::English, Language::Turkish] {
             let mut folder = Folder::new(language);
             let once = folder.word(&word).plain.to_owned();
-            if once.len() < MAX_TERM_BYTES {
+            if !once.contains('~') {
                 prop_assert_eq!(folder.word(&once).plain, once);
             }
         }

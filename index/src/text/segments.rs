@@ -263,7 +263,8 @@ impl Kind {
     fn of(c: char) -> Self {
         if c.is_uppercase() {
             Self::Upper
-        } else if is_number(c) {
+        } else if is_number(c) || c == ',' {
+            // A comma in a word groups its digits.
             Self::Digit
         } else {
             Self::Lower

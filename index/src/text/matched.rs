@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 
 use grainstore_format::GrainRef;
 
-use super::document::{Document, MAX_OCCURRENCES, Reader, Word};
+use super::document::{Document, Word};
 use super::fields::texts;
 use super::question::{Ask, Clause, Occur, Question};
+use super::reader::{MAX_OCCURRENCES, Reader};
 use super::settings::Settings;
 
 /// The fields of a grain that have something a question asks for, as [`Reader::matched_fields`].

@@ -3,7 +3,7 @@
 //! In the order data flows:
 //! - `language`, `settings`: how the text of a namespace is indexed
 //! - `chars`, `segments`, `folding`, `analysis`: text into terms
-//! - `fields`, `document`: the words of one grain
+//! - `fields`, `reader`, `document`: the words of one grain
 //! - `items`, `stop_words`, `syntax`, `question`: what is asked
 //! - `matched`: which fields of a grain answer
 
@@ -18,6 +18,7 @@ mod analysis;
 
 mod document;
 mod fields;
+mod reader;
 
 mod items;
 mod stop_words;
@@ -30,10 +31,11 @@ mod matched;
 #[cfg(test)]
 mod test_grains;
 
-pub use document::{Document, MAX_OCCURRENCES, Reader, Word};
+pub use document::{Document, Word};
 pub use folding::MAX_TERM_BYTES;
 pub use language::Language;
 pub use matched::matched_fields;
 pub use question::{Ask, Clause, Occur, Question};
+pub use reader::{MAX_OCCURRENCES, Reader};
 pub use settings::{ANALYSIS_VERSION, Settings};
 pub use syntax::{MAX_TERMS, MAX_WORDS};

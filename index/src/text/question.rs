@@ -59,9 +59,9 @@ impl Question {
     ///   inside a word is none.
     ///
     /// Any text is a question: signs without a meaning here are nothing, and a quote without its
-    /// second is none. Stop words of the language are dropped outside phrases and where they have a
-    /// sign, unless nothing else is left to look for. Of what adds to the score the first 64 distinct
-    /// terms count.
+    /// second is none. Stop words of the language are dropped where they stand alone, in no phrase
+    /// and without a sign, unless nothing else is left to look for. Of what adds to the score the
+    /// first 64 distinct terms count.
     ///
     /// # Errors
     /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words, for a phrase of more

@@ -28,20 +28,6 @@ pub struct Word {
 }
 
 impl Document {
-    /// The words of a grain. What is said in an event is lent to its neighbours.
-    ///
-    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many grains, a [`Reader`] keeps
-    /// its buffers from one to the next.
-    #[must_use]
-    pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {
-        Reader::new(*settings).document(grain)
-    }
-
-    /// A document of words that ascend by term, each once.
-    pub(super) fn from_ascending(words: Box<[Word]>) -> Self {
-        Self { words }
-    }
-
     /// A document of words in any order. A word that comes twice counts for both.
     pub(crate) fn from_words(mut words: Vec<Word>) -> Self {
         words.sort_by(|a, b| a.term.cmp(&b.term));
@@ -59,6 +45,20 @@ impl Document {
     #[must_use]
     pub fn words(&self) -> &[Word] {
         &self.words
+    }
+
+    /// The words of a grain. What is said in an event is lent to its neighbours.
+    ///
+    /// At most [`MAX_OCCURRENCES`](super::MAX_OCCURRENCES) occurrences are read. To index many
+    /// grains, a [`Reader`] keeps its buffers from one to the next.
+    #[must_use]
+    pub fn of(grain: &GrainRef<'_>, settings: &Settings) -> Self {
+        Reader::new(*settings).document(grain)
+    }
+
+    /// A document of words that ascend by term, each once.
+    pub(super) fn from_ascending(words: Box<[Word]>) -> Self {
+        Self { words }
     }
 
     /// The word of a term.

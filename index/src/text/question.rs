@@ -47,6 +47,17 @@ pub enum Ask {
 }
 
 impl Question {
+    /// A question of these clauses, in the order they were asked.
+    pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
+        Self { clauses }
+    }
+
+    /// The clauses, in the order they were asked.
+    #[must_use]
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
     /// A question in the syntax of a search line:
     ///
     /// - `word`: adds to the score of what has it;
@@ -78,17 +89,6 @@ impl Question {
     /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words.
     pub fn words(text: &str, language: Language) -> Result<Self> {
         syntax::words(text, language).map(Self::from_clauses)
-    }
-
-    /// A question of these clauses, in the order they were asked.
-    pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
-        Self { clauses }
-    }
-
-    /// The clauses, in the order they were asked.
-    #[must_use]
-    pub fn clauses(&self) -> &[Clause] {
-        &self.clauses
     }
 
     /// Whether it asks for nothing that can be found: it is empty, or only excludes.

@@ -97,9 +97,3 @@ impl Question {
         self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)
     }
 }
-
-impl FromIterator<Clause> for Question {
-    fn from_iter<I: IntoIterator<Item = Clause>>(clauses: I) -> Self {
-        Self::from_clauses(clauses.into_iter().collect())
-    }
-}

@@ -11,11 +11,13 @@ pub enum ErrorKind {
     Io,
     /// `ERR_INTEGRITY`: the derived tables contradict themselves; they have to be rebuilt.
     Integrity,
+    /// `ERR_LIMIT`: a question asks for more than is looked for at once.
+    Limit,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 2] = [Self::Io, Self::Integrity];
+    pub const ALL: [Self; 3] = [Self::Io, Self::Integrity, Self::Limit];
 
     /// The stable code, e.g. `ERR_IO`.
     #[must_use]
@@ -23,6 +25,7 @@ impl ErrorKind {
         match self {
             Self::Io => "ERR_IO",
             Self::Integrity => "ERR_INTEGRITY",
+            Self::Limit => "ERR_LIMIT",
         }
     }
 
@@ -32,6 +35,7 @@ impl ErrorKind {
         match self {
             Self::Io => "check the disk, its free space and the rights to the store",
             Self::Integrity => "rebuild the indexes from the log; no memory is lost by that",
+            Self::Limit => "ask for less, or in several questions",
         }
     }
 }
@@ -51,6 +55,11 @@ impl Error {
     /// An error of stored bytes that no writer of this crate leaves behind.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
+    }
+
+    /// An error of a question that is too long.
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Limit, message: message.into(), source: None }
     }
 
     /// An error of an index that has no room for another sequence, namespace or term.

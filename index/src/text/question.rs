@@ -1,5 +1,10 @@
 //! What is asked of the full text. Knows nothing of how it is answered.
 
+use crate::error::Result;
+
+use super::language::Language;
+use super::syntax;
+
 /// A question, analysed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
@@ -42,9 +47,53 @@ pub enum Ask {
 }
 
 impl Question {
+    /// A question of these clauses, in the order they were asked.
+    pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
+        Self { clauses }
+    }
+
     /// The clauses, in the order they were asked.
     #[must_use]
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
+    }
+
+    /// A question in the syntax of a search line:
+    ///
+    /// - `word`: adds to the score of what has it;
+    /// - `"some words"`: side by side, in this order;
+    /// - `begin*`: terms that begin so. Terms are kept without their endings: `develop*` finds
+    ///   `developers`, but `developers*` finds no `develops`;
+    /// - `word~`, `word~2`: terms one edit away, two edits away. Short words allow fewer: none
+    ///   below three letters, one below five;
+    /// - `+word`, `-word`, also before a phrase: what an answer must have, must not have. A hyphen
+    ///   inside a word is none.
+    ///
+    /// Any text is a question: signs without a meaning here are nothing, and a quote without its
+    /// second is none. Stop words of the language are dropped where they stand alone, in no phrase
+    /// and without a sign, unless nothing else is left to look for. Of what adds to the score the
+    /// first 64 distinct terms count.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words, for a phrase of more
+    /// than [`MAX_TERMS`](super::MAX_TERMS) and for more than that under `+` and `-`: each of these
+    /// would have to be cut, and the answer with it.
+    pub fn parse(text: &str, language: Language) -> Result<Self> {
+        syntax::parse(text, language).map(Self::from_clauses)
+    }
+
+    /// A question of plain words, whatever signs stand between them: the sentence of a person or
+    /// an agent. Stop words are dropped, unless nothing else is left.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for more than [`MAX_WORDS`](super::MAX_WORDS) words.
+    pub fn words(text: &str, language: Language) -> Result<Self> {
+        syntax::words(text, language).map(Self::from_clauses)
+    }
+
+    /// Whether it asks for nothing that can be found: it is empty, or only excludes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)
     }
 }

@@ -1,0 +1,223 @@
+//! Text into terms. Knows nothing of grains, fields or questions.
+//!
+//! What a text is found by:
+//! - a word, without case, accents and ending;
+//! - an identifier, path, date, address, version, hyphenated word or name like `C++`: whole, and its words, and what
+//!   is between its stronger signs (`main.rs` in `src/main.rs`), and the parts its capitals and
+//!   digits show (`user` in `userName`); beyond a kibibyte without a space, whole alone;
+//! - a run of Han, kana, Hangul, Thai, Lao, Khmer, Myanmar ...: every pair of neighbouring
+//!   characters, and its last one alone, so that each is the beginning of some term;
+//! - an emoji, without its skin tone.
+//!
+//! Words stand at places that count up by one. The whole of an identifier stands where its first
+//! word stands, and parts shown by capitals where their word stands, so that a phrase is a phrase
+//! however its words are joined or written.
+
+use std::ops::ControlFlow;
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::chars::{is_ignored, is_number, is_skin_tone};
+use super::folding::{Folder, fold_run};
+use super::language::Language;
+use super::segments::{Part, Segment, Segments, inner_parts};
+
+/// Bytes of the longest identifier that has parts. What is longer is encoded data, and its parts
+/// are words by chance.
+const MAX_SPAN_BYTES: usize = 1024;
+
+/// What a token is of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word, a pair, an emoji.
+    Word,
+    /// Several words that are held together.
+    Whole,
+    /// A part of a word.
+    Inner,
+    /// A character that is a run of its own.
+    Lone,
+    /// The last character of a run.
+    Last,
+}
+
+/// A term at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    /// What it is kept under: at most [`MAX_TERM_BYTES`](super::MAX_TERM_BYTES), never empty.
+    pub(super) term: &'a str,
+    /// The same with its ending.
+    pub(super) plain: &'a str,
+    pub(super) kind: Kind,
+    /// Where it stands.
+    pub(super) place: u32,
+    /// Which identifier, run, word or emoji of the text it is of, counted from 0.
+    pub(super) unit: u32,
+}
+
+/// Takes texts of one language apart. Keeps its buffers from text to text.
+pub(super) struct Analyser {
+    language: Language,
+    folder: Folder,
+    words: Vec<Part>,
+    run: String,
+}
+
+/// Takes the tokens of a text, until it breaks off.
+pub(super) type Sink<'s> = dyn FnMut(&Token<'_>) -> ControlFlow<()> + 's;
+
+impl Analyser {
+    pub(super) fn new(language: Language) -> Self {
+        let folder = Folder::new(language);
+        Self { language, folder, words: Vec::new(), run: String::new() }
+    }
+
+    /// Gives every token of a text to `sink`, in the order of their places. The first place is 0.
+    pub(super) fn analyse(&mut self, text: &str, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        // Elsewhere an apostrophe divides an article or an ending from its word.
+        let apostrophes = self.language == Language::English;
+        let mut segments = Segments::of(text, apostrophes, std::mem::take(&mut self.words));
+        let mut tokens = Tokens { folder: &mut self.folder, sink, place: 0, unit: 0 };
+        let mut flow = ControlFlow::Continue(());
+        while let Some(segment) = segments.next() {
+            flow = match segment {
+                Segment::Words(span) => tokens.words(span, &segments),
+                Segment::Unspaced(run) => tokens.run(run, &mut self.run),
+                Segment::Emoji(cluster) => tokens.emoji(cluster, &mut self.run),
+            };
+            if flow.is_break() {
+                break;
+            }
+            tokens.unit = tokens.unit.saturating_add(1);
+        }
+        self.words = segments.into_words();
+        flow
+    }
+}
+
+/// The way of tokens to their sink.
+struct Tokens<'a, 's> {
+    folder: &'a mut Folder,
+    sink: &'a mut Sink<'s>,
+    place: u32,
+    unit: u32,
+}
+
+impl Tokens<'_, '_> {
+    fn words(&mut self, span: &str, segments: &Segments<'_>) -> ControlFlow<()> {
+        let words = segments.words();
+        if let [Part { start, end, .. }] = *words
+            && end - start == span.len()
+        {
+            return self.word(span);
+        }
+        if span.len() > MAX_SPAN_BYTES {
+            return self.code(span);
+        }
+        self.whole(span)?;
+        let divided = words.iter().skip(1).any(|word| word.divided);
+        let mut rest = words;
+        while let Some((first, after)) = rest.split_first() {
+            let more = after.iter().take_while(|word| !word.divided).count();
+            let (inside, beyond) = after.split_at_checked(more).unwrap_or((after, &[]));
+            if let (true, Some(last)) = (divided, inside.last()) {
+                self.whole(segments.slice(first.start, last.end))?;
+            }
+            for word in std::iter::once(first).chain(inside) {
+                self.word(segments.slice(word.start, word.end))?;
+            }
+            rest = beyond;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn code(&mut self, span: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.place, self.unit);
+        let term = self.folder.whole(span);
+        (self.sink)(&Token { term, plain: term, kind: Kind::Word, place, unit })?;
+        self.place = place.saturating_add(1);
+        ControlFlow::Continue(())
+    }
+
+    fn whole(&mut self, span: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.place, self.unit);
+        let term = self.folder.whole(span);
+        (self.sink)(&Token { term, plain: term, kind: Kind::Whole, place, unit })
+    }
+
+    fn word(&mut self, word: &str) -> ControlFlow<()> {
+        let (place, unit) = (self.place, self.unit);
+        let folded = self.folder.word(word);
+        if folded.term.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let (term, plain) = (folded.term, folded.plain);
+        (self.sink)(&Token { term, plain, kind: Kind::Word, place, unit })?;
+        self.place = place.saturating_add(1);
+        if may_have_parts(word) { self.inner(word, place) } else { ControlFlow::Continue(()) }
+    }
+
+    fn inner(&mut self, word: &str, place: u32) -> ControlFlow<()> {
+        let Self { folder, sink, unit, .. } = self;
+        let mut flow = ControlFlow::Continue(());
+        inner_parts(word, |part| {
+            let folded = folder.word(part);
+            if flow.is_continue() && !folded.term.is_empty() {
+                let (term, plain) = (folded.term, folded.plain);
+                flow = sink(&Token { term, plain, kind: Kind::Inner, place, unit: *unit });
+            }
+        });
+        flow
+    }
+
+    /// Pairs of neighbouring characters, as a reader sees characters.
+    fn run(&mut self, run: &str, folded: &mut String) -> ControlFlow<()> {
+        fold_run(run, folded);
+        let mut clusters = folded.grapheme_indices(true).peekable();
+        let mut pairs = false;
+        while let Some((start, cluster)) = clusters.next() {
+            let end = start + cluster.len();
+            let next = clusters.peek().map(|(at, next)| at + next.len());
+            let kind = match next {
+                Some(_) => Kind::Word,
+                None if pairs => Kind::Last,
+                None => Kind::Lone,
+            };
+            pairs = next.is_some();
+            self.cluster(folded.get(start..next.unwrap_or(end)).unwrap_or_default(), kind)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn emoji(&mut self, cluster: &str, folded: &mut String) -> ControlFlow<()> {
+        // The joiner that makes one emoji of several is invisible too, and stays.
+        let shown = |c: &char| *c == '\u{200d}' || !(is_ignored(*c) || is_skin_tone(*c));
+        folded.clear();
+        folded.extend(cluster.chars().filter(shown));
+        self.cluster(folded, Kind::Word)
+    }
+
+    fn cluster(&mut self, cluster: &str, kind: Kind) -> ControlFlow<()> {
+        let (place, unit) = (self.place, self.unit);
+        let term = self.folder.cluster(cluster);
+        if term.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        (self.sink)(&Token { term, plain: term, kind, place, unit })?;
+        self.place = place.saturating_add(1);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a word has capitals after its first letter, or digits: most have neither.
+fn may_have_parts(word: &str) -> bool {
+    if word.is_ascii() {
+        return word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
+            || word.bytes().any(|b| b.is_ascii_digit());
+    }
+    word.chars().any(|c| c.is_uppercase() || is_number(c))
+}
+
+#[cfg(test)]
+#[path = "analysis_tests.rs"]
+mod tests;

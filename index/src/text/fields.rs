@@ -1,0 +1,269 @@
+//! Which fields of a grain carry language, and what a word in each is worth: one table. Knows
+//! nothing of how text is taken apart.
+
+use grainstore_format::{GrainRef, GrainType, Profile, ValueRef, fields, is_domain_field};
+
+use super::settings::Settings;
+
+/// What a word of a plain field is worth. A word that a neighbour in a conversation lends is worth
+/// 1, so this is the share of the grain's own words.
+const PLAIN: u32 = 6;
+/// What says in few words what the grain is about.
+const TITLE: u32 = 8;
+/// What stands beside the matter itself.
+const ASIDE: u32 = 4;
+/// What is long, and little of it written to be read.
+const BULK: u32 = 2;
+/// What is said a second time.
+const REPEATED: u32 = 1;
+
+/// How the text of a field is got at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Every text in it, however deep: a text, a list, the leaves of a map.
+    Leaves,
+    /// As `Leaves`, but an address of a grain is a link and no text.
+    Reasons,
+    /// `content_blocks`: the words of the message, and what its tools were told and said.
+    Blocks,
+    /// A list of maps or a map in which these entries are text, however deep.
+    Entries(&'static [&'static str]),
+}
+
+/// A field that carries language.
+struct TextField {
+    name: &'static str,
+    /// The one type it carries language on; on each where there is none.
+    on: Option<GrainType>,
+    shape: Shape,
+    weight: u32,
+    /// Thoughts of a model: indexed where the settings ask for it.
+    thinking: bool,
+    /// Whether it is what was said in a turn of a conversation, which neighbours borrow.
+    said: bool,
+}
+
+const fn field(name: &'static str, weight: u32) -> TextField {
+    TextField { name, on: None, shape: Shape::Leaves, weight, thinking: false, said: false }
+}
+
+const fn field_on(on: GrainType, name: &'static str, weight: u32) -> TextField {
+    TextField { on: Some(on), ..field(name, weight) }
+}
+
+const fn said(name: &'static str, shape: Shape) -> TextField {
+    TextField { shape, said: true, ..field_on(GrainType::Event, name, PLAIN) }
+}
+
+const fn reasons(name: &'static str, weight: u32) -> TextField {
+    TextField { shape: Shape::Reasons, ..field(name, weight) }
+}
+
+const fn entries(name: &'static str, names: &'static [&'static str], weight: u32) -> TextField {
+    TextField { shape: Shape::Entries(names), ..field(name, weight) }
+}
+
+/// What is said of a picture, a recording or a document.
+const CAPTIONS: &[&str] =
+    &["caption", "title", "description", "alt", "alt_text", "transcript", "text"];
+
+/// Every field that carries language, by the sections of OMS 6. Names of partitions, people,
+/// sessions and grains, times and states are found by filters and not by their words.
+#[rustfmt::skip]
+static TEXT_FIELDS: [TextField; 54] = [
+    field("subject", TITLE),
+    field("relation", TITLE),
+    field("object", TITLE),
+    said("content_blocks", Shape::Blocks),
+    said("content", Shape::Leaves),
+    field_on(GrainType::Action, "content", BULK),
+    field("content", PLAIN),
+    field("description", TITLE),
+    field("conclusion", TITLE),
+    field("trigger", TITLE),
+    field("steps", PLAIN),
+    field("plan", PLAIN),
+    field("agreed_content", PLAIN),
+    field("criteria", PLAIN),
+    reasons("premises", ASIDE),
+    field("structural_tags", PLAIN),
+    entries("content_refs", CAPTIONS, PLAIN),
+    entries("embedding_refs", &["chunk_text"], BULK),
+    field("tool_name", TITLE),
+    field("tool_description", PLAIN),
+    field("input", ASIDE),
+    field("error", ASIDE),
+    field("error_type", ASIDE),
+    field("code", BULK),
+    field("stdout", BULK),
+    field("stderr", BULK),
+    entries("input_schema", &["description", "title"], BULK),
+    entries("output_schema", &["description", "title"], BULK),
+    field("criteria_structured", ASIDE),
+    field("expected_output", ASIDE),
+    field("state_reason", ASIDE),
+    reasons("satisfaction_evidence", BULK),
+    field("rollback_on_failure", BULK),
+    field("alternatives_considered", ASIDE),
+    field("inference_method", BULK),
+    TextField { thinking: true, ..field("thinking_content", BULK) },
+    field("scope", ASIDE),
+    field("basis", ASIDE),
+    field("jurisdiction", ASIDE),
+    field("observer_id", ASIDE),
+    field("observer_type", ASIDE),
+    field("observation_scope", BULK),
+    field("history", BULK),
+    field("context", BULK),
+    entries("owner", &["name", "legal_name"], BULK),
+    entries("provenance_chain", &["note", "description"], BULK),
+    field("supersession_justification", BULK),
+    field("invalidation_reason", BULK),
+    field("authorized_tools", BULK),
+    entries("related_to", &["note", "label", "description"], BULK),
+    entries("parameter_set", &["description"], BULK),
+    entries("software_environment", &["language"], BULK),
+    entries("statistical_context", &["description"], BULK),
+    entries("retention_policy", &["regulation"], BULK),
+];
+
+/// A text of a grain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Text<'a> {
+    pub(super) text: &'a str,
+    /// The field it stands in, by its full name.
+    pub(super) field: &'a str,
+    /// Where that field stands in the table; fields that are in none come last.
+    pub(super) rank: usize,
+    /// What a word of it is worth.
+    pub(super) weight: u32,
+    /// Whether a neighbour in a conversation may borrow its words.
+    pub(super) said: bool,
+}
+
+/// Gives `sink` every text of a grain that is indexed, in the order of the grain's bytes.
+///
+/// Fields of domain profiles and fields that the standard does not know are indexed like asides:
+/// every text in them.
+pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dyn FnMut(Text<'a>)) {
+    let grain_type = grain.grain_type();
+    let blocks = grain_type == GrainType::Event
+        && grain.get("content_blocks").is_some_and(|blocks| has_said(&blocks));
+    for (name, value) in grain.iter() {
+        let row = TEXT_FIELDS
+            .iter()
+            .enumerate()
+            .find(|(_, row)| row.name == name && row.on.is_none_or(|on| on == grain_type));
+        let mut found =
+            Text { text: "", field: name, rank: TEXT_FIELDS.len(), weight: ASIDE, said: false };
+        let Some((rank, row)) = row else {
+            if is_domain_field(name) || !fields::FIELDS.iter().any(|known| known.name == name) {
+                leaves(&value, &mut |text| sink(Text { text, ..found }));
+            }
+            continue;
+        };
+        if row.thinking && !settings.thinking {
+            continue;
+        }
+        // The blocks of a message take precedence over its plain text (OMS 6.2).
+        let repeats = blocks && name == "content";
+        found.rank = rank;
+        found.weight = if repeats { REPEATED } else { row.weight };
+        found.said = row.said && !repeats;
+        match row.shape {
+            Shape::Leaves => leaves(&value, &mut |text| sink(Text { text, ..found })),
+            Shape::Reasons => leaves(&value, &mut |text| {
+                if !is_address(text) {
+                    sink(Text { text, ..found });
+                }
+            }),
+            Shape::Blocks => read_blocks(&value, found, settings, sink),
+            Shape::Entries(names) => {
+                entries_of(&value, names, &mut |text| sink(Text { text, ..found }));
+            }
+        }
+    }
+}
+
+/// Whether a message says anything in its blocks.
+fn has_said(blocks: &ValueRef<'_>) -> bool {
+    let said = |block: ValueRef<'_>| block.as_map()?.get("text")?.as_str().map(str::len);
+    blocks.as_array().is_some_and(|blocks| blocks.iter().any(|block| said(block) > Some(0)))
+}
+
+fn read_blocks<'a>(
+    blocks: &ValueRef<'a>,
+    found: Text<'a>,
+    settings: &Settings,
+    sink: &mut dyn FnMut(Text<'a>),
+) {
+    let Some(blocks) = blocks.as_array() else { return };
+    for block in blocks.iter().filter_map(|block| block.as_map()) {
+        for (key, value) in block.iter() {
+            // A picture's `source`, and ids, are no text.
+            let weight = match key {
+                "text" => found.weight,
+                "name" | "title" | "caption" | "alt" | "alt_text" => ASIDE,
+                "input" | "content" => BULK,
+                "thinking" if settings.thinking => BULK,
+                _ => continue,
+            };
+            let said = found.said && key == "text";
+            let text = Text { weight, said, ..found };
+            match key {
+                // What a tool gave back is a text or blocks in turn.
+                "content" => {
+                    entries_or_text(&value, &mut |found| sink(Text { text: found, ..text }));
+                }
+                _ => leaves(&value, &mut |found| sink(Text { text: found, ..text })),
+            }
+        }
+    }
+}
+
+fn entries_or_text<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
+    match value {
+        ValueRef::Str(_) => leaves(value, sink),
+        _ => entries_of(value, CAPTIONS, sink),
+    }
+}
+
+/// The texts under some names, in maps however deep.
+fn entries_of<'a>(value: &ValueRef<'a>, names: &[&str], sink: &mut dyn FnMut(&'a str)) {
+    walk(value, Some(names), Profile::EXTENDED.max_depth, sink);
+}
+
+/// Every text in a value.
+fn leaves<'a>(value: &ValueRef<'a>, sink: &mut dyn FnMut(&'a str)) {
+    walk(value, None, Profile::EXTENDED.max_depth, sink);
+}
+
+/// The texts in a value, all or only those under some names, at most so deep: no grain the codecs
+/// accept goes deeper.
+fn walk<'a>(
+    value: &ValueRef<'a>,
+    names: Option<&[&str]>,
+    depth: usize,
+    sink: &mut dyn FnMut(&'a str),
+) {
+    let Some(below) = depth.checked_sub(1) else { return };
+    match value {
+        ValueRef::Str(text) if names.is_none() => sink(text),
+        ValueRef::Array(items) => items.iter().for_each(|item| walk(&item, names, below, sink)),
+        ValueRef::Map(map) => map.iter().for_each(|(name, item)| {
+            let inside = names.filter(|names| !names.contains(&name));
+            walk(&item, inside, below, sink);
+        }),
+        _ => {}
+    }
+}
+
+/// Whether a text is the address of a grain, with or without `sha256:`.
+fn is_address(text: &str) -> bool {
+    let hash = text.strip_prefix("sha256:").unwrap_or(text);
+    hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+#[path = "fields_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! The text of a question into items: words with their signs, and quoted words. Knows nothing of
+//! terms.
+
+use super::question::Occur;
+
+/// What stands between spaces.
+pub(super) struct Item<'t> {
+    pub(super) occur: Occur,
+    pub(super) form: Form<'t>,
+}
+
+/// How an item is written.
+pub(super) enum Form<'t> {
+    /// Within quotes.
+    Quoted(&'t str),
+    /// Never empty.
+    Bare(&'t str),
+}
+
+/// The first item of a text, and what follows it.
+pub(super) fn next_item(text: &str) -> Option<(Item<'_>, &str)> {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\0');
+    let (occur, text) = match sign(text) {
+        Some((occur, after)) => (occur, after),
+        None => (Occur::Should, text),
+    };
+    if let Some(inside) = text.strip_prefix(is_quote) {
+        // Without its second, a quote is nothing.
+        let Some((words, after)) = inside.split_once(is_quote) else {
+            return next_item(inside);
+        };
+        // Nearness of the words of a phrase is not asked for here.
+        let digit = |c: char| c.is_ascii_digit();
+        let after = after.strip_prefix('~').map_or(after, |after| after.trim_start_matches(digit));
+        return Some((Item { occur, form: Form::Quoted(words) }, after));
+    }
+    let end = text.find(|c: char| c.is_whitespace() || is_quote(c)).unwrap_or(text.len());
+    let (word, after) = text.split_at_checked(end).filter(|(word, _)| !word.is_empty())?;
+    Some((Item { occur, form: Form::Bare(word) }, after))
+}
+
+/// A `+` or `-` right before a word or a quote.
+fn sign(text: &str) -> Option<(Occur, &str)> {
+    let (occur, after) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        (Some(after), _) => (Occur::Must, after),
+        (_, Some(after)) => (Occur::MustNot, after),
+        _ => return None,
+    };
+    let nothing = |c: char| c.is_whitespace() || matches!(c, '+' | '-');
+    (!after.is_empty() && !after.starts_with(nothing)).then_some((occur, after))
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\u{201c}' | '\u{201d}')
+}
+
+/// What follows a word and says how it is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suffix {
+    None,
+    Prefix,
+    Fuzzy(u8),
+}
+
+/// A word without what says how it is looked for.
+pub(super) fn suffix(word: &str) -> (&str, Suffix) {
+    let word = word.trim_end_matches([',', '.', ';', ':', '!', '?', ')', ']']);
+    let begins = word.trim_end_matches('*');
+    let (bare, edits) = match word.rsplit_once('~') {
+        Some((bare, "" | "1")) => (bare, 1),
+        Some((bare, "0")) => (bare, 0),
+        Some((bare, edits)) if edits.bytes().all(|b| b.is_ascii_digit()) => (bare, 2),
+        _ => (word, 0),
+    };
+    if begins.len() < word.len() && begins.ends_with(char::is_alphanumeric) {
+        (begins, Suffix::Prefix)
+    } else if bare.len() < word.len() && bare.ends_with(char::is_alphanumeric) {
+        (bare, if edits == 0 { Suffix::None } else { Suffix::Fuzzy(edits) })
+    } else {
+        (word, Suffix::None)
+    }
+}

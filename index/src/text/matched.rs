@@ -1,0 +1,138 @@
+//! Whether the own words of a grain answer a question, and in which of its fields. Looks at one
+//! grain and no index: what neighbours lend it does not count.
+
+use std::ops::ControlFlow;
+
+use grainstore_format::GrainRef;
+
+use super::document::{Document, Word};
+use super::fields::texts;
+use super::question::{Ask, Clause, Occur, Question};
+use super::reader::{MAX_OCCURRENCES, Reader};
+use super::settings::Settings;
+
+/// The fields of a grain that have something a question asks for, as [`Reader::matched_fields`].
+#[must_use]
+pub fn matched_fields<'a>(
+    grain: &GrainRef<'a>,
+    question: &Question,
+    settings: &Settings,
+) -> Vec<&'a str> {
+    Reader::new(*settings).matched_fields(grain, question)
+}
+
+impl Reader {
+    /// The fields of a grain that have something a question asks for, by their full names, in the
+    /// order of the table of fields: titles first.
+    #[must_use]
+    pub fn matched_fields<'a>(
+        &mut self,
+        grain: &GrainRef<'a>,
+        question: &Question,
+    ) -> Vec<&'a str> {
+        let wanted: Vec<&Ask> = found_by(question).collect();
+        if wanted.iter().any(|ask| matches!(ask, Ask::Phrase(_))) {
+            let mut fields = self.by_field(grain);
+            fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
+            return fields.into_iter().map(|(name, _)| name).collect();
+        }
+        let mut matched: Vec<(usize, &'a str)> = Vec::new();
+        let mut occurrences = 0;
+        texts(grain, &self.settings, &mut |text| {
+            let field = (text.rank, text.field);
+            if occurrences >= MAX_OCCURRENCES || matched.last() == Some(&field) {
+                return;
+            }
+            let found = self.analyser.analyse(text.text, &mut |token| {
+                occurrences += 1;
+                let enough = wanted.iter().any(|ask| is_met_by(ask, token.term));
+                if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if found.is_break() {
+                matched.push(field);
+            }
+        });
+        matched.sort_unstable();
+        matched.into_iter().map(|(_, name)| name).collect()
+    }
+}
+
+impl Question {
+    /// Whether the own words of a grain answer it: they have all that must be there and nothing
+    /// that must not, and where nothing must, something of the rest.
+    #[must_use]
+    pub fn is_answered_by(&self, document: &Document) -> bool {
+        let has = |clause: &Clause| document.has(&clause.ask);
+        let of = |occur| self.clauses().iter().filter(move |clause| clause.occur == occur);
+        if of(Occur::MustNot).any(has) || !of(Occur::Must).all(has) {
+            return false;
+        }
+        of(Occur::Must).next().is_some() || of(Occur::Should).any(has)
+    }
+}
+
+impl Document {
+    /// Whether it has what is looked for: any term of a word, every term of a phrase in its place.
+    #[must_use]
+    pub fn has(&self, ask: &Ask) -> bool {
+        match ask {
+            Ask::Word(terms) => terms.iter().any(|term| self.word(term).is_some()),
+            Ask::Phrase(terms) => self.has_phrase(terms),
+            Ask::Prefix(prefix) => {
+                let first = self.words().partition_point(|word| *word.term < **prefix);
+                self.words().get(first).is_some_and(|word| word.term.starts_with(&**prefix))
+            }
+            Ask::Fuzzy(term, edits) => {
+                self.words().iter().any(|word| is_within(term, &word.term, *edits))
+            }
+        }
+    }
+
+    fn has_phrase(&self, terms: &[(Box<str>, u32)]) -> bool {
+        let Some(words) = terms
+            .iter()
+            .map(|(term, at)| Some((self.word(term)?, *at)))
+            .collect::<Option<Vec<_>>>()
+        else {
+            return false;
+        };
+        let rarest = words.iter().min_by_key(|(word, _)| word.places.len());
+        let Some((rarest, at)) = rarest else { return false };
+        rarest
+            .places
+            .iter()
+            .filter_map(|place| place.checked_sub(*at))
+            .any(|start| words.iter().all(|(word, at)| stands_at(word, start.saturating_add(*at))))
+    }
+}
+
+/// What an answer is found by.
+fn found_by(question: &Question) -> impl Iterator<Item = &Ask> {
+    let found = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
+    found.map(|clause| &clause.ask)
+}
+
+/// Whether one term is what is looked for, or part of it. A phrase is more than its terms.
+fn is_met_by(ask: &Ask, term: &str) -> bool {
+    match ask {
+        Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
+        Ask::Prefix(prefix) => term.starts_with(&**prefix),
+        Ask::Fuzzy(wanted, edits) => is_within(wanted, term, *edits),
+        Ask::Phrase(_) => false,
+    }
+}
+
+fn stands_at(word: &Word, place: u32) -> bool {
+    word.places.binary_search(&place).is_ok()
+}
+
+/// Whether one text becomes the other by so many edits at most: a character put in, left out,
+/// replaced, or two neighbours exchanged.
+fn is_within(a: &str, b: &str, edits: u8) -> bool {
+    let edits = usize::from(edits);
+    a.len().abs_diff(b.len()) <= 4 * edits && strsim::osa_distance(a, b) <= edits
+}
+
+#[cfg(test)]
+#[path = "matched_tests.rs"]
+mod tests;

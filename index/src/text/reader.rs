@@ -1,0 +1,154 @@
+//! A grain into its words: its fields are read, their texts taken apart, and the occurrences of each
+//! term counted. Knows nothing of what the words are for.
+
+use std::ops::ControlFlow;
+
+use grainstore_format::GrainRef;
+
+use super::analysis::Analyser;
+use super::document::{Document, Word};
+use super::fields::{Text, texts};
+use super::settings::Settings;
+
+/// Occurrences of words that are indexed of one grain, in the order of its fields; what comes
+/// after them is not found. Prose of 300 KiB has as many.
+pub const MAX_OCCURRENCES: usize = 50_000;
+
+/// Places between two texts of a grain: more than the longest phrase has terms.
+const GAP: u32 = 128;
+
+/// Reads the words of grains, one after the other.
+pub struct Reader {
+    pub(super) settings: Settings,
+    pub(super) analyser: Analyser,
+    tally: Tally,
+}
+
+impl Reader {
+    /// A reader of grains that are indexed in one way.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let analyser = Analyser::new(settings.language);
+        Self { settings, analyser, tally: Tally::default() }
+    }
+
+    /// The words of a grain, as [`Document::of`].
+    #[must_use]
+    pub fn document(&mut self, grain: &GrainRef<'_>) -> Document {
+        let Self { settings, analyser, tally } = self;
+        tally.clear();
+        texts(grain, settings, &mut |text| {
+            let _full = tally.read(&text, analyser, MAX_OCCURRENCES);
+        });
+        tally.document()
+    }
+
+    /// The words of each field of a grain, in the order of the table of fields.
+    pub(super) fn by_field<'a>(&mut self, grain: &GrainRef<'a>) -> Vec<(&'a str, Document)> {
+        let mut fields: Vec<(usize, &'a str, Tally)> = Vec::new();
+        let mut left = MAX_OCCURRENCES;
+        texts(grain, &self.settings, &mut |text| {
+            if fields.last().is_none_or(|(_, name, _)| *name != text.field) {
+                let before = fields.last().map_or(0, |(_, _, tally)| tally.occurrences.len());
+                left = left.saturating_sub(before);
+                fields.push((text.rank, text.field, Tally::default()));
+            }
+            if let Some((_, _, tally)) = fields.last_mut() {
+                let _full = tally.read(&text, &mut self.analyser, left);
+            }
+        });
+        fields.sort_by_key(|(rank, name, _)| (*rank, *name));
+        fields.into_iter().map(|(_, name, mut tally)| (name, tally.document())).collect()
+    }
+}
+
+/// The words read so far.
+#[derive(Default)]
+struct Tally {
+    /// The terms of all occurrences, one after the other.
+    terms: String,
+    occurrences: Vec<Occurrence>,
+    /// The first place of the next text.
+    place: u32,
+}
+
+/// A term at a place.
+#[derive(Clone, Copy)]
+struct Occurrence {
+    /// The first bytes of the term, which tell most terms apart and in the same order.
+    head: u64,
+    /// Where the term is in the terms.
+    start: usize,
+    end: usize,
+    place: u32,
+    weight: u32,
+    said: bool,
+}
+
+impl Tally {
+    fn clear(&mut self) {
+        self.terms.clear();
+        self.occurrences.clear();
+        self.place = 0;
+    }
+
+    /// Breaks off where there are as many occurrences as are indexed.
+    fn read(&mut self, text: &Text<'_>, analyser: &mut Analyser, most: usize) -> ControlFlow<()> {
+        if self.occurrences.len() >= most {
+            return ControlFlow::Break(());
+        }
+        let (first, mut next) = (self.place, None);
+        let flow = analyser.analyse(text.text, &mut |token| {
+            let place = first.saturating_add(token.place);
+            next = Some(place.saturating_add(GAP));
+            self.add(token.term, text, place);
+            if self.occurrences.len() >= most {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        self.place = next.unwrap_or(first);
+        flow
+    }
+
+    fn add(&mut self, term: &str, text: &Text<'_>, place: u32) {
+        let start = self.terms.len();
+        self.terms.push_str(term);
+        let (end, weight, said) = (self.terms.len(), text.weight, text.said);
+        self.occurrences.push(Occurrence { head: head(term), start, end, place, weight, said });
+    }
+
+    fn document(&mut self) -> Document {
+        let terms = &self.terms;
+        let term = |at: &Occurrence| terms.get(at.start..at.end).unwrap_or_default();
+        self.occurrences.sort_unstable_by(|a, b| {
+            let by_term = a.head.cmp(&b.head).then_with(|| term(a).cmp(term(b)));
+            by_term.then(a.place.cmp(&b.place))
+        });
+        let same = |a: &Occurrence, b: &Occurrence| a.head == b.head && term(a) == term(b);
+        let words = self.occurrences.chunk_by(same).map(|all| Word {
+            term: all.first().map(term).unwrap_or_default().into(),
+            weight: all.iter().fold(0, |sum: u32, one| sum.saturating_add(one.weight)),
+            lent: all.iter().fold(0, |sum: u32, one| sum.saturating_add(u32::from(one.said))),
+            places: places(all),
+        });
+        Document::from_ascending(words.collect())
+    }
+}
+
+/// A word can be its own part: `1-1a` has its `1` at one place once and at the next twice.
+fn places(all: &[Occurrence]) -> Box<[u32]> {
+    let mut places: Vec<u32> = all.iter().map(|one| one.place).collect();
+    places.dedup();
+    places.into()
+}
+
+fn head(term: &str) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(term.bytes()).for_each(|(to, from)| *to = from);
+    u64::from_be_bytes(bytes)
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -1,0 +1,282 @@
+//! Where the words of a text begin and end, and which of them an identifier holds together. Looks
+//! at every character a bounded number of times. Knows nothing of terms.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::chars::{Class, class, is_number};
+
+/// What a text is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Segment<'t> {
+    /// A word, or several that `-`, `/` and the like hold together: the span they take with the
+    /// signs between them, and in `C++` after them. [`Segments::words`] has the words.
+    Words(&'t str),
+    /// A run of a script that does not separate its words.
+    Unspaced(&'t str),
+    /// One emoji with all that modifies it.
+    Emoji(&'t str),
+}
+
+/// A word within [`Segment::Words`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Where it begins in the text, in bytes.
+    pub(super) start: usize,
+    /// Where it ends in the text, in bytes.
+    pub(super) end: usize,
+    /// Whether what comes before it divides more than `-`, `_` and `.` do: in `src/main.rs`,
+    /// `main.rs` is one thing and `src` another.
+    pub(super) divided: bool,
+}
+
+/// The segments of a text in order.
+pub(super) struct Segments<'t> {
+    text: &'t str,
+    at: usize,
+    /// Whether an apostrophe is part of the word it stands in.
+    apostrophes: bool,
+    words: Vec<Part>,
+}
+
+/// What holds two words together.
+#[derive(Clone, Copy)]
+struct Joiner {
+    len: usize,
+    divides: bool,
+}
+
+impl<'t> Segments<'t> {
+    pub(super) fn of(text: &'t str, apostrophes: bool, mut words: Vec<Part>) -> Self {
+        words.clear();
+        Self { text, at: 0, apostrophes, words }
+    }
+
+    /// The words of the last segment.
+    pub(super) fn words(&self) -> &[Part] {
+        &self.words
+    }
+
+    /// The room for the words, to be used again.
+    pub(super) fn into_words(self) -> Vec<Part> {
+        self.words
+    }
+
+    /// The text between two positions.
+    pub(super) fn slice(&self, start: usize, end: usize) -> &'t str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Segment<'t>> {
+        loop {
+            let start = self.at;
+            let (class, len) = self.class_at(start)?;
+            match class {
+                Class::Gap | Class::Ignored => self.at = start + len,
+                Class::Word => {
+                    self.at = self.joined(start);
+                    return Some(Segment::Words(self.slice(start, self.at)));
+                }
+                Class::Unspaced => {
+                    self.at = self.run(start);
+                    return Some(Segment::Unspaced(self.slice(start, self.at)));
+                }
+                Class::Emoji => {
+                    let cluster = self.text.get(start..)?.graphemes(true).next()?;
+                    self.at = start + cluster.len();
+                    return Some(Segment::Emoji(cluster));
+                }
+            }
+        }
+    }
+
+    /// The end of the words that begin here and are held together; `words` is set to them.
+    fn joined(&mut self, start: usize) -> usize {
+        self.words.clear();
+        let (mut at, mut divided, mut locator) = (start, false, false);
+        loop {
+            let end = self.word(at);
+            self.words.push(Part { start: at, end, divided });
+            let Some(joiner) = self.joiner(end, locator) else { return end + self.suffix(end) };
+            locator |= joiner.divides && joiner.len == 3;
+            divided = joiner.divides;
+            at = end + joiner.len;
+        }
+    }
+
+    /// The end of the word that begins here.
+    fn word(&self, start: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let mut at = start;
+        let mut digits_since = start;
+        let mut only_digits = true;
+        while let Some(&byte) = bytes.get(at) {
+            if byte.is_ascii_alphanumeric() {
+                if only_digits && byte == b'T' && self.begins_time(start, at) {
+                    return at;
+                }
+                only_digits &= byte.is_ascii_digit();
+                at += 1;
+            } else if byte == b',' && only_digits && self.goes_on(at, digits_since) {
+                digits_since = at + 1;
+                at += 1;
+            } else if byte == b'\'' && self.apostrophes && self.is_word(at + 1) {
+                only_digits = false;
+                at += 1;
+            } else if byte.is_ascii() {
+                return at;
+            } else {
+                match self.class_at(at) {
+                    Some((Class::Word | Class::Ignored, len)) => at += len,
+                    Some((_, len)) if self.is_quote(at, len) => at += len,
+                    _ => return at,
+                }
+                only_digits = false;
+            }
+        }
+        at
+    }
+
+    /// What joins the word that ends here to one that begins after it. In a `locator`, an address
+    /// with `://`, more signs do.
+    fn joiner(&self, end: usize, locator: bool) -> Option<Joiner> {
+        let bytes = self.text.as_bytes();
+        let rest = bytes.get(end..end.saturating_add(3).min(bytes.len()))?;
+        let (len, divides) = match rest {
+            [b':', b'/', b'/'] => (3, true),
+            [b':', b':' | b'\\', ..] => (2, true),
+            [b'_', b'_', ..] => (2, false),
+            [b'T', ..] => (1, true),
+            [b'-' | b'_' | b'.' | b'+', ..] => (1, false),
+            [b'/' | b'\\' | b'@' | b':', ..] => (1, true),
+            [b'?' | b'=' | b'&' | b'%' | b'#', ..] if locator => (1, true),
+            // Hyphens of their own, U+2010 and U+2011.
+            [0xe2, 0x80, 0x90 | 0x91] => (3, false),
+            _ => return None,
+        };
+        self.is_word(end + len).then_some(Joiner { len, divides })
+    }
+
+    /// Bytes of the signs that make a name of a single letter: `C++`, `F#`.
+    fn suffix(&self, end: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let [Part { start, .. }] = *self.words else { return 0 };
+        let letter = bytes
+            .get(start..end)
+            .is_some_and(|word| word.len() == 1 && word.iter().all(u8::is_ascii_alphabetic));
+        let len = match bytes.get(end..).unwrap_or_default() {
+            [b'+', b'+', ..] => 2,
+            [b'#', ..] => 1,
+            _ => return 0,
+        };
+        if letter && !self.is_word(end + len) { len } else { 0 }
+    }
+
+    /// Whether the `T` here stands between the day and the hour of a time: `2024-05-07T10:30`.
+    fn begins_time(&self, start: usize, at: usize) -> bool {
+        let hour = self.text.as_bytes().get(at + 1..at + 3);
+        at == start + 2
+            && self.words.len() >= 2
+            && hour.is_some_and(|hour| hour.iter().all(u8::is_ascii_digit))
+    }
+
+    /// Whether the comma here groups the digits of one number: `1,000`.
+    fn goes_on(&self, comma: usize, digits_since: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let next = bytes.get(comma + 1..comma + 4);
+        (1..=3).contains(&comma.saturating_sub(digits_since))
+            && next.is_some_and(|next| next.iter().all(u8::is_ascii_digit))
+            && !bytes.get(comma + 4).is_some_and(u8::is_ascii_alphanumeric)
+    }
+
+    /// Whether a curly apostrophe stands here, within a word.
+    fn is_quote(&self, at: usize, len: usize) -> bool {
+        self.apostrophes && self.slice(at, at + len) == "\u{2019}" && self.is_word(at + len)
+    }
+
+    fn is_word(&self, at: usize) -> bool {
+        self.class_at(at).is_some_and(|(class, _)| class == Class::Word)
+    }
+
+    /// The end of the run of an unspaced script that begins here.
+    fn run(&self, start: usize) -> usize {
+        let mut at = start;
+        while let Some((Class::Unspaced | Class::Ignored, len)) = self.class_at(at) {
+            at += len;
+        }
+        at
+    }
+
+    fn class_at(&self, at: usize) -> Option<(Class, usize)> {
+        let byte = *self.text.as_bytes().get(at)?;
+        if byte.is_ascii() {
+            let class = if byte.is_ascii_alphanumeric() { Class::Word } else { Class::Gap };
+            return Some((class, 1));
+        }
+        let c = self.text.get(at..)?.chars().next()?;
+        Some((class(c), c.len_utf8()))
+    }
+}
+
+/// The parts of a word that its capitals and digits show: `getUserName`, `HTTPServer`, `sha256`.
+/// None where it is one part, or changes so often that it is a code and no name.
+pub(super) fn inner_parts(word: &str, mut part: impl FnMut(&str)) {
+    const MOST: usize = 8;
+    const MOST_SWITCHES: usize = 3;
+    let mut cuts = [0; MOST];
+    let (mut len, mut switches) = (0, 0);
+    let mut chars = word.char_indices().peekable();
+    let mut before: Option<Kind> = None;
+    while let Some((at, c)) = chars.next() {
+        let kind = Kind::of(c);
+        let next = chars.peek().map(|(_, c)| Kind::of(*c));
+        let Some(previous) = before.replace(kind) else { continue };
+        let digits = (previous == Kind::Digit) != (kind == Kind::Digit);
+        // The last capital of several begins the next word: but plurals of acronyms are one.
+        let last_capital =
+            previous == Kind::Upper && next == Some(Kind::Lower) && !ends_in_s(word, at);
+        let capital = kind == Kind::Upper && (previous == Kind::Lower || last_capital);
+        if !(digits || capital) {
+            continue;
+        }
+        switches += usize::from(digits);
+        let Some(cut) = cuts.get_mut(len) else { return };
+        (*cut, len) = (at, len + 1);
+    }
+    if len == 0 || switches > MOST_SWITCHES {
+        return;
+    }
+    let mut start = 0;
+    for end in cuts.into_iter().take(len).chain([word.len()]) {
+        part(word.get(start..end).unwrap_or_default());
+        start = end;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Upper,
+    Lower,
+    Digit,
+}
+
+impl Kind {
+    fn of(c: char) -> Self {
+        if c.is_uppercase() {
+            Self::Upper
+        } else if is_number(c) || c == ',' {
+            // A comma in a word groups its digits.
+            Self::Digit
+        } else {
+            Self::Lower
+        }
+    }
+}
+
+/// Whether all that follows the character here is one `s`.
+fn ends_in_s(word: &str, at: usize) -> bool {
+    word.len() == at + 2 && word.ends_with('s')
+}
+
+#[cfg(test)]
+#[path = "segments_tests.rs"]
+mod tests;

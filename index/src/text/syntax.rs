@@ -1,0 +1,288 @@
+//! The text of a question into its clauses. Knows nothing of grains.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+
+use super::analysis::{Analyser, Kind, Token};
+use super::items::{Form, Suffix, next_item, suffix};
+use super::language::Language;
+use super::question::{Ask, Clause, Occur};
+use super::stop_words::is_stop_word;
+
+/// Words a question may have.
+pub const MAX_WORDS: usize = 1024;
+
+/// Distinct terms a question asks for: the first so many that add to the score, and at most so many
+/// under `+` and `-`.
+pub const MAX_TERMS: usize = 64;
+
+/// Tokens kept of one identifier: a word has at most eleven, so that more words than a phrase may
+/// have are still seen to be too many.
+const MAX_TOKENS: usize = 12 * (MAX_TERMS + 1);
+
+/// The clauses of a question in the syntax of [`Question::parse`](super::Question::parse).
+pub(super) fn parse(text: &str, language: Language) -> Result<Vec<Clause>> {
+    let mut builder = Builder::new(language);
+    let mut rest = text;
+    while let Some((item, after)) = next_item(rest) {
+        rest = after;
+        match item.form {
+            Form::Quoted(words) => builder.phrase(item.occur, words)?,
+            Form::Bare(word) => builder.bare(item.occur, word)?,
+        }
+    }
+    Ok(builder.into_clauses())
+}
+
+/// The clauses of a text that is words alone.
+pub(super) fn words(text: &str, language: Language) -> Result<Vec<Clause>> {
+    let mut builder = Builder::new(language);
+    let words = builder.words_of(text)?;
+    words.iter().try_for_each(|word| builder.word(Occur::Should, word))?;
+    Ok(builder.into_clauses())
+}
+
+/// The tokens of one identifier, word, run or emoji.
+#[derive(Default)]
+struct Unit {
+    tokens: Vec<Owned>,
+}
+
+struct Owned {
+    term: Box<str>,
+    plain: Box<str>,
+    kind: Kind,
+    place: u32,
+}
+
+impl Unit {
+    /// What it is kept under as one: the whole of an identifier, or a word. Nothing for a run.
+    fn name(&self) -> Option<&Owned> {
+        let named = self.tokens.iter().find(|token| token.kind == Kind::Whole);
+        let mut words = self.at_places();
+        named.or_else(|| words.next().filter(|_| words.next().is_none()))
+    }
+
+    /// The tokens of which one stands at every place.
+    fn at_places(&self) -> impl Iterator<Item = &Owned> {
+        self.tokens.iter().filter(|token| matches!(token.kind, Kind::Word | Kind::Lone))
+    }
+
+    /// As something that is there or is not: its words side by side, or what names it.
+    fn strictly(&self) -> Option<Ask> {
+        match (self.at_places().count(), self.name()) {
+            (1, Some(Owned { kind: Kind::Whole, term, .. })) => Some(Ask::Word(vec![term.clone()])),
+            _ => strictly(self.at_places()),
+        }
+    }
+
+    fn is_stop_word(&self, language: Language) -> bool {
+        matches!(&*self.tokens, [only] if is_stop_word(language, &only.plain))
+    }
+
+    /// As something that adds to the score: every term says a little.
+    fn loosely(&self) -> Ask {
+        if let [Owned { kind: Kind::Lone, term, .. }] = &*self.tokens {
+            return Ask::Prefix(term.clone());
+        }
+        let mut seen = HashSet::new();
+        let tokens = self.tokens.iter().filter(|token| token.kind != Kind::Last);
+        Ask::Word(tokens.map(|t| t.term.clone()).filter(|term| seen.insert(term.clone())).collect())
+    }
+}
+
+/// Tokens side by side: one of them is a word, and a lone character begins one.
+fn strictly<'a>(tokens: impl Iterator<Item = &'a Owned>) -> Option<Ask> {
+    let tokens: Vec<&Owned> = tokens.collect();
+    let first = tokens.first()?;
+    Some(match &*tokens {
+        [Owned { kind: Kind::Lone, term, .. }] => Ask::Prefix(term.clone()),
+        [one] => Ask::Word(vec![one.term.clone()]),
+        _ => {
+            let distance = |token: &Owned| token.place.saturating_sub(first.place);
+            Ask::Phrase(tokens.iter().map(|t| (t.term.clone(), distance(t))).collect())
+        }
+    })
+}
+
+/// The clauses so far.
+struct Builder {
+    language: Language,
+    analyser: Analyser,
+    clauses: Vec<Clause>,
+    /// Stop words, in case nothing else remains.
+    stopped: Vec<Clause>,
+    words: usize,
+    /// Terms of words that add to the score.
+    words_seen: HashSet<Box<str>>,
+    /// How many terms add to the score, in all.
+    loose: usize,
+    /// Terms under `+` and `-`.
+    strict: usize,
+}
+
+impl Builder {
+    fn new(language: Language) -> Self {
+        Self {
+            language,
+            analyser: Analyser::new(language),
+            clauses: Vec::new(),
+            stopped: Vec::new(),
+            words: 0,
+            words_seen: HashSet::new(),
+            loose: 0,
+            strict: 0,
+        }
+    }
+
+    fn into_clauses(self) -> Vec<Clause> {
+        let finds = self.clauses.iter().any(|clause| clause.occur != Occur::MustNot);
+        let mut clauses = self.clauses;
+        if !finds {
+            clauses.extend(self.stopped);
+        }
+        clauses
+    }
+
+    fn phrase(&mut self, occur: Occur, text: &str) -> Result<()> {
+        let units = self.words_of(text)?;
+        match strictly(units.iter().flat_map(Unit::at_places)) {
+            Some(ask) => self.add(occur, ask),
+            None => Ok(()),
+        }
+    }
+
+    fn bare(&mut self, occur: Occur, text: &str) -> Result<()> {
+        let (text, suffix) = suffix(text);
+        let mut units = self.words_of(text)?;
+        let last = units.pop();
+        units.iter().try_for_each(|unit| self.word(occur, unit))?;
+        let Some(last) = last else { return Ok(()) };
+        let ask = match suffix {
+            Suffix::None => None,
+            Suffix::Prefix => last.name().map(prefix),
+            Suffix::Fuzzy(edits) => last.name().and_then(|name| fuzzy(name, edits)),
+        };
+        match ask {
+            Some(ask) => self.add(occur, ask),
+            None => self.word(occur, &last),
+        }
+    }
+
+    fn word(&mut self, occur: Occur, unit: &Unit) -> Result<()> {
+        if occur != Occur::Should {
+            return unit.strictly().map_or(Ok(()), |ask| self.add(occur, ask));
+        }
+        if unit.is_stop_word(self.language) {
+            let clause = Clause { occur, ask: unit.loosely() };
+            if self.stopped.len() < MAX_TERMS && !self.stopped.contains(&clause) {
+                self.stopped.push(clause);
+            }
+            return Ok(());
+        }
+        self.add(occur, unit.loosely())
+    }
+
+    /// Adds a clause, unless it is there.
+    fn add(&mut self, occur: Occur, ask: Ask) -> Result<()> {
+        if matches!(&ask, Ask::Phrase(terms) if terms.len() > MAX_TERMS) {
+            return Err(Error::limit(format!("a phrase has at most {MAX_TERMS} words")));
+        }
+        let clause = Clause { occur, ask };
+        if self.clauses.contains(&clause) {
+            return Ok(());
+        }
+        if occur != Occur::Should {
+            self.strict += term_count(&clause.ask);
+            if self.strict > MAX_TERMS {
+                let message = format!("a question has at most {MAX_TERMS} words under + and -");
+                return Err(Error::limit(message));
+            }
+            self.clauses.push(clause);
+        } else if let Some(ask) = self.within_limit(clause.ask) {
+            self.clauses.push(Clause { occur, ask });
+        }
+        Ok(())
+    }
+
+    /// What of a clause is still asked for: of words, the terms that no word before asked for.
+    fn within_limit(&mut self, ask: Ask) -> Option<Ask> {
+        let Self { words_seen, loose, .. } = self;
+        let mut fits = |terms: usize| {
+            let fits = *loose + terms <= MAX_TERMS;
+            *loose += if fits { terms } else { 0 };
+            fits
+        };
+        match ask {
+            Ask::Word(mut terms) => {
+                terms.retain(|term| {
+                    !words_seen.contains(term) && fits(1) && words_seen.insert(term.clone())
+                });
+                (!terms.is_empty()).then_some(Ask::Word(terms))
+            }
+            other => fits(term_count(&other)).then_some(other),
+        }
+    }
+
+    /// The identifiers, words, runs and emoji of a text.
+    fn words_of(&mut self, text: &str) -> Result<Vec<Unit>> {
+        let mut units: Vec<Unit> = Vec::new();
+        let mut unit = None;
+        let mut left = MAX_WORDS.saturating_sub(self.words);
+        let flow = self.analyser.analyse(text, &mut |token| {
+            if unit != Some(token.unit) {
+                if left == 0 {
+                    return ControlFlow::Break(());
+                }
+                left -= 1;
+                unit = Some(token.unit);
+                units.push(Unit::default());
+            }
+            if let Some(unit) = units.last_mut().filter(|unit| unit.tokens.len() < MAX_TOKENS) {
+                unit.tokens.push(owned(token));
+            }
+            ControlFlow::Continue(())
+        });
+        if flow.is_break() {
+            return Err(Error::limit(format!("a question has at most {MAX_WORDS} words")));
+        }
+        self.words = MAX_WORDS.saturating_sub(left);
+        Ok(units)
+    }
+}
+
+fn owned(token: &Token<'_>) -> Owned {
+    let (term, plain) = (token.term.into(), token.plain.into());
+    Owned { term, plain, kind: token.kind, place: token.place }
+}
+
+/// Terms are kept without their endings: where what was typed has one, the term without it is what
+/// its words begin with.
+fn prefix(name: &Owned) -> Ask {
+    let stem = name.plain.starts_with(&*name.term);
+    Ask::Prefix(if stem { name.term.clone() } else { name.plain.clone() })
+}
+
+/// So few edits that something of a short word remains.
+fn fuzzy(name: &Owned, edits: u8) -> Option<Ask> {
+    let most = match name.term.chars().count() {
+        0..=2 => 0,
+        3..=4 => 1,
+        _ => 2,
+    };
+    (most > 0).then(|| Ask::Fuzzy(name.term.clone(), edits.min(most)))
+}
+
+fn term_count(ask: &Ask) -> usize {
+    match ask {
+        Ask::Word(terms) => terms.len(),
+        Ask::Phrase(terms) => terms.len(),
+        Ask::Prefix(_) | Ask::Fuzzy(..) => 1,
+    }
+}
+
+#[cfg(test)]
+#[path = "syntax_tests.rs"]
+mod tests;

@@ -23,6 +23,19 @@ pub struct Word {
 }
 
 impl Document {
+    /// A document of words in any order. A word that comes twice counts for both.
+    pub(crate) fn from_words(mut words: Vec<Word>) -> Self {
+        words.sort_by(|a, b| a.term.cmp(&b.term));
+        let mut merged: Vec<Word> = Vec::with_capacity(words.len());
+        for word in words {
+            match merged.last_mut() {
+                Some(last) if last.term == word.term => last.join(word),
+                _ => merged.push(word),
+            }
+        }
+        Self { words: merged.into_boxed_slice() }
+    }
+
     /// The words, ascending by term.
     #[must_use]
     pub fn words(&self) -> &[Word] {
@@ -33,5 +46,24 @@ impl Document {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+}
+
+impl FromIterator<Word> for Document {
+    fn from_iter<I: IntoIterator<Item = Word>>(words: I) -> Self {
+        Self::from_words(words.into_iter().collect())
+    }
+}
+
+impl Word {
+    /// Takes in another occurrence of the same term.
+    fn join(&mut self, other: Self) {
+        self.weight = self.weight.saturating_add(other.weight);
+        self.lent = self.lent.saturating_add(other.lent);
+        let mut places = std::mem::take(&mut self.places).into_vec();
+        places.extend(other.places);
+        places.sort_unstable();
+        places.dedup();
+        self.places = places.into_boxed_slice();
     }
 }

@@ -42,9 +42,20 @@ pub enum Ask {
 }
 
 impl Question {
+    /// A question of these clauses, in the order they were asked.
+    pub(crate) fn from_clauses(clauses: Vec<Clause>) -> Self {
+        Self { clauses }
+    }
+
     /// The clauses, in the order they were asked.
     #[must_use]
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
+    }
+}
+
+impl FromIterator<Clause> for Question {
+    fn from_iter<I: IntoIterator<Item = Clause>>(clauses: I) -> Self {
+        Self::from_clauses(clauses.into_iter().collect())
     }
 }

@@ -1,0 +1,130 @@
+//! The terms a prefix or a misspelt word stands for, taken from all dictionaries.
+//!
+//! Which terms they are depends on the live documents alone: the [`MOST_TERMS`] that most of them
+//! have, and of equally frequent ones those that come first in order.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tantivy::Term;
+use tantivy::postings::TermInfo;
+use tantivy::query::FuzzyTermQuery;
+
+use super::gone::Gone;
+use super::part::Part;
+use super::question::Ask;
+use super::segment::field;
+use crate::error::{Error, Result};
+
+/// The most terms a prefix or a misspelt word stands for.
+pub const MOST_TERMS: usize = 128;
+/// The most edits that are looked for. Inserting, deleting or replacing a character is one, and so
+/// is exchanging two neighbours.
+pub const MOST_EDITS: u8 = 2;
+
+/// One of the terms.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Member {
+    /// The term.
+    pub(super) term: Box<str>,
+    /// What it is worth of the whole: 1, or less the more edits away it is.
+    pub(super) worth: f64,
+    /// How many live documents have it.
+    pub(super) frequency: u64,
+}
+
+/// The terms of a prefix or a misspelt word that live documents have, ascending. An empty prefix
+/// stands for nothing.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if a dictionary cannot be read.
+pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<Member>> {
+    let mut found = BTreeMap::new();
+    for part in parts {
+        match ask {
+            Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            Ask::Fuzzy(term, edits) => near(term, (*edits).min(MOST_EDITS), *part, &mut found)?,
+            _ => {}
+        }
+    }
+    let worth = |term: &str| match ask {
+        Ask::Fuzzy(asked, _) => worth(asked, term),
+        _ => 1.0,
+    };
+    let mut terms: Vec<(Box<str>, u64)> = found.into_iter().filter(|(_, n)| *n > 0).collect();
+    terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
+    terms.truncate(MOST_TERMS);
+    terms.sort();
+    let member =
+        |(term, frequency): (Box<str>, u64)| Member { worth: worth(&term), term, frequency };
+    Ok(terms.into_iter().map(member).collect())
+}
+
+/// What a term that was not asked for exactly is worth: a half at one edit, a third at two.
+fn worth(asked: &str, term: &str) -> f64 {
+    let edits = u8::try_from(strsim::osa_distance(asked, term)).unwrap_or(u8::MAX);
+    1.0 / (1.0 + f64::from(edits))
+}
+
+type Counts = BTreeMap<Box<str>, u64>;
+
+/// Adds the terms that begin so.
+fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    match part {
+        Part::Tail(tail) => {
+            let terms = tail.terms_from(prefix).take_while(|(term, _)| term.starts_with(prefix));
+            terms.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            Ok(())
+        }
+        Part::Segment(segment, gone) => {
+            let terms = segment.words().terms().range().ge(prefix);
+            let mut terms = terms.into_stream().map_err(Error::text)?;
+            while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
+                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Adds the terms so many edits away.
+fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    let most = usize::from(edits);
+    match part {
+        Part::Tail(tail) => {
+            let terms = tail.terms_from("");
+            let close = terms.filter(|(term, _)| {
+                // Each edit changes the length by one character of at most four bytes.
+                term.len().abs_diff(asked.len()) <= most * 4
+                    && strsim::osa_distance(asked, term) <= most
+            });
+            close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            Ok(())
+        }
+        Part::Segment(segment, gone) => {
+            let query = FuzzyTermQuery::new(Term::from_field_text(field(), asked), edits, true);
+            let terms = segment.words().terms().search(query.automaton()?);
+            let mut terms = terms.into_stream().map_err(Error::text)?;
+            while terms.advance() {
+                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Adds the live documents of a segment that have a term.
+fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts) {
+    let Ok(term) = std::str::from_utf8(key) else { return };
+    let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
+    add(counts, term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
+}
+
+fn add(counts: &mut Counts, term: &str, frequency: u64) {
+    match counts.get_mut(term) {
+        Some(sum) => *sum = sum.saturating_add(frequency),
+        None => {
+            counts.insert(term.into(), frequency);
+        }
+    }
+}

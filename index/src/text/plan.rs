@@ -1,0 +1,194 @@
+//! A question with its statistics: which terms count how much, over all live documents. The same
+//! for every part, so that a document scores the same wherever it is.
+
+use super::expand::{Member, expand};
+use super::part::{Found, Part, Words};
+use super::question::{Ask, Clause, Occur, Question};
+use super::score::{Extent, K1, Norms, rarity};
+use crate::error::Result;
+
+/// What is to be matched and what it is worth.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// What counts, in the order of the question; scores are added in this order.
+    pub(super) units: Vec<Unit>,
+    /// What no answer has: of each, all together.
+    pub(super) barred: Vec<Vec<What>>,
+    /// What lengths take from words.
+    pub(super) norms: Norms,
+    /// The documents it was made for.
+    pub(super) extent: Extent,
+}
+
+/// One thing that counts.
+#[derive(Debug)]
+pub(super) struct Unit {
+    /// Whether an answer must have it.
+    pub(super) must: bool,
+    /// What it adds at most.
+    pub(super) value: f64,
+    /// What it is.
+    pub(super) what: What,
+}
+
+/// What counts.
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// A term.
+    Term(Box<str>),
+    /// Terms at these distances.
+    Phrase(Vec<(Box<str>, u32)>),
+    /// Any of several terms: the best of them counts, at what it is worth of the whole.
+    Group(Vec<Member>),
+}
+
+/// A unit in the terms of one part.
+pub(super) enum Local {
+    /// A term.
+    Term(Found),
+    /// Terms at these distances.
+    Phrase(Vec<(Found, u32)>),
+    /// Terms, and what each is worth of the whole.
+    Group(Vec<(Found, f64)>),
+    /// The part has no document with it.
+    Nothing,
+}
+
+impl What {
+    /// In the terms of one part.
+    pub(super) fn localize(&self, part: Part<'_>) -> Result<Local> {
+        Ok(match self {
+            Self::Term(term) => part.find(term)?.map_or(Local::Nothing, Local::Term),
+            Self::Phrase(terms) => {
+                let mut found = Vec::with_capacity(terms.len());
+                for (term, distance) in terms {
+                    let Some(term) = part.find(term)? else { return Ok(Local::Nothing) };
+                    found.push((term, *distance));
+                }
+                Local::Phrase(found)
+            }
+            Self::Group(members) => {
+                let mut found = Vec::with_capacity(members.len());
+                for member in members {
+                    found.extend(part.find(&member.term)?.map(|term| (term, member.worth)));
+                }
+                Local::Group(found)
+            }
+        })
+    }
+}
+
+impl Local {
+    /// How far it goes towards its value in one document: 0 where the document has it not.
+    ///
+    /// A phrase counts as often as the rarest of its words.
+    pub(super) fn share(&self, words: &Words<'_>, norms: &Norms, code: u8) -> f64 {
+        let of = |found: &Found| match words.weight(found) {
+            0 => 0.0,
+            weight => norms.share(weight, code),
+        };
+        match self {
+            Self::Term(found) => of(found),
+            Self::Phrase(terms) => {
+                let least = terms.iter().map(|(found, _)| words.weight(found)).min().unwrap_or(0);
+                if least == 0 || !occurs(words, terms) {
+                    return 0.0;
+                }
+                norms.share(least, code)
+            }
+            Self::Group(members) => {
+                members.iter().map(|(found, worth)| worth * of(found)).fold(0.0, f64::max)
+            }
+            Self::Nothing => 0.0,
+        }
+    }
+}
+
+/// Whether terms stand at their distances anywhere in a document.
+fn occurs(words: &Words<'_>, terms: &[(Found, u32)]) -> bool {
+    let places: Vec<(Vec<u32>, u32)> =
+        terms.iter().map(|(found, distance)| (words.places(found), *distance)).collect();
+    let Some((first, from)) = places.first() else { return false };
+    first.iter().filter_map(|place| place.checked_sub(*from)).any(|start| {
+        places.iter().all(|(places, distance)| {
+            start.checked_add(*distance).is_some_and(|at| places.binary_search(&at).is_ok())
+        })
+    })
+}
+
+impl Plan {
+    /// Looks up what a question asks for in all parts.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub(super) fn of(question: &Question, parts: &[Part<'_>], extent: Extent) -> Result<Self> {
+        let norms = Norms::new(extent.average());
+        let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
+        for clause in question.clauses() {
+            match clause.occur {
+                Occur::MustNot => plan.barred.push(whats(&clause.ask, parts)?),
+                Occur::Should | Occur::Must => plan.count(clause, parts)?,
+            }
+        }
+        plan.barred.retain(|whats| !whats.is_empty());
+        Ok(plan)
+    }
+
+    /// What no document scores above, even if it had all words of the question in plenty.
+    pub(super) fn ceiling(&self) -> f64 {
+        self.units.iter().map(|unit| unit.value).sum()
+    }
+
+    /// Whether every unit is a term and nothing is barred.
+    pub(super) fn is_plain(&self) -> bool {
+        self.barred.is_empty() && self.units.iter().all(|unit| matches!(unit.what, What::Term(_)))
+    }
+
+    fn count(&mut self, clause: &Clause, parts: &[Part<'_>]) -> Result<()> {
+        let must = clause.occur == Occur::Must;
+        for what in whats(&clause.ask, parts)? {
+            let value = (K1 + 1.0) * self.rarity(&what, parts)?;
+            self.units.push(Unit { must, value, what });
+        }
+        Ok(())
+    }
+
+    /// What something says about a document that has it: a phrase what its terms say together, a
+    /// group what a term would that is in as many documents as its members in sum.
+    fn rarity(&self, what: &What, parts: &[Part<'_>]) -> Result<f64> {
+        let documents = self.extent.documents;
+        Ok(match what {
+            What::Term(term) => rarity(documents, frequency(term, parts)?),
+            What::Phrase(terms) => {
+                let mut sum = 0.0;
+                for (term, _) in terms {
+                    sum += rarity(documents, frequency(term, parts)?);
+                }
+                sum
+            }
+            What::Group(members) => {
+                let sum = members.iter().map(|member| member.frequency).sum::<u64>();
+                rarity(documents, sum.min(documents))
+            }
+        })
+    }
+}
+
+/// What an ask counts by. A word of several terms counts by each.
+fn whats(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<What>> {
+    Ok(match ask {
+        Ask::Word(terms) => terms.iter().cloned().map(What::Term).collect(),
+        Ask::Phrase(terms) if terms.is_empty() => Vec::new(),
+        Ask::Phrase(terms) => vec![What::Phrase(terms.clone())],
+        Ask::Prefix(_) | Ask::Fuzzy(..) => vec![What::Group(expand(ask, parts)?)],
+    })
+}
+
+/// How many live documents have a term.
+fn frequency(term: &str, parts: &[Part<'_>]) -> Result<u64> {
+    let mut sum = 0_u64;
+    for part in parts {
+        sum = sum.saturating_add(part.find(term)?.map_or(0, |found| part.frequency(&found)));
+    }
+    Ok(sum)
+}

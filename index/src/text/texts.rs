@@ -1,0 +1,290 @@
+//! The full text of a store: segments and a tail, searched as one.
+//!
+//! A value is a snapshot: clones are cheap, and what is changed in one is not seen in another. The
+//! writer keeps one, changes it with every commit and gives clones to readers. Answers depend on
+//! the live documents alone, not on how they lie in segments and tail.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tantivy::{Index, ReloadPolicy, Searcher};
+
+use super::best::{After, Best, Hit, Judge};
+use super::exact::Locals;
+use super::gone::Gone;
+use super::joined::Joined;
+use super::part::Part;
+use super::plan::Plan;
+use super::prune::Pruned;
+use super::question::Question;
+use super::scan::scan;
+use super::score::Extent;
+use super::segment::{Segment, schema};
+use super::tail::Tail;
+use crate::error::Result;
+use crate::posting::Sequence;
+
+/// The full text: documents by grain, and what questions find among them.
+#[derive(Clone)]
+pub struct Texts {
+    pub(super) tail: Tail,
+    pub(super) segments: Vec<Kept>,
+    /// What analysed the documents: the version of the analysis and its settings.
+    pub(super) analysis: u64,
+    /// The number of the next segment.
+    pub(super) next: u32,
+    /// The grains erased since the last fold was started: they may be in what it writes.
+    pub(super) erased: imbl::OrdSet<Sequence>,
+    /// Where in the log the segments stand, in the words of whoever keeps it.
+    pub(super) stamp: Arc<[u8]>,
+    /// The library wants one to compile a question; there is nothing in it.
+    searcher: Searcher,
+}
+
+/// A segment that is searched.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    /// Its number: its name.
+    pub(super) number: u32,
+    /// Its documents.
+    pub(super) segment: Arc<Segment>,
+    /// Those that are gone.
+    pub(super) gone: Gone,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextStats {
+    /// Live documents: grains that can be found by a word.
+    pub documents: u64,
+    /// Segments.
+    pub segments: usize,
+    /// Bytes of the segments: in memory, and as files.
+    pub bytes: u64,
+    /// Documents that are gone and still take room in segments.
+    pub gone: u64,
+    /// Documents in no segment yet.
+    pub tail: u64,
+}
+
+impl Texts {
+    /// No documents. `analysis` stands for the version and the settings of what analyses them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the search library does not start.
+    pub fn new(analysis: u64) -> Result<Self> {
+        let reader = Index::create_in_ram(schema()).reader_builder();
+        let reader = reader.reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self {
+            tail: Tail::default(),
+            segments: Vec::new(),
+            analysis,
+            next: 1,
+            erased: imbl::OrdSet::new(),
+            stamp: Arc::default(),
+            searcher: reader.searcher(),
+        })
+    }
+
+    /// The best answers to a question, best first: by descending score, of one score by ascending
+    /// address. `after` is the last answer of the page before. The judge is asked about grains that
+    /// could still come in, in any order, and about none twice; what it leaves out is no answer. It
+    /// does not change the scores of others: those count all documents.
+    ///
+    /// A question in which nothing counts (only what no answer has) has no answers.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read; those of the judge.
+    pub fn search(
+        &self,
+        question: &Question,
+        limit: usize,
+        after: Option<After>,
+        judge: &mut Judge<'_>,
+    ) -> Result<Vec<Hit>> {
+        Ok(self.search_counted(question, limit, after, judge)?.0)
+    }
+
+    /// As [`search`](Self::search), with the number of documents in segments that were scored.
+    pub(super) fn search_counted(
+        &self,
+        question: &Question,
+        limit: usize,
+        after: Option<After>,
+        judge: &mut Judge<'_>,
+    ) -> Result<(Vec<Hit>, u64)> {
+        let plan = self.plan(question)?;
+        let mut best = Best::new(limit, after, judge);
+        let pruned = Pruned::of(&plan, &self.searcher)?;
+        let mut scored = 0_u64;
+        for part in self.parts() {
+            match (&pruned, part) {
+                (Some(pruned), Part::Segment(segment, gone)) => {
+                    let more = pruned.search(&plan, segment, gone, &mut best)?;
+                    scored = scored.saturating_add(more);
+                }
+                _ => {
+                    scan(&plan, part, &mut |document, score| {
+                        if best.floor().is_none_or(|floor| score >= floor) {
+                            best.offer(score, part.sequence(document)?)?;
+                        }
+                        Ok(false)
+                    })?;
+                }
+            }
+        }
+        Ok((best.finish(), scored))
+    }
+
+    /// How many grains answer a question, counted up to `at_most`.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search).
+    pub fn matches(
+        &self,
+        question: &Question,
+        judge: &mut Judge<'_>,
+        at_most: usize,
+    ) -> Result<usize> {
+        let plan = self.plan(question)?;
+        let mut count = 0;
+        for part in self.parts() {
+            if count >= at_most {
+                break;
+            }
+            scan(&plan, part, &mut |document, _| {
+                count += usize::from(judge(part.sequence(document)?)?.is_some());
+                Ok(count >= at_most)
+            })?;
+        }
+        Ok(count.min(at_most))
+    }
+
+    /// The score of one grain, bit for bit that of [`search`](Self::search); `None` if it is no
+    /// answer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn score_of(&self, question: &Question, sequence: Sequence) -> Result<Option<f64>> {
+        Ok(self.scores_of(question, &[sequence])?.pop().flatten())
+    }
+
+    /// The scores of several grains, in their order.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn scores_of(
+        &self,
+        question: &Question,
+        sequences: &[Sequence],
+    ) -> Result<Vec<Option<f64>>> {
+        let plan = self.plan(question)?;
+        let mut scores = vec![None; sequences.len()];
+        for part in self.parts() {
+            let locals = Locals::of(&plan, part)?;
+            for (sequence, score) in sequences.iter().zip(&mut scores) {
+                if let Some(document) = part.document(*sequence) {
+                    *score = locals.score(&plan, part, document)?;
+                }
+            }
+        }
+        Ok(scores)
+    }
+
+    /// What no answer to a question scores above: the score of a document that had all it asks
+    /// for in endless plenty. Words that no document has count too, so that a question whose
+    /// words are mostly unknown has no answer near it. 0 if nothing in the question counts.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn ceiling(&self, question: &Question) -> Result<f64> {
+        Ok(self.plan(question)?.ceiling())
+    }
+
+    /// Whether a grain can be found by any word.
+    #[must_use]
+    pub fn contains(&self, sequence: Sequence) -> bool {
+        self.parts().any(|part| part.document(sequence).is_some())
+    }
+
+    /// Sets the words of a grain, or removes it. A grain without words is not kept.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn set(&mut self, sequence: Sequence, joined: Option<Joined>) -> Result<()> {
+        self.leave_segments(sequence, false)?;
+        match joined.filter(|joined| !joined.is_empty()) {
+            Some(joined) => self.tail.set(sequence, Arc::new(joined)),
+            None => {
+                self.tail.remove(sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a grain so that the next fold writes its segment anew without it. Also where it has
+    /// been removed, or replaced by newer words, before.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn erase(&mut self, sequence: Sequence) -> Result<()> {
+        self.leave_segments(sequence, true)?;
+        self.tail.remove(sequence);
+        self.erased.insert(sequence);
+        Ok(())
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn stats(&self) -> TextStats {
+        let segments = self.segments.iter();
+        TextStats {
+            documents: self.extent().documents,
+            segments: self.segments.len(),
+            bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
+            gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
+            tail: self.tail.extent().documents,
+        }
+    }
+
+    fn plan(&self, question: &Question) -> Result<Plan> {
+        let parts: Vec<Part<'_>> = self.parts().collect();
+        Plan::of(question, &parts, self.extent())
+    }
+
+    /// The tail, then the segments.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let segments = self.segments.iter().map(|kept| Part::Segment(&kept.segment, &kept.gone));
+        std::iter::once(Part::Tail(&self.tail)).chain(segments)
+    }
+
+    /// The live documents.
+    fn extent(&self) -> Extent {
+        let mut extent = self.tail.extent();
+        for kept in &self.segments {
+            let documents = kept.segment.documents().saturating_sub(kept.gone.documents());
+            let length = kept.segment.length().saturating_sub(kept.gone.length());
+            extent.documents = extent.documents.saturating_add(documents.into());
+            extent.length = extent.length.saturating_add(length);
+        }
+        extent
+    }
+
+    fn leave_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
+        for kept in &mut self.segments {
+            if let Some(document) = kept.segment.document(sequence) {
+                kept.gone.remove(&kept.segment, document)?;
+                if erased {
+                    kept.gone.mark_erased();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Texts").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -5,26 +5,26 @@ use super::plan::{Local, Plan};
 use crate::error::Result;
 
 /// A plan in the terms of one part.
-pub(super) struct Locals {
+pub(super) struct Locals<'p> {
     /// The units, in their order.
-    pub(super) units: Vec<Local>,
+    pub(super) units: Vec<Local<'p>>,
     /// What no answer has: of each, all together.
-    pub(super) barred: Vec<Vec<Local>>,
+    pub(super) barred: Vec<Vec<Local<'p>>>,
 }
 
-impl Locals {
-    /// Looks up all terms of a plan in a part.
-    ///
-    /// # Errors
-    /// `ERR_INTEGRITY` if the part cannot be read.
-    pub(super) fn of(plan: &Plan, part: Part<'_>) -> Result<Self> {
-        let units =
-            plan.units.iter().map(|unit| unit.what.localize(part)).collect::<Result<_>>()?;
-        let mut barred = Vec::with_capacity(plan.barred.len());
-        for whats in &plan.barred {
-            barred.push(whats.iter().map(|what| what.localize(part)).collect::<Result<_>>()?);
+impl<'p> Locals<'p> {
+    /// A plan in the terms of the part of this position.
+    pub(super) fn of(plan: &'p Plan, part: usize) -> Self {
+        let barred = plan.barred.iter();
+        Self {
+            units: plan.units.iter().map(|unit| unit.what.localize(part)).collect(),
+            barred: barred.map(|all| all.iter().map(|one| one.localize(part)).collect()).collect(),
         }
-        Ok(Self { units, barred })
+    }
+
+    /// Whether no document of the part can be an answer.
+    pub(super) fn is_empty(&self) -> bool {
+        self.units.iter().all(|local| matches!(local, Local::Nothing))
     }
 
     /// The score of a document; `None` if it is no answer.

@@ -22,23 +22,12 @@ pub const MOST_TERMS: usize = 128;
 /// is exchanging two neighbours.
 pub const MOST_EDITS: u8 = 2;
 
-/// One of the terms.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Member {
-    /// The term.
-    pub(super) term: Box<str>,
-    /// What it is worth of the whole: 1, or less the more edits away it is.
-    pub(super) worth: f64,
-    /// How many live documents have it.
-    pub(super) frequency: u64,
-}
-
-/// The terms of a prefix or a misspelt word that live documents have, ascending. An empty prefix
-/// stands for nothing.
+/// The terms of a prefix or a misspelt word that live documents have, ascending, and what each is
+/// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
 ///
 /// # Errors
 /// `ERR_INTEGRITY` if a dictionary cannot be read.
-pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<Member>> {
+pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
     let mut found = BTreeMap::new();
     for part in parts {
         match ask {
@@ -55,9 +44,11 @@ pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<Member>> {
     terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
     terms.truncate(MOST_TERMS);
     terms.sort();
-    let member =
-        |(term, frequency): (Box<str>, u64)| Member { worth: worth(&term), term, frequency };
-    Ok(terms.into_iter().map(member).collect())
+    let with_worth = |(term, _): (Box<str>, u64)| {
+        let worth = worth(&term);
+        (term, worth)
+    };
+    Ok(terms.into_iter().map(with_worth).collect())
 }
 
 /// What a term that was not asked for exactly is worth: a half at one edit, a third at two.

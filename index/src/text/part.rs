@@ -27,7 +27,7 @@ pub(super) enum Part<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Found {
     /// In a tail.
-    Tail(Box<str>, Arc<Vec<Posting>>),
+    Tail(Arc<str>, Arc<Vec<Posting>>),
     /// In a segment.
     Segment(Entry),
 }
@@ -108,7 +108,8 @@ impl<'a> Part<'a> {
     pub(super) fn find(self, term: &str) -> Result<Option<Found>> {
         Ok(match self {
             Self::Tail(tail) => {
-                tail.postings(term).map(|postings| Found::Tail(term.into(), Arc::clone(postings)))
+                let found = tail.term(term);
+                found.map(|(term, postings)| Found::Tail(Arc::clone(term), Arc::clone(postings)))
             }
             Self::Segment(segment, _) => segment.entry(term)?.map(Found::Segment),
         })

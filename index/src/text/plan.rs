@@ -1,7 +1,7 @@
 //! A question with its statistics: which terms count how much, over all live documents. The same
 //! for every part, so that a document scores the same wherever it is.
 
-use super::expand::{Member, expand};
+use super::expand::expand;
 use super::part::{Found, Part, Words};
 use super::question::{Ask, Clause, Occur, Question};
 use super::score::{Extent, K1, Norms, rarity};
@@ -32,53 +32,91 @@ pub(super) struct Unit {
 }
 
 /// What counts.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum What {
     /// A term.
-    Term(Box<str>),
+    Term(Sought),
     /// Terms at these distances.
-    Phrase(Vec<(Box<str>, u32)>),
+    Phrase(Vec<(Sought, u32)>),
     /// Any of several terms: the best of them counts, at what it is worth of the whole.
-    Group(Vec<Member>),
+    Group(Vec<(Sought, f64)>),
 }
 
-/// A unit in the terms of one part.
-pub(super) enum Local {
+/// A term, looked up in all parts.
+#[derive(Debug)]
+pub(super) struct Sought {
+    /// The term.
+    pub(super) term: Box<str>,
+    /// As each part has it.
+    found: Vec<Option<Found>>,
+    /// How many live documents have it.
+    frequency: u64,
+}
+
+/// What counts, in the terms of one part.
+pub(super) enum Local<'p> {
     /// A term.
-    Term(Found),
+    Term(&'p Found),
     /// Terms at these distances.
-    Phrase(Vec<(Found, u32)>),
+    Phrase(Vec<(&'p Found, u32)>),
     /// Terms, and what each is worth of the whole.
-    Group(Vec<(Found, f64)>),
+    Group(Vec<(&'p Found, f64)>),
     /// The part has no document with it.
     Nothing,
 }
 
-impl What {
-    /// In the terms of one part.
-    pub(super) fn localize(&self, part: Part<'_>) -> Result<Local> {
-        Ok(match self {
-            Self::Term(term) => part.find(term)?.map_or(Local::Nothing, Local::Term),
-            Self::Phrase(terms) => {
-                let mut found = Vec::with_capacity(terms.len());
-                for (term, distance) in terms {
-                    let Some(term) = part.find(term)? else { return Ok(Local::Nothing) };
-                    found.push((term, *distance));
-                }
-                Local::Phrase(found)
-            }
-            Self::Group(members) => {
-                let mut found = Vec::with_capacity(members.len());
-                for member in members {
-                    found.extend(part.find(&member.term)?.map(|term| (term, member.worth)));
-                }
-                Local::Group(found)
-            }
-        })
+impl Sought {
+    fn of(term: &str, parts: &[Part<'_>]) -> Result<Self> {
+        let mut sought =
+            Self { term: term.into(), found: Vec::with_capacity(parts.len()), frequency: 0 };
+        for part in parts {
+            let found = part.find(term)?;
+            let frequency = found.as_ref().map_or(0, |found| part.frequency(found));
+            sought.frequency = sought.frequency.saturating_add(frequency);
+            sought.found.push(found);
+        }
+        Ok(sought)
+    }
+
+    /// As the part of this position has it.
+    fn at(&self, part: usize) -> Option<&Found> {
+        self.found.get(part)?.as_ref()
     }
 }
 
-impl Local {
+impl What {
+    /// In the terms of the part of this position.
+    pub(super) fn localize(&self, part: usize) -> Local<'_> {
+        match self {
+            Self::Term(term) => term.at(part).map_or(Local::Nothing, Local::Term),
+            Self::Phrase(terms) => {
+                let found = terms.iter().map(|(term, far)| Some((term.at(part)?, *far)));
+                found.collect::<Option<_>>().map_or(Local::Nothing, Local::Phrase)
+            }
+            Self::Group(terms) => {
+                let found = terms.iter().filter_map(|(term, worth)| Some((term.at(part)?, *worth)));
+                Local::Group(found.collect())
+            }
+        }
+    }
+
+    /// What it says about a document that has it: a phrase what its terms say together, a group
+    /// what a term would that is in as many documents as its members in sum.
+    fn rarity(&self, documents: u64) -> f64 {
+        match self {
+            Self::Term(term) => rarity(documents, term.frequency),
+            Self::Phrase(terms) => {
+                terms.iter().map(|(term, _)| rarity(documents, term.frequency)).sum()
+            }
+            Self::Group(terms) => {
+                let sum = terms.iter().map(|(term, _)| term.frequency).sum::<u64>();
+                rarity(documents, sum)
+            }
+        }
+    }
+}
+
+impl Local<'_> {
     /// How far it goes towards its value in one document: 0 where the document has it not.
     ///
     /// A phrase counts as often as the rarest of its words.
@@ -105,7 +143,7 @@ impl Local {
 }
 
 /// Whether terms stand at their distances anywhere in a document.
-fn occurs(words: &Words<'_>, terms: &[(Found, u32)]) -> bool {
+fn occurs(words: &Words<'_>, terms: &[(&Found, u32)]) -> bool {
     let places: Vec<(Vec<u32>, u32)> =
         terms.iter().map(|(found, distance)| (words.places(found), *distance)).collect();
     let Some((first, from)) = places.first() else { return false };
@@ -147,48 +185,27 @@ impl Plan {
     fn count(&mut self, clause: &Clause, parts: &[Part<'_>]) -> Result<()> {
         let must = clause.occur == Occur::Must;
         for what in whats(&clause.ask, parts)? {
-            let value = (K1 + 1.0) * self.rarity(&what, parts)?;
+            let value = (K1 + 1.0) * what.rarity(self.extent.documents);
             self.units.push(Unit { must, value, what });
         }
         Ok(())
-    }
-
-    /// What something says about a document that has it: a phrase what its terms say together, a
-    /// group what a term would that is in as many documents as its members in sum.
-    fn rarity(&self, what: &What, parts: &[Part<'_>]) -> Result<f64> {
-        let documents = self.extent.documents;
-        Ok(match what {
-            What::Term(term) => rarity(documents, frequency(term, parts)?),
-            What::Phrase(terms) => {
-                let mut sum = 0.0;
-                for (term, _) in terms {
-                    sum += rarity(documents, frequency(term, parts)?);
-                }
-                sum
-            }
-            What::Group(members) => {
-                let sum = members.iter().map(|member| member.frequency).sum::<u64>();
-                rarity(documents, sum.min(documents))
-            }
-        })
     }
 }
 
 /// What an ask counts by. A word of several terms counts by each.
 fn whats(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<What>> {
-    Ok(match ask {
-        Ask::Word(terms) => terms.iter().cloned().map(What::Term).collect(),
-        Ask::Phrase(terms) if terms.is_empty() => Vec::new(),
-        Ask::Phrase(terms) => vec![What::Phrase(terms.clone())],
-        Ask::Prefix(_) | Ask::Fuzzy(..) => vec![What::Group(expand(ask, parts)?)],
-    })
-}
-
-/// How many live documents have a term.
-fn frequency(term: &str, parts: &[Part<'_>]) -> Result<u64> {
-    let mut sum = 0_u64;
-    for part in parts {
-        sum = sum.saturating_add(part.find(term)?.map_or(0, |found| part.frequency(&found)));
+    let sought = |term: &str| Sought::of(term, parts);
+    match ask {
+        Ask::Word(terms) => terms.iter().map(|term| Ok(What::Term(sought(term)?))).collect(),
+        Ask::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
+        Ask::Phrase(terms) => {
+            let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
+            Ok(vec![What::Phrase(terms.collect::<Result<_>>()?)])
+        }
+        Ask::Prefix(_) | Ask::Fuzzy(..) => {
+            let terms = expand(ask, parts)?.into_iter();
+            let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
+            Ok(vec![What::Group(terms.collect::<Result<_>>()?)])
+        }
     }
-    Ok(sum)
 }

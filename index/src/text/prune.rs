@@ -69,7 +69,7 @@ impl Pruned {
         let mut scale = 1.0;
         for unit in &plan.units {
             let What::Term(term) = &unit.what else { return Ok(None) };
-            let term = Term::from_field_text(field(), term);
+            let term = Term::from_field_text(field(), &term.term);
             let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
             let occur = if unit.must { Occur::Must } else { Occur::Should };
             let factor = unit.value / common;
@@ -89,19 +89,24 @@ impl Pruned {
         Ok(Some(Self { weight, scale, slack: term_slack(average), average }))
     }
 
-    /// Offers the documents of a segment that can be among the best. Returns how many were scored.
+    /// Offers the documents of a segment, the part of position `at`, that can be among the best.
+    /// Returns how many were scored.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge.
     pub(super) fn search(
         &self,
         plan: &Plan,
+        at: usize,
         segment: &Segment,
         gone: &Gone,
         best: &mut Best<'_, '_>,
     ) -> Result<u64> {
         let part = Part::Segment(segment, gone);
-        let locals = Locals::of(plan, part)?;
+        let locals = Locals::of(plan, at);
+        if locals.is_empty() {
+            return Ok(0);
+        }
         let slack = self.slack.max(block_slack(segment, self.average));
         // What the library need not propose: scores that are too low by all that may be wrong.
         let threshold = |best: &Best<'_, '_>| match best.floor() {

@@ -19,35 +19,37 @@ const WINDOW: u32 = 1 << 9;
 /// `ERR_INTEGRITY` if the part cannot be read; those of the visitor.
 pub(super) fn scan(
     plan: &Plan,
+    at: usize,
     part: Part<'_>,
     visit: &mut dyn FnMut(u32, f64) -> Result<bool>,
 ) -> Result<bool> {
-    let locals = Locals::of(plan, part)?;
-    let mut units =
-        locals.units.iter().map(|local| Walk::of(part, local)).collect::<Result<Vec<_>>>()?;
+    let locals = Locals::of(plan, at);
+    if locals.is_empty() {
+        return Ok(false);
+    }
+    let mut units = Walk::all(part, &locals.units)?;
     let mut barred = Vec::with_capacity(locals.barred.len());
     for all in &locals.barred {
-        barred.push(all.iter().map(|local| Walk::of(part, local)).collect::<Result<Vec<_>>>()?);
+        barred.push(Walk::all(part, all)?);
     }
-    let musts =
-        u32::try_from(plan.units.iter().filter(|unit| unit.must).count()).unwrap_or(u32::MAX);
-    let mut window = Window::new(part.end().min(WINDOW));
+    let musts = plan.units.iter().filter(|unit| unit.must).count();
+    let mut window = Window::new(part.end().min(WINDOW), musts, !barred.is_empty());
     let mut first = 0;
     while first < part.end() {
         let end = part.end().min(first.saturating_add(WINDOW));
-        window.clear(first);
+        window.start(first);
         for (unit, walk) in plan.units.iter().zip(&mut units) {
-            walk.walk(plan, part, end, &mut window.shares, first)?;
+            walk.walk(plan, part, end, first, &mut window.shares)?;
             window.add(unit.value, unit.must);
         }
         for all in &mut barred {
             for walk in all.iter_mut() {
-                walk.walk(plan, part, end, &mut window.shares, first)?;
+                walk.walk(plan, part, end, first, &mut window.shares)?;
                 window.count();
             }
             window.bar(all.len());
         }
-        for (document, score) in window.answers(musts) {
+        for (document, score) in window.answers() {
             if part.is_live(document) && visit(document, score)? {
                 return Ok(true);
             }
@@ -61,9 +63,12 @@ pub(super) fn scan(
 struct Window {
     first: u32,
     scores: Vec<f64>,
-    musts: Vec<u32>,
-    /// How many of the things that are barred together a document has.
-    counts: Vec<u32>,
+    /// How many units an answer must have.
+    musts: usize,
+    /// How many of them each document has; empty where there are none.
+    have: Vec<usize>,
+    /// How many of the things that are barred together a document has; empty where nothing is.
+    counts: Vec<usize>,
     /// The shares of the unit at hand; cleared as they are taken.
     shares: Shares,
 }
@@ -102,26 +107,36 @@ impl Shares {
 }
 
 impl Window {
-    fn new(size: u32) -> Self {
+    fn new(size: u32, musts: usize, bars: bool) -> Self {
         let size = usize::try_from(size).unwrap_or_default();
-        let shares = Shares { of: vec![0.0; size], touched: Vec::new() };
-        let counts = vec![0; size];
-        Self { first: 0, scores: vec![0.0; size], musts: counts.clone(), counts, shares }
+        Self {
+            first: 0,
+            scores: vec![0.0; size],
+            musts,
+            have: vec![0; if musts > 0 { size } else { 0 }],
+            counts: vec![0; if bars { size } else { 0 }],
+            shares: Shares { of: vec![0.0; size], touched: Vec::new() },
+        }
     }
 
-    fn clear(&mut self, first: u32) {
-        self.first = first;
-        self.scores.fill(0.0);
-        self.musts.fill(0);
+    /// Goes to the window that begins with this document.
+    fn start(&mut self, first: u32) {
+        if first != self.first {
+            self.first = first;
+            self.scores.fill(0.0);
+            self.have.fill(0);
+        }
     }
 
     /// Adds a unit to the scores.
     fn add(&mut self, value: f64, must: bool) {
-        let (scores, musts) = (&mut self.scores, &mut self.musts);
+        let (scores, have) = (&mut self.scores, &mut self.have);
         self.shares.drain(|at, share| {
-            if let (Some(score), Some(count)) = (scores.get_mut(at), musts.get_mut(at)) {
+            if let Some(score) = scores.get_mut(at) {
                 *score += value * share;
-                *count += u32::from(must);
+            }
+            if must && let Some(have) = have.get_mut(at) {
+                *have += 1;
             }
         });
     }
@@ -138,7 +153,6 @@ impl Window {
 
     /// Bars the documents that have all of it.
     fn bar(&mut self, all: usize) {
-        let all = u32::try_from(all).unwrap_or(u32::MAX);
         for (count, score) in self.counts.iter_mut().zip(&mut self.scores) {
             if std::mem::take(count) >= all {
                 *score = 0.0;
@@ -147,21 +161,27 @@ impl Window {
     }
 
     /// The documents that have all they must, and something that counts.
-    fn answers(&self, musts: u32) -> impl Iterator<Item = (u32, f64)> {
-        let rows = self.scores.iter().zip(&self.musts).zip(self.first..);
-        rows.filter(move |((score, have), _)| **score > 0.0 && **have >= musts)
-            .map(|((score, _), document)| (document, *score))
+    fn answers(&self) -> impl Iterator<Item = (u32, f64)> {
+        let rows = (self.first..).zip(&self.scores).enumerate();
+        rows.filter(|(at, (_, score))| {
+            **score > 0.0 && (self.musts == 0 || self.have.get(*at) == Some(&self.musts))
+        })
+        .map(|(_, (document, score))| (document, *score))
     }
 }
 
 /// The postings of a unit.
-enum Walk<'a> {
+enum Walk<'l, 'p> {
     Terms(Vec<(Cursor, f64)>),
-    Phrase(Cursor, &'a Local),
+    Phrase(Cursor, &'l Local<'p>),
 }
 
-impl<'a> Walk<'a> {
-    fn of(part: Part<'_>, local: &'a Local) -> Result<Self> {
+impl<'l, 'p> Walk<'l, 'p> {
+    fn all(part: Part<'_>, locals: &'l [Local<'p>]) -> Result<Vec<Self>> {
+        locals.iter().map(|local| Self::of(part, local)).collect()
+    }
+
+    fn of(part: Part<'_>, local: &'l Local<'p>) -> Result<Self> {
         Ok(match local {
             Local::Nothing => Self::Terms(Vec::new()),
             Local::Term(found) => Self::Terms(vec![(part.cursor(found)?, 1.0)]),
@@ -185,8 +205,8 @@ impl<'a> Walk<'a> {
         plan: &Plan,
         part: Part<'_>,
         end: u32,
-        shares: &mut Shares,
         first: u32,
+        shares: &mut Shares,
     ) -> Result<()> {
         match self {
             Self::Terms(cursors) => {
@@ -215,6 +235,6 @@ impl<'a> Walk<'a> {
 }
 
 /// The term that the fewest documents have.
-fn rarest<'f>(part: Part<'_>, terms: &'f [(Found, u32)]) -> Option<&'f Found> {
-    terms.iter().map(|(found, _)| found).min_by_key(|found| part.frequency(found))
+fn rarest<'p>(part: Part<'_>, terms: &[(&'p Found, u32)]) -> Option<&'p Found> {
+    terms.iter().map(|(found, _)| *found).min_by_key(|found| part.frequency(found))
 }

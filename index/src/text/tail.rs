@@ -111,9 +111,9 @@ impl Tail {
         (0_u32..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
-    /// The documents of a term, ascending by slot.
-    pub(super) fn postings(&self, term: &str) -> Option<&Arc<Vec<Posting>>> {
-        self.terms.get(term)
+    /// A term with its documents, ascending by slot.
+    pub(super) fn term(&self, term: &str) -> Option<(&Arc<str>, &Arc<Vec<Posting>>)> {
+        self.terms.get_key_value(term)
     }
 
     /// The terms from one on, ascending, with their documents.

@@ -117,14 +117,14 @@ impl Texts {
         let mut best = Best::new(limit, after, judge);
         let pruned = Pruned::of(&plan, &self.searcher)?;
         let mut scored = 0_u64;
-        for part in self.parts() {
+        for (at, part) in self.parts().enumerate() {
             match (&pruned, part) {
                 (Some(pruned), Part::Segment(segment, gone)) => {
-                    let more = pruned.search(&plan, segment, gone, &mut best)?;
+                    let more = pruned.search(&plan, at, segment, gone, &mut best)?;
                     scored = scored.saturating_add(more);
                 }
                 _ => {
-                    scan(&plan, part, &mut |document, score| {
+                    scan(&plan, at, part, &mut |document, score| {
                         if best.floor().is_none_or(|floor| score >= floor) {
                             best.offer(score, part.sequence(document)?)?;
                         }
@@ -148,11 +148,11 @@ impl Texts {
     ) -> Result<usize> {
         let plan = self.plan(question)?;
         let mut count = 0;
-        for part in self.parts() {
+        for (at, part) in self.parts().enumerate() {
             if count >= at_most {
                 break;
             }
-            scan(&plan, part, &mut |document, _| {
+            scan(&plan, at, part, &mut |document, _| {
                 count += usize::from(judge(part.sequence(document)?)?.is_some());
                 Ok(count >= at_most)
             })?;
@@ -180,8 +180,8 @@ impl Texts {
     ) -> Result<Vec<Option<f64>>> {
         let plan = self.plan(question)?;
         let mut scores = vec![None; sequences.len()];
-        for part in self.parts() {
-            let locals = Locals::of(&plan, part)?;
+        for (at, part) in self.parts().enumerate() {
+            let locals = Locals::of(&plan, at);
             for (sequence, score) in sequences.iter().zip(&mut scores) {
                 if let Some(document) = part.document(*sequence) {
                     *score = locals.score(&plan, part, document)?;

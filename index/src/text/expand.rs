@@ -63,7 +63,7 @@ type Counts = BTreeMap<Box<str>, u64>;
 fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
     match part {
         Part::Tail(tail) => {
-            let terms = tail.terms_from(prefix).take_while(|(term, _)| term.starts_with(prefix));
+            let terms = tail.terms().filter(|(term, _)| term.starts_with(prefix));
             terms.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
             Ok(())
         }
@@ -80,14 +80,14 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
 
 /// Adds the terms so many edits away.
 fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
-    let most = usize::from(edits);
     match part {
         Part::Tail(tail) => {
-            let terms = tail.terms_from("");
+            let letters = letters(asked);
+            let terms = tail.terms();
             let close = terms.filter(|(term, _)| {
-                // Each edit changes the length by one character of at most four bytes.
-                term.len().abs_diff(asked.len()) <= most * 4
-                    && strsim::osa_distance(asked, term) <= most
+                // An edit changes at most which two letters there are.
+                (self::letters(term) ^ letters).count_ones() <= 2 * u32::from(edits)
+                    && strsim::osa_distance(asked, term) <= usize::from(edits)
             });
             close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
             Ok(())
@@ -102,6 +102,11 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
             Ok(())
         }
     }
+}
+
+/// Which letters a term has: a bit each, some sharing one.
+fn letters(term: &str) -> u64 {
+    term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
 }
 
 /// Adds the live documents of a segment that have a term.

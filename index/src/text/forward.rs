@@ -1,8 +1,8 @@
 //! The words of each document of a segment, by document: what a score is computed from, what
 //! phrases are checked against, and what a removed document takes out of the statistics.
 //!
-//! A record is: the number of terms (varint), their ordinals (ascending, little-endian, of the
-//! width of the segment), their weights (a byte each), then for each term with places: how many
+//! A record is: the number of terms (varint), their ordinals (ascending, big-endian, of the width
+//! of the segment), their weights (a byte each), then for each term with places: how many
 //! terms it lies after the one before (varint), the number of places and the steps between them
 //! (varints). Knows nothing of terms beyond their ordinals.
 
@@ -160,9 +160,9 @@ pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// A little-endian number of up to four bytes.
+/// A big-endian number of up to four bytes.
 fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().rev().fold(0, |value, byte| (value << 8) | u32::from(*byte))
+    bytes.iter().fold(0, |value, byte| (value << 8) | u32::from(*byte))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ fn a_record_gives_back_weights_and_places() {
         let mut bytes = b"before".to_vec();
         let at = start(&mut bytes, width, &[1, 2, 255, 4], &place_bytes(&shares));
         for (slot, ordinal) in bytes[at..].chunks_exact_mut(width).zip([0_u32, 9, 300, 65_000]) {
-            slot.copy_from_slice(&ordinal.to_le_bytes()[..width]);
+            slot.copy_from_slice(&ordinal.to_be_bytes()[4 - width..]);
         }
         let record = Record::read(&bytes[6..], width).unwrap();
         assert_eq!(record.ordinals().collect::<Vec<_>>(), [0, 9, 300, 65_000]);

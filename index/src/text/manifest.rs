@@ -12,7 +12,7 @@
 //! | 4, ... each | documents that are gone, the steps between them (varints) |
 //! | 4 | CRC-32 of all bytes before |
 //!
-//! Numbers are little-endian. Knows nothing of how files are read and written.
+//! Numbers are big-endian. Knows nothing of how files are read and written.
 
 use std::sync::Arc;
 
@@ -60,14 +60,14 @@ impl Manifest {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(self.analysis.to_le_bytes());
-        bytes.extend(self.next.to_le_bytes());
+        bytes.extend(self.analysis.to_be_bytes());
+        bytes.extend(self.next.to_be_bytes());
         bytes.push(u8::try_from(self.stamp.len()).unwrap_or(u8::MAX));
         bytes.extend(&self.stamp);
         bytes.extend(count(self.segments.len()));
         for segment in &self.segments {
-            bytes.extend(segment.number.to_le_bytes());
-            bytes.extend(segment.length.to_le_bytes());
+            bytes.extend(segment.number.to_be_bytes());
+            bytes.extend(segment.length.to_be_bytes());
             bytes.extend(segment.checksum);
             bytes.push(u8::from(segment.erased));
             bytes.extend(count(segment.gone.len()));
@@ -77,7 +77,7 @@ impl Manifest {
                 before = *document;
             }
         }
-        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
         bytes
     }
 
@@ -184,22 +184,22 @@ fn checksum(bytes: &[u8]) -> Option<[u8; 4]> {
 }
 
 fn count(count: usize) -> [u8; 4] {
-    u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes()
+    u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes()
 }
 
 fn parse(bytes: &[u8]) -> Option<Manifest> {
     let (body, checksum) = bytes.split_last_chunk::<4>()?;
-    if crc32fast::hash(body).to_le_bytes() != *checksum {
+    if crc32fast::hash(body).to_be_bytes() != *checksum {
         return None;
     }
     let mut rest = body;
     (take::<8>(&mut rest)? == MAGIC).then_some(())?;
-    let analysis = u64::from_le_bytes(take(&mut rest)?);
-    let next = u32::from_le_bytes(take(&mut rest)?);
+    let analysis = u64::from_be_bytes(take(&mut rest)?);
+    let next = u32::from_be_bytes(take(&mut rest)?);
     let [length] = take::<1>(&mut rest)?;
     let (stamp, mut rest) = rest.split_at_checked(usize::from(length))?;
     let mut segments = Vec::new();
-    for _ in 0..u32::from_le_bytes(take(&mut rest)?) {
+    for _ in 0..u32::from_be_bytes(take(&mut rest)?) {
         segments.push(parse_segment(&mut rest)?);
     }
     let sound = rest.is_empty() && stamp.len() <= MOST_STAMP;
@@ -207,15 +207,44 @@ fn parse(bytes: &[u8]) -> Option<Manifest> {
 }
 
 fn parse_segment(rest: &mut &[u8]) -> Option<Listed> {
-    let number = u32::from_le_bytes(take(rest)?);
-    let length = u64::from_le_bytes(take(rest)?);
+    let number = u32::from_be_bytes(take(rest)?);
+    let length = u64::from_be_bytes(take(rest)?);
     let checksum = take(rest)?;
     let [erased] = take::<1>(rest)?;
     let mut gone = Vec::new();
     let mut document = 0_u32;
-    for _ in 0..u32::from_le_bytes(take(rest)?) {
+    for _ in 0..u32::from_be_bytes(take(rest)?) {
         document = document.checked_add(take_varint(rest)?)?;
         gone.push(document);
     }
     Some(Listed { number, length, checksum, erased: erased != 0, gone })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_manifest_are_as_documented() {
+        let listed = Listed {
+            number: 3,
+            length: 258,
+            checksum: [1, 2, 3, 4],
+            erased: true,
+            gone: vec![5, 133],
+        };
+        let manifest =
+            Manifest { analysis: 7, next: 4, stamp: b"log".to_vec(), segments: vec![listed] };
+        let mut golden = b"GRNTMAN\x01".to_vec();
+        golden.extend([0, 0, 0, 0, 0, 0, 0, 7]);
+        golden.extend([0, 0, 0, 4]);
+        golden.extend(b"\x03log");
+        golden.extend([0, 0, 0, 1]);
+        golden.extend([0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2, 1, 2, 3, 4, 1]);
+        golden.extend([0, 0, 0, 2, 5, 0x80, 1]);
+        golden.extend(crc32fast::hash(&golden).to_be_bytes());
+        assert_eq!(manifest.encode(), golden);
+        assert_eq!(Manifest::decode(&golden).unwrap(), manifest);
+        assert_eq!(manifest.names(), ["00000003.seg"]);
+    }
 }

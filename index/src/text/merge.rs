@@ -109,9 +109,9 @@ impl Columns {
             .iter()
             .fold(self.length, |sum, weight| sum.saturating_add(u64::from(*weight)));
         self.codes.push(kept.code);
-        self.sequences.extend(sequence.get().to_le_bytes());
+        self.sequences.extend(sequence.get().to_be_bytes());
         self.next.push(start(&mut self.forward, self.width, &kept.weights, &kept.places));
-        self.offsets.extend((self.forward.len() as u64).to_le_bytes());
+        self.offsets.extend((self.forward.len() as u64).to_be_bytes());
         Ok(())
     }
 
@@ -121,7 +121,8 @@ impl Columns {
         let Some(next) = self.next.get_mut(at) else { return };
         let end = next.saturating_add(self.width);
         if let Some(place) = self.forward.get_mut(*next..end) {
-            place.iter_mut().zip(ordinal.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+            let low = place.iter_mut().rev().zip(ordinal.to_le_bytes());
+            low.for_each(|(to, byte)| *to = byte);
         }
         *next = end;
     }

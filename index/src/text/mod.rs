@@ -10,7 +10,7 @@
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: what all of it is made of
 //! - `part`, `expand`, `plan`: a question in the terms of segments and tail
-//! - `exact`, `scan`, `prune`, `best`: its answers
+//! - `exact`, `scan`, `few`, `prune`, `best`: its answers
 //! - `texts`: all of it as one
 //! - `context`: turns of a conversation
 
@@ -43,6 +43,7 @@ mod plan;
 
 mod best;
 mod exact;
+mod few;
 mod prune;
 mod scan;
 

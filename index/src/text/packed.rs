@@ -11,7 +11,7 @@
 //! | ... | the sections |
 //! | 4 | CRC-32 of all bytes before |
 //!
-//! Numbers are little-endian.
+//! Numbers are big-endian.
 
 use tantivy::directory::OwnedBytes;
 
@@ -47,16 +47,16 @@ pub(super) fn pack(
     let size = sections.iter().map(|section| section.len()).sum::<usize>();
     let mut bytes = Vec::with_capacity(HEADER.saturating_add(size).saturating_add(CHECKSUM));
     bytes.extend(MAGIC);
-    bytes.extend(documents.to_le_bytes());
-    bytes.extend(u32::try_from(width).unwrap_or(u32::MAX).to_le_bytes());
-    bytes.extend(length.to_le_bytes());
+    bytes.extend(documents.to_be_bytes());
+    bytes.extend(u32::try_from(width).unwrap_or(u32::MAX).to_be_bytes());
+    bytes.extend(length.to_be_bytes());
     for section in sections {
-        bytes.extend((section.len() as u64).to_le_bytes());
+        bytes.extend((section.len() as u64).to_be_bytes());
     }
     for section in sections {
         bytes.extend_from_slice(section);
     }
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
     bytes
 }
 
@@ -71,18 +71,18 @@ pub(super) fn unpack(bytes: &OwnedBytes) -> Result<Packed> {
 fn parse(bytes: &OwnedBytes) -> Option<Packed> {
     let end = bytes.len().checked_sub(CHECKSUM)?;
     let (body, checksum) = bytes.as_slice().split_at_checked(end)?;
-    if crc32fast::hash(body).to_le_bytes() != checksum {
+    if crc32fast::hash(body).to_be_bytes() != checksum {
         return None;
     }
     let mut rest = body;
     (take::<8>(&mut rest)? == MAGIC).then_some(())?;
-    let documents = u32::from_le_bytes(take(&mut rest)?);
-    let width = usize::try_from(u32::from_le_bytes(take(&mut rest)?)).ok()?;
-    let length = u64::from_le_bytes(take(&mut rest)?);
+    let documents = u32::from_be_bytes(take(&mut rest)?);
+    let width = usize::try_from(u32::from_be_bytes(take(&mut rest)?)).ok()?;
+    let length = u64::from_be_bytes(take(&mut rest)?);
     let mut at = HEADER;
     let mut sections = [const { None }; SECTIONS];
     for section in &mut sections {
-        let size = usize::try_from(u64::from_le_bytes(take(&mut rest)?)).ok()?;
+        let size = usize::try_from(u64::from_be_bytes(take(&mut rest)?)).ok()?;
         let next = at.checked_add(size).filter(|next| *next <= end)?;
         *section = Some(bytes.slice(at..next));
         at = next;
@@ -96,4 +96,29 @@ pub(super) fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
     let (front, rest) = from.split_first_chunk::<N>()?;
     *from = rest;
     Some(*front)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_segment_are_as_documented() {
+        let mut sections = [[].as_slice(); SECTIONS];
+        sections[0] = b"postings";
+        sections[8] = b"words";
+        let packed = pack(2, 3, 258, &sections);
+        let mut golden = b"GRNTEXT\x01".to_vec();
+        golden.extend([0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2]);
+        golden.extend([0, 0, 0, 0, 0, 0, 0, 8]);
+        golden.extend([0; 8 * 7]);
+        golden.extend([0, 0, 0, 0, 0, 0, 0, 5]);
+        golden.extend(b"postingswords");
+        golden.extend(crc32fast::hash(&golden).to_be_bytes());
+        assert_eq!(packed, golden);
+        let unpacked = unpack(&OwnedBytes::new(packed)).unwrap();
+        assert_eq!((unpacked.documents, unpacked.width, unpacked.length), (2, 3, 258));
+        assert_eq!(unpacked.sections[0].as_slice(), b"postings");
+        assert_eq!(unpacked.sections[8].as_slice(), b"words");
+    }
 }

@@ -152,6 +152,16 @@ impl<'a> Part<'a> {
     }
 }
 
+impl Found {
+    /// How many documents have it, those that are gone too.
+    pub(super) fn postings(&self) -> u64 {
+        match self {
+            Self::Tail(_, postings) => postings.len() as u64,
+            Self::Segment(entry) => u64::from(entry.info.doc_freq),
+        }
+    }
+}
+
 impl Words<'_> {
     /// The weight of a term, 0 if the document has it not.
     pub(super) fn weight(&self, found: &Found) -> u8 {

@@ -3,6 +3,7 @@
 
 use super::expand::expand;
 use super::part::{Found, Part, Words};
+use super::prune::MOST_UNITS;
 use super::question::{Ask, Clause, Occur, Question};
 use super::score::{Extent, K1, Norms, rarity};
 use crate::error::Result;
@@ -177,9 +178,13 @@ impl Plan {
         self.units.iter().map(|unit| unit.value).sum()
     }
 
-    /// Whether every unit is a term and nothing is barred.
-    pub(super) fn is_plain(&self) -> bool {
-        self.barred.is_empty() && self.units.iter().all(|unit| matches!(unit.what, What::Term(_)))
+    /// Whether the search library can prune it: some terms, and nothing barred.
+    pub(super) fn can_prune(&self) -> bool {
+        let plain = |unit: &Unit| matches!(unit.what, What::Term(_));
+        self.barred.is_empty()
+            && !self.units.is_empty()
+            && self.units.len() <= MOST_UNITS
+            && self.units.iter().all(plain)
     }
 
     fn count(&mut self, clause: &Clause, parts: &[Part<'_>]) -> Result<()> {

@@ -54,21 +54,18 @@ pub(super) struct Pruned {
 }
 
 impl Pruned {
-    /// A plan in the terms of the library; `None` if it has no words for it.
+    /// A plan that can be pruned in the terms of the library.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the library refuses it.
-    pub(super) fn of(plan: &Plan, searcher: &Searcher) -> Result<Option<Self>> {
-        if !plan.is_plain() || plan.units.is_empty() || plan.units.len() > MOST_UNITS {
-            return Ok(None);
-        }
+    pub(super) fn of(plan: &Plan, searcher: &Searcher) -> Result<Self> {
         // The library's own rarity is of no use near 0, where `f32` has no digits left. All terms
         // get that of a term no document has, and a factor that makes it ours.
         let common = rarity(plan.extent.documents, 0) * (K1 + 1.0);
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.units.len());
         let mut scale = 1.0;
         for unit in &plan.units {
-            let What::Term(term) = &unit.what else { return Ok(None) };
+            let What::Term(term) = &unit.what else { continue };
             let term = Term::from_field_text(field(), &term.term);
             let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
             let occur = if unit.must { Occur::Must } else { Occur::Should };
@@ -86,27 +83,22 @@ impl Pruned {
             _ => BooleanQuery::new(clauses).weight(scoring)?,
         };
         let average = plan.extent.average();
-        Ok(Some(Self { weight, scale, slack: term_slack(average), average }))
+        Ok(Self { weight, scale, slack: term_slack(average), average })
     }
 
-    /// Offers the documents of a segment, the part of position `at`, that can be among the best.
-    /// Returns how many were scored.
+    /// Offers the documents of a segment that can be among the best. Returns how many were scored.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge.
     pub(super) fn search(
         &self,
         plan: &Plan,
-        at: usize,
+        locals: &Locals<'_>,
         segment: &Segment,
         gone: &Gone,
         best: &mut Best<'_, '_>,
     ) -> Result<u64> {
         let part = Part::Segment(segment, gone);
-        let locals = Locals::of(plan, at);
-        if locals.is_empty() {
-            return Ok(0);
-        }
         let slack = self.slack.max(block_slack(segment, self.average));
         // What the library need not propose: scores that are too low by all that may be wrong.
         let threshold = |best: &Best<'_, '_>| match best.floor() {

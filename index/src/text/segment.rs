@@ -219,10 +219,10 @@ fn unsound() -> Error {
 fn word(column: &OwnedBytes, row: u32) -> Option<u64> {
     let at = usize::try_from(row).ok()?.checked_mul(8)?;
     let bytes = column.as_slice().get(at..)?.first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*bytes))
+    Some(u64::from_be_bytes(*bytes))
 }
 
 fn words_of(column: &OwnedBytes) -> impl Iterator<Item = u64> {
     let (rows, _) = column.as_slice().as_chunks::<8>();
-    rows.iter().map(|row| u64::from_le_bytes(*row))
+    rows.iter().map(|row| u64::from_be_bytes(*row))
 }

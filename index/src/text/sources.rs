@@ -3,6 +3,7 @@
 
 use std::iter::Peekable;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use tantivy::termdict::TermStreamer;
 
@@ -46,7 +47,7 @@ impl Source {
     /// At most so many terms.
     pub(super) fn terms(&self) -> usize {
         match self {
-            Self::Tail(tail) => tail.terms_from("").count(),
+            Self::Tail(tail) => tail.term_count(),
             Self::Segment(segment, _) => segment.words().terms().num_terms(),
         }
     }
@@ -93,8 +94,9 @@ impl Source {
     pub(super) fn head(&self) -> Result<Head<'_>> {
         match self {
             Self::Tail(tail) => {
-                let terms: TailTerms<'_> = Box::new(tail.terms_from(""));
-                Ok(Head::Tail(terms.peekable()))
+                let mut terms: Vec<_> = tail.terms().collect();
+                terms.sort_unstable_by_key(|(term, _)| *term);
+                Ok(Head::Tail(terms.into_iter().peekable()))
             }
             Self::Segment(segment, _) => {
                 let mut stream = segment.words().terms().stream().map_err(Error::text)?;
@@ -106,7 +108,7 @@ impl Source {
 }
 
 /// The terms of a tail with their documents.
-type TailTerms<'a> = Box<dyn Iterator<Item = (&'a Arc<str>, &'a Arc<Vec<Posting>>)> + 'a>;
+type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<Posting>>)>;
 
 /// The terms of one source, one after the other.
 pub(super) enum Head<'a> {

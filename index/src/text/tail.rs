@@ -3,7 +3,6 @@
 //! Cheap to clone: what a reader holds stays as it is while documents come and go. Up to some
 //! thousands of documents, after which they are to be folded into a segment.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use super::joined::{Joined, Share};
@@ -13,8 +12,9 @@ use crate::posting::Sequence;
 /// The documents and their postings.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
-    /// Of each term its documents, ascending by slot.
-    terms: imbl::OrdMap<Arc<str>, Arc<Vec<Posting>>>,
+    /// Of each term its documents, ascending by slot. Looked up for every word of every grain that
+    /// comes, put in order only when the tail is folded.
+    terms: imbl::HashMap<Arc<str>, Arc<Vec<Posting>>>,
     /// Which slot a grain has.
     slots: imbl::OrdMap<Sequence, u32>,
     /// The documents by slot; a slot whose grain went stays empty.
@@ -116,12 +116,14 @@ impl Tail {
         self.terms.get_key_value(term)
     }
 
-    /// The terms from one on, ascending, with their documents.
-    pub(super) fn terms_from<'a>(
-        &'a self,
-        first: &'a str,
-    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Vec<Posting>>)> {
-        self.terms.range::<_, str>((Bound::Included(first), Bound::Unbounded))
+    /// How many terms there are.
+    pub(super) fn term_count(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// The terms with their documents, in no order.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<Posting>>)> {
+        self.terms.iter()
     }
 
     /// Replaces the words of a slot; both lists ascend by term.

@@ -11,6 +11,7 @@ use tantivy::{Index, ReloadPolicy, Searcher};
 
 use super::best::{After, Best, Hit, Judge};
 use super::exact::Locals;
+use super::few::{few, offer};
 use super::gone::Gone;
 use super::joined::Joined;
 use super::part::Part;
@@ -115,22 +116,26 @@ impl Texts {
     ) -> Result<(Vec<Hit>, u64)> {
         let plan = self.plan(question)?;
         let mut best = Best::new(limit, after, judge);
-        let pruned = Pruned::of(&plan, &self.searcher)?;
+        let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in self.parts().enumerate() {
-            match (&pruned, part) {
-                (Some(pruned), Part::Segment(segment, gone)) => {
-                    let more = pruned.search(&plan, at, segment, gone, &mut best)?;
-                    scored = scored.saturating_add(more);
+            let locals = Locals::of(&plan, at);
+            let Part::Segment(segment, gone) = part else {
+                scan_best(&plan, at, part, &mut best)?;
+                continue;
+            };
+            if let Some(documents) = few(&locals, part)? {
+                offer(&documents, &locals, &plan, part, &mut best)?;
+                scored = scored.saturating_add(documents.len() as u64);
+            } else if plan.can_prune() {
+                if pruned.is_none() {
+                    pruned = Some(Pruned::of(&plan, &self.searcher)?);
                 }
-                _ => {
-                    scan(&plan, at, part, &mut |document, score| {
-                        if best.floor().is_none_or(|floor| score >= floor) {
-                            best.offer(score, part.sequence(document)?)?;
-                        }
-                        Ok(false)
-                    })?;
-                }
+                let Some(pruned) = &pruned else { continue };
+                let more = pruned.search(&plan, &locals, segment, gone, &mut best)?;
+                scored = scored.saturating_add(more);
+            } else {
+                scan_best(&plan, at, part, &mut best)?;
             }
         }
         Ok((best.finish(), scored))
@@ -281,6 +286,17 @@ impl Texts {
         }
         Ok(())
     }
+}
+
+/// Offers all answers of a part.
+fn scan_best(plan: &Plan, at: usize, part: Part<'_>, best: &mut Best<'_, '_>) -> Result<()> {
+    scan(plan, at, part, &mut |document, score| {
+        if best.floor().is_none_or(|floor| score >= floor) {
+            best.offer(score, part.sequence(document)?)?;
+        }
+        Ok(false)
+    })?;
+    Ok(())
 }
 
 impl fmt::Debug for Texts {

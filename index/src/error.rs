@@ -45,7 +45,7 @@ impl ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    source: Option<redb::Error>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 /// Results of this crate.
@@ -65,6 +65,12 @@ impl Error {
     /// An error of an index that has no room for another sequence, namespace or term.
     pub(crate) fn full() -> Self {
         Self::integrity("the index is full")
+    }
+
+    /// An error of a part of the full text that cannot be read as what it should be.
+    pub(crate) fn text(source: impl StdError + Send + Sync + 'static) -> Self {
+        let message = "a segment of the full text cannot be read".to_owned();
+        Self { kind: ErrorKind::Integrity, message, source: Some(Box::new(source)) }
     }
 
     /// What went wrong.
@@ -94,7 +100,10 @@ impl fmt::Display for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_ref().map(|source| source as _)
+        match &self.source {
+            Some(source) => Some(source.as_ref()),
+            None => None,
+        }
     }
 }
 
@@ -105,7 +114,13 @@ impl From<redb::StorageError> for Error {
             _ => ErrorKind::Io,
         };
         let message = "an index table cannot be read or written".to_owned();
-        Self { kind, message, source: Some(source.into()) }
+        Self { kind, message, source: Some(Box::new(redb::Error::from(source))) }
+    }
+}
+
+impl From<tantivy::TantivyError> for Error {
+    fn from(source: tantivy::TantivyError) -> Self {
+        Self::text(source)
     }
 }
 
@@ -116,7 +131,7 @@ impl From<redb::TableError> for Error {
             other => Self {
                 kind: ErrorKind::Integrity,
                 message: "an index table is missing or of another shape".to_owned(),
-                source: Some(other.into()),
+                source: Some(Box::new(redb::Error::from(other))),
             },
         }
     }

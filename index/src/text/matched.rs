@@ -21,6 +21,18 @@ pub fn matched_fields<'a>(
     Reader::new(*settings).matched_fields(grain, question)
 }
 
+/// Whether the words of one field of a grain answer a question by themselves.
+#[must_use]
+pub fn answers_in(
+    grain: &GrainRef<'_>,
+    field: &str,
+    question: &Question,
+    settings: &Settings,
+) -> bool {
+    let fields = Reader::new(*settings).by_field(grain);
+    fields.iter().any(|(name, words)| *name == field && question.is_answered_by(words))
+}
+
 impl Reader {
     /// The fields of a grain that have something a question asks for, by their full names, in the
     /// order of the table of fields: titles first.

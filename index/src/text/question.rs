@@ -52,6 +52,12 @@ impl Question {
         Self { clauses }
     }
 
+    /// Everything that several questions ask for.
+    #[must_use]
+    pub fn all<'q>(questions: impl IntoIterator<Item = &'q Self>) -> Self {
+        questions.into_iter().flat_map(|one| one.clauses.iter().cloned()).collect()
+    }
+
     /// The clauses, in the order they were asked.
     #[must_use]
     pub fn clauses(&self) -> &[Clause] {
@@ -95,5 +101,11 @@ impl Question {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clauses.iter().all(|clause| clause.occur == Occur::MustNot)
+    }
+}
+
+impl FromIterator<Clause> for Question {
+    fn from_iter<I: IntoIterator<Item = Clause>>(clauses: I) -> Self {
+        Self::from_clauses(clauses.into_iter().collect())
     }
 }

@@ -1,0 +1,195 @@
+//! A question put to a full text: its answers, all by one set of statistics.
+
+use super::best::{After, Best, Hit, Judge};
+use super::exact::Locals;
+use super::few::{few, offer};
+use super::part::Part;
+use super::plan::{Plan, Sought, What};
+use super::prune::Pruned;
+use super::question::Question;
+use super::scan::scan;
+use super::score::Extent;
+use super::texts::Texts;
+use crate::error::{Error, Result};
+use crate::posting::Sequence;
+
+/// A question with what its words are worth among all live documents.
+///
+/// A question in which nothing counts (only what no answer has) has no answers.
+pub struct Asked<'t> {
+    texts: &'t Texts,
+    plan: Plan,
+}
+
+impl Texts {
+    /// Looks up what a question asks for.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
+        let parts: Vec<Part<'_>> = self.parts().collect();
+        Ok(Asked { texts: self, plan: Plan::of(question, &parts, self.extent())? })
+    }
+
+    /// As [`ask`](Self::ask), scored as an earlier full text of the same grains and more, or of some
+    /// of them, scored the same question: by its [`Asked::statistics`].
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another question.
+    pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
+        let parts: Vec<Part<'_>> = self.parts().collect();
+        let mut numbers =
+            statistics.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let other = || Error::integrity("the statistics are of another question");
+        let (Some(documents), Some(length)) = (numbers.next(), numbers.next()) else {
+            return Err(other());
+        };
+        let mut plan = Plan::of(question, &parts, Extent { documents, length })?;
+        for unit in &mut plan.units {
+            let value = f64::from_bits(numbers.next().ok_or_else(other)?);
+            unit.value = Some(value).filter(|value| value.is_finite()).ok_or_else(other)?;
+        }
+        if numbers.next().is_some() {
+            return Err(other());
+        }
+        Ok(Asked { texts: self, plan })
+    }
+}
+
+impl Asked<'_> {
+    /// The best answers, best first: by descending score, of one score by ascending address.
+    /// `after` is the last answer of the page before. The judge is asked about grains that could
+    /// still come in, in any order, and about none twice; what it leaves out is no answer. It does
+    /// not change the scores of others: those count all documents.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read; those of the judge.
+    pub fn search(
+        &self,
+        limit: usize,
+        after: Option<After>,
+        judge: &mut Judge<'_>,
+    ) -> Result<Vec<Hit>> {
+        Ok(self.search_counted(limit, after, judge)?.0)
+    }
+
+    /// As [`search`](Self::search), with the number of documents in segments that were scored.
+    pub(super) fn search_counted(
+        &self,
+        limit: usize,
+        after: Option<After>,
+        judge: &mut Judge<'_>,
+    ) -> Result<(Vec<Hit>, u64)> {
+        let Self { texts, plan } = self;
+        let mut best = Best::new(limit, after, judge);
+        let mut pruned = None;
+        let mut scored = 0_u64;
+        for (at, part) in texts.parts().enumerate() {
+            let locals = Locals::of(plan, at);
+            let Part::Segment(segment, gone) = part else {
+                scan_best(plan, at, part, &mut best)?;
+                continue;
+            };
+            if let Some(documents) = few(&locals, part)? {
+                offer(&documents, &locals, plan, part, &mut best)?;
+                scored = scored.saturating_add(documents.len() as u64);
+            } else if plan.can_prune() {
+                if pruned.is_none() {
+                    pruned = Some(Pruned::of(plan, texts.searcher())?);
+                }
+                let Some(pruned) = &pruned else { continue };
+                let more = pruned.search(plan, &locals, segment, gone, &mut best)?;
+                scored = scored.saturating_add(more);
+            } else {
+                scan_best(plan, at, part, &mut best)?;
+            }
+        }
+        Ok((best.finish(), scored))
+    }
+
+    /// How many grains answer, counted up to `at_most`.
+    ///
+    /// # Errors
+    /// Those of [`search`](Self::search).
+    pub fn matches(&self, judge: &mut Judge<'_>, at_most: usize) -> Result<usize> {
+        let mut count = 0;
+        for (at, part) in self.texts.parts().enumerate() {
+            if count >= at_most {
+                break;
+            }
+            scan(&self.plan, at, part, &mut |document, _| {
+                count += usize::from(judge(part.sequence(document)?)?.is_some());
+                Ok(count >= at_most)
+            })?;
+        }
+        Ok(count.min(at_most))
+    }
+
+    /// The score of one grain, bit for bit that of [`search`](Self::search); `None` if it is no
+    /// answer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn score_of(&self, sequence: Sequence) -> Result<Option<f64>> {
+        Ok(self.scores_of(&[sequence])?.pop().flatten())
+    }
+
+    /// The scores of several grains, in their order.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn scores_of(&self, sequences: &[Sequence]) -> Result<Vec<Option<f64>>> {
+        let mut scores = vec![None; sequences.len()];
+        for (at, part) in self.texts.parts().enumerate() {
+            let locals = Locals::of(&self.plan, at);
+            for (sequence, score) in sequences.iter().zip(&mut scores) {
+                if let Some(document) = part.document(*sequence) {
+                    *score = locals.score(&self.plan, part, document)?;
+                }
+            }
+        }
+        Ok(scores)
+    }
+
+    /// What no answer scores above: the score of a document that had all that is asked for in
+    /// endless plenty. Words that no document has count too, so that a question whose words are
+    /// mostly unknown has no answer near it. 0 if nothing in the question counts.
+    #[must_use]
+    pub fn ceiling(&self) -> f64 {
+        self.plan.ceiling()
+    }
+
+    /// What scores are made of, to score the same way again: 16 bytes and 8 for each thing that
+    /// counts.
+    #[must_use]
+    pub fn statistics(&self) -> Vec<u8> {
+        let Extent { documents, length } = self.plan.extent;
+        let mut bytes = [documents.to_le_bytes(), length.to_le_bytes()].concat();
+        bytes.extend(self.plan.units.iter().flat_map(|unit| unit.value.to_bits().to_le_bytes()));
+        bytes
+    }
+
+    /// The terms that count, each with the number of documents that have it, for people. A phrase
+    /// stands as its terms.
+    #[must_use]
+    pub fn terms(&self) -> Vec<(String, u64)> {
+        let told = |sought: &Sought| (sought.term.to_string(), sought.frequency);
+        let terms = self.plan.units.iter().flat_map(|unit| match &unit.what {
+            What::Term(term) => vec![told(term)],
+            What::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
+            What::Group(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
+        });
+        terms.collect()
+    }
+}
+
+/// Offers all answers of a part.
+fn scan_best(plan: &Plan, at: usize, part: Part<'_>, best: &mut Best<'_, '_>) -> Result<()> {
+    scan(plan, at, part, &mut |document, score| {
+        if best.floor().is_none_or(|floor| score >= floor) {
+            best.offer(score, part.sequence(document)?)?;
+        }
+        Ok(false)
+    })?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Segments as the search library wants to see them: files in a directory. The files lie in
+//! memory, are told apart by their extension, and cannot be written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tantivy::directory::error::{DeleteError, OpenReadError, OpenWriteError};
+use tantivy::directory::{Directory, FileHandle, OwnedBytes, WatchCallback, WatchHandle, WritePtr};
+
+/// The files of one segment, by extension.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    files: Arc<[(&'static str, OwnedBytes)]>,
+}
+
+impl Files {
+    /// A directory of these files.
+    pub(super) fn new(files: Vec<(&'static str, OwnedBytes)>) -> Self {
+        Self { files: files.into() }
+    }
+
+    fn find(&self, path: &Path) -> Option<&OwnedBytes> {
+        let extension = path.extension()?.to_str()?;
+        self.files.iter().find(|file| file.0 == extension).map(|file| &file.1)
+    }
+}
+
+impl Directory for Files {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        let file = self.find(path).ok_or_else(|| missing(path))?;
+        Ok(Arc::new(file.clone()))
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        Err(DeleteError::FileDoesNotExist(path.to_path_buf()))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        Ok(self.find(path).is_some())
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        Err(OpenWriteError::FileAlreadyExists(path.to_path_buf()))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        Err(missing(path))
+    }
+
+    /// What the library notes about its directory is of no use here: all of it is in the segment.
+    fn atomic_write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn watch(&self, _: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}
+
+fn missing(path: &Path) -> OpenReadError {
+    OpenReadError::FileDoesNotExist(PathBuf::from(path))
+}

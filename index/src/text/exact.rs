@@ -1,0 +1,50 @@
+//! The score of one document, from its words: the sum over the units of a plan, in their order.
+
+use super::part::Part;
+use super::plan::{Local, Plan};
+use crate::error::Result;
+
+/// A plan in the terms of one part.
+pub(super) struct Locals<'p> {
+    /// The units, in their order.
+    pub(super) units: Vec<Local<'p>>,
+    /// What no answer has: of each, all together.
+    pub(super) barred: Vec<Vec<Local<'p>>>,
+}
+
+impl<'p> Locals<'p> {
+    /// A plan in the terms of the part of this position.
+    pub(super) fn of(plan: &'p Plan, part: usize) -> Self {
+        let barred = plan.barred.iter();
+        Self {
+            units: plan.units.iter().map(|unit| unit.what.localize(part)).collect(),
+            barred: barred.map(|all| all.iter().map(|one| one.localize(part)).collect()).collect(),
+        }
+    }
+
+    /// Whether no document of the part can be an answer.
+    pub(super) fn is_empty(&self) -> bool {
+        self.units.iter().all(|local| matches!(local, Local::Nothing))
+    }
+
+    /// The score of a document; `None` if it is no answer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if its words cannot be read.
+    pub(super) fn score(&self, plan: &Plan, part: Part<'_>, document: u32) -> Result<Option<f64>> {
+        let words = part.words(document)?;
+        let code = part.length_code(document);
+        let share = |local: &Local| local.share(&words, &plan.norms, code);
+        let mut score = 0.0;
+        for (unit, local) in plan.units.iter().zip(&self.units) {
+            let share = share(local);
+            if share > 0.0 {
+                score += unit.value * share;
+            } else if unit.must {
+                return Ok(None);
+            }
+        }
+        let is_barred = self.barred.iter().any(|all| all.iter().all(|one| share(one) > 0.0));
+        Ok((score > 0.0 && !is_barred).then_some(score))
+    }
+}

@@ -1,0 +1,126 @@
+//! The terms a prefix or a misspelt word stands for, taken from all dictionaries.
+//!
+//! Which terms they are depends on the live documents alone: the [`MOST_TERMS`] that most of them
+//! have, and of equally frequent ones those that come first in order.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tantivy::Term;
+use tantivy::postings::TermInfo;
+use tantivy::query::FuzzyTermQuery;
+
+use super::gone::Gone;
+use super::part::Part;
+use super::question::Ask;
+use super::segment::field;
+use crate::error::{Error, Result};
+
+/// The most terms a prefix or a misspelt word stands for.
+pub const MOST_TERMS: usize = 128;
+/// The most edits that are looked for. Inserting, deleting or replacing a character is one, and so
+/// is exchanging two neighbours.
+pub const MOST_EDITS: u8 = 2;
+
+/// The terms of a prefix or a misspelt word that live documents have, ascending, and what each is
+/// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if a dictionary cannot be read.
+pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
+    let mut found = BTreeMap::new();
+    for part in parts {
+        match ask {
+            Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            Ask::Fuzzy(term, edits) => near(term, (*edits).min(MOST_EDITS), *part, &mut found)?,
+            _ => {}
+        }
+    }
+    let worth = |term: &str| match ask {
+        Ask::Fuzzy(asked, _) => worth(asked, term),
+        _ => 1.0,
+    };
+    let mut terms: Vec<(Box<str>, u64)> = found.into_iter().filter(|(_, n)| *n > 0).collect();
+    terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
+    terms.truncate(MOST_TERMS);
+    terms.sort();
+    let with_worth = |(term, _): (Box<str>, u64)| {
+        let worth = worth(&term);
+        (term, worth)
+    };
+    Ok(terms.into_iter().map(with_worth).collect())
+}
+
+/// What a term that was not asked for exactly is worth: a half at one edit, a third at two.
+fn worth(asked: &str, term: &str) -> f64 {
+    let edits = u8::try_from(strsim::osa_distance(asked, term)).unwrap_or(u8::MAX);
+    1.0 / (1.0 + f64::from(edits))
+}
+
+type Counts = BTreeMap<Box<str>, u64>;
+
+/// Adds the terms that begin so.
+fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    match part {
+        Part::Tail(tail) => {
+            let terms = tail.terms().filter(|(term, _)| term.starts_with(prefix));
+            terms.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            Ok(())
+        }
+        Part::Segment(segment, gone) => {
+            let terms = segment.words().terms().range().ge(prefix);
+            let mut terms = terms.into_stream().map_err(Error::text)?;
+            while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
+                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Adds the terms so many edits away.
+fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    match part {
+        Part::Tail(tail) => {
+            let letters = letters(asked);
+            let terms = tail.terms();
+            let close = terms.filter(|(term, _)| {
+                // An edit changes at most which two letters there are.
+                (self::letters(term) ^ letters).count_ones() <= 2 * u32::from(edits)
+                    && strsim::osa_distance(asked, term) <= usize::from(edits)
+            });
+            close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            Ok(())
+        }
+        Part::Segment(segment, gone) => {
+            let query = FuzzyTermQuery::new(Term::from_field_text(field(), asked), edits, true);
+            let terms = segment.words().terms().search(query.automaton()?);
+            let mut terms = terms.into_stream().map_err(Error::text)?;
+            while terms.advance() {
+                note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Which letters a term has: a bit each, some sharing one.
+fn letters(term: &str) -> u64 {
+    term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
+}
+
+/// Adds the live documents of a segment that have a term.
+fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts) {
+    let Ok(term) = std::str::from_utf8(key) else { return };
+    let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
+    add(counts, term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
+}
+
+fn add(counts: &mut Counts, term: &str, frequency: u64) {
+    match counts.get_mut(term) {
+        Some(sum) => *sum = sum.saturating_add(frequency),
+        None => {
+            counts.insert(term.into(), frequency);
+        }
+    }
+}

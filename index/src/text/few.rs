@@ -1,0 +1,61 @@
+//! The answers of a segment that has few documents with the words of a question: each is scored
+//! from its words. For so few, compiling the question for pruning would take longer.
+
+use super::best::Best;
+use super::exact::Locals;
+use super::part::Part;
+use super::plan::{Local, Plan};
+use crate::error::Result;
+
+/// The most postings to be looked at one by one.
+#[cfg(not(test))]
+const FEW: u64 = 256;
+#[cfg(test)]
+const FEW: u64 = 6;
+
+/// The documents that have any of the terms of a plain question, ascending; `None` if they may be
+/// more than a few.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the postings cannot be read.
+pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>>> {
+    let mut postings = 0_u64;
+    for local in &locals.units {
+        postings = postings.saturating_add(match local {
+            Local::Term(found) => found.postings(),
+            Local::Nothing => 0,
+            Local::Phrase(_) | Local::Group(_) => return Ok(None),
+        });
+    }
+    if postings > FEW {
+        return Ok(None);
+    }
+    let mut documents = Vec::with_capacity(usize::try_from(postings).unwrap_or_default());
+    for local in &locals.units {
+        if let Local::Term(found) = local {
+            part.cursor(found)?.walk(part.end(), |document, _| documents.push(document));
+        }
+    }
+    documents.sort_unstable();
+    documents.dedup();
+    Ok(Some(documents))
+}
+
+/// Offers these documents.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if they cannot be read; those of the judge.
+pub(super) fn offer(
+    documents: &[u32],
+    locals: &Locals<'_>,
+    plan: &Plan,
+    part: Part<'_>,
+    best: &mut Best<'_, '_>,
+) -> Result<()> {
+    for document in documents.iter().copied().filter(|document| part.is_live(*document)) {
+        if let Some(score) = locals.score(plan, part, document)? {
+            best.offer(score, part.sequence(document)?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The words of each document of a segment, by document: what a score is computed from, what
+//! phrases are checked against, and what a removed document takes out of the statistics.
+//!
+//! A record is: the number of terms (varint), their ordinals (ascending, big-endian, of the width
+//! of the segment), their weights (a byte each), then for each term with places: how many
+//! terms it lies after the one before (varint), the number of places and the steps between them
+//! (varints). Knows nothing of terms beyond their ordinals.
+
+use super::joined::Share;
+
+/// One record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    ordinals: &'a [u8],
+    width: usize,
+    weights: &'a [u8],
+    places: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record; `None` if the bytes are none.
+    pub(super) fn read(bytes: &'a [u8], width: usize) -> Option<Self> {
+        let mut rest = bytes;
+        let terms = usize::try_from(take_varint(&mut rest)?).ok()?;
+        let (ordinals, rest) = rest.split_at_checked(terms.checked_mul(width)?)?;
+        let (weights, places) = rest.split_at_checked(terms)?;
+        Some(Self { ordinals, width, weights, places })
+    }
+
+    /// The weight of a term, 0 if the document has it not.
+    pub(super) fn weight(&self, ordinal: u32) -> u8 {
+        self.find(ordinal).and_then(|at| self.weights.get(at)).copied().unwrap_or(0)
+    }
+
+    /// The ordinals, ascending.
+    pub(super) fn ordinals(&self) -> impl Iterator<Item = u32> {
+        self.ordinals.chunks_exact(self.width.max(1)).map(number)
+    }
+
+    /// The weights, in the order of the ordinals.
+    pub(super) fn weights(&self) -> &'a [u8] {
+        self.weights
+    }
+
+    /// The places, as they lie.
+    pub(super) fn place_bytes(&self) -> &'a [u8] {
+        self.places
+    }
+
+    /// The sum of the weights.
+    pub(super) fn length(&self) -> u64 {
+        self.weights.iter().map(|weight| u64::from(*weight)).sum()
+    }
+
+    /// Where a term stands, ascending.
+    pub(super) fn places(&self, ordinal: u32) -> Vec<u32> {
+        self.find(ordinal).and_then(|at| self.places_at(at)).unwrap_or_default()
+    }
+
+    fn places_at(&self, wanted: usize) -> Option<Vec<u32>> {
+        let mut rest = self.places;
+        let mut next = 0;
+        while !rest.is_empty() {
+            let at = usize::try_from(take_varint(&mut rest)?).ok()?.checked_add(next)?;
+            let count = take_varint(&mut rest)?;
+            let mut place = 0_u32;
+            let mut found = Vec::new();
+            for _ in 0..count {
+                place = place.checked_add(take_varint(&mut rest)?)?;
+                if at == wanted {
+                    found.push(place);
+                }
+            }
+            if at >= wanted {
+                return Some(found);
+            }
+            next = at.checked_add(1)?;
+        }
+        None
+    }
+
+    /// Which of the terms of the document it is.
+    fn find(&self, ordinal: u32) -> Option<usize> {
+        let (mut low, mut high) = (0, self.weights.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let at = middle.checked_mul(self.width)?;
+            let here = number(self.ordinals.get(at..at.checked_add(self.width)?)?);
+            match here.cmp(&ordinal) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+}
+
+/// The bytes an ordinal takes where there are so many terms.
+pub(super) const fn width(terms: usize) -> usize {
+    match terms {
+        0..=0x1_0000 => 2,
+        0x1_0001..=0x100_0000 => 3,
+        _ => 4,
+    }
+}
+
+/// Starts a record at the end of `to`: everything but the ordinals, for which room is left.
+/// Returns where they go.
+pub(super) fn start(to: &mut Vec<u8>, width: usize, weights: &[u8], places: &[u8]) -> usize {
+    put_varint(to, u32::try_from(weights.len()).unwrap_or(u32::MAX));
+    let at = to.len();
+    to.resize(at.saturating_add(weights.len().saturating_mul(width)), 0);
+    to.extend_from_slice(weights);
+    to.extend_from_slice(places);
+    at
+}
+
+/// The places of the words of a document.
+pub(super) fn place_bytes(shares: &[Share]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut next = 0;
+    for (at, share) in shares.iter().enumerate().filter(|(_, share)| !share.places.is_empty()) {
+        put_varint(&mut bytes, u32::try_from(at - next).unwrap_or(u32::MAX));
+        put_varint(&mut bytes, u32::try_from(share.places.len()).unwrap_or(u32::MAX));
+        let mut before = 0;
+        for place in &share.places {
+            put_varint(&mut bytes, place.saturating_sub(before));
+            before = *place;
+        }
+        next = at + 1;
+    }
+    bytes
+}
+
+/// Appends a number, seven bits a byte, the low ones first.
+pub(super) fn put_varint(to: &mut Vec<u8>, mut value: u32) {
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap_or_default();
+        value >>= 7;
+        if value == 0 {
+            return to.push(low);
+        }
+        to.push(low | 0x80);
+    }
+}
+
+/// Takes a number from the front.
+pub(super) fn take_varint(from: &mut &[u8]) -> Option<u32> {
+    let mut value = 0_u32;
+    for shift in [0, 7, 14, 21, 28] {
+        let (byte, rest) = from.split_first()?;
+        *from = rest;
+        let bits = u32::from(byte & 0x7f);
+        value |= bits.checked_shl(shift).filter(|moved| moved >> shift == bits)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// A big-endian number of up to four bytes.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |value, byte| (value << 8) | u32::from(*byte))
+}
+
+#[cfg(test)]
+#[path = "forward_tests.rs"]
+mod tests;

@@ -1,0 +1,97 @@
+//! Which documents of a segment are gone since it was written, and what they took out of the
+//! statistics. Cheap to clone, and never changes under a reader.
+
+use super::segment::Segment;
+use crate::error::Result;
+
+/// The removed documents of one segment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gone {
+    /// A bit for each document, sixty-four a word; words beyond the last removed one are missing.
+    bits: imbl::Vector<u64>,
+    /// How many they are.
+    documents: u32,
+    /// The sum of their lengths.
+    length: u64,
+    /// Of each of their terms, by ordinal, how many of them have it.
+    frequencies: imbl::OrdMap<u32, u32>,
+    /// Whether one of them must leave the segment, not only the answers.
+    erased: bool,
+}
+
+impl Gone {
+    /// Removes a document with all it contributed. Removing it again changes nothing.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the segment has no words for it.
+    pub(super) fn remove(&mut self, segment: &Segment, document: u32) -> Result<()> {
+        if self.has(document) {
+            return Ok(());
+        }
+        let record = segment.record(document)?;
+        let (word, bit) = place(document);
+        while self.bits.len() <= word {
+            self.bits.push_back(0);
+        }
+        if let Some(bits) = self.bits.get_mut(word) {
+            *bits |= bit;
+        }
+        self.documents = self.documents.saturating_add(1);
+        self.length = self.length.saturating_add(record.length());
+        for ordinal in record.ordinals() {
+            match self.frequencies.get_mut(&ordinal) {
+                Some(frequency) => *frequency = frequency.saturating_add(1),
+                None => {
+                    self.frequencies.insert(ordinal, 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Demands that the segment is written anew at the next fold.
+    pub(super) fn mark_erased(&mut self) {
+        self.erased = true;
+    }
+
+    /// Whether a document that is gone must leave the segment.
+    pub(super) fn is_erased(&self) -> bool {
+        self.erased
+    }
+
+    /// Whether a document is gone.
+    #[inline]
+    pub(super) fn has(&self, document: u32) -> bool {
+        if self.documents == 0 {
+            return false;
+        }
+        let (word, bit) = place(document);
+        self.bits.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// How many are gone.
+    pub(super) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// The sum of their lengths.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// How many of them have a term.
+    pub(super) fn frequency(&self, ordinal: u32) -> u32 {
+        self.frequencies.get(&ordinal).copied().unwrap_or(0)
+    }
+
+    /// The documents, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0_u32..).step_by(64).zip(self.bits.iter()).flat_map(|(first, bits)| {
+            (0..64).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| first + bit)
+        })
+    }
+}
+
+fn place(document: u32) -> (usize, u64) {
+    (usize::try_from(document / 64).unwrap_or(usize::MAX), 1 << (document % 64))
+}

@@ -1,0 +1,117 @@
+//! The words of a grain with what its neighbours in a conversation lend it: what is indexed of it.
+//! Knows nothing of how it is kept.
+
+use super::document::{Document, Word};
+
+/// The most a word counts in one grain. A grain that repeats a word more often is no better an
+/// answer: at this weight the share of a word in a score is within a few hundredths of its limit.
+pub const MOST_WEIGHT: u8 = u8::MAX;
+
+/// The words of a grain as they are indexed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// Ascending by term, each once, none of weight 0.
+    shares: Box<[Share]>,
+    /// The sum of the weights.
+    length: u32,
+}
+
+/// One word of a grain as it is indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Share {
+    /// The term.
+    pub(super) term: Box<str>,
+    /// How often it counts, at least once.
+    pub(super) weight: u8,
+    /// Where the grain itself has it, ascending.
+    pub(super) places: Box<[u32]>,
+}
+
+impl Joined {
+    /// A document and what its neighbours lend it: their frequencies are added to the weights of
+    /// its own words. Only its own words have places, so no phrase runs into a neighbour. The
+    /// weight of a word is cut at [`MOST_WEIGHT`].
+    #[must_use]
+    pub fn of(own: &Document, neighbours: &[&Document]) -> Self {
+        let lent = neighbours.iter().flat_map(|neighbour| neighbour.words());
+        let mut parts: Vec<(&str, u32, &[u32])> = lent
+            .filter(|word| word.lent > 0)
+            .map(|word| (word.term.as_ref(), word.lent, [].as_slice()))
+            .chain(own.words().iter().map(own_part))
+            .collect();
+        parts.sort_by_key(|part| part.0);
+        let mut shares: Vec<Share> = Vec::new();
+        for group in parts.chunk_by(|a, b| a.0 == b.0) {
+            let weight = group.iter().fold(0_u32, |sum, part| sum.saturating_add(part.1));
+            let weight = u8::try_from(weight).unwrap_or(MOST_WEIGHT);
+            let Some((term, ..)) = group.first() else { continue };
+            if weight > 0 {
+                let places = group.iter().flat_map(|part| part.2).copied().collect();
+                shares.push(Share { term: (*term).into(), weight, places });
+            }
+        }
+        let length =
+            shares.iter().fold(0_u32, |sum, share| sum.saturating_add(share.weight.into()));
+        Self { shares: shares.into_boxed_slice(), length }
+    }
+
+    /// Whether nothing can be found by these words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shares.is_empty()
+    }
+
+    /// The sum of all weights.
+    pub(super) fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// The words, ascending by term.
+    pub(super) fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
+    /// One word, if it is there.
+    pub(super) fn share(&self, term: &str) -> Option<&Share> {
+        let at = self.shares.binary_search_by(|share| share.term.as_ref().cmp(term)).ok()?;
+        self.shares.get(at)
+    }
+}
+
+fn own_part(word: &Word) -> (&str, u32, &[u32]) {
+    (&word.term, word.weight, &word.places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(term: &str, weight: u32, lent: u32, places: &[u32]) -> Word {
+        Word { term: term.into(), weight, lent, places: places.into() }
+    }
+
+    #[test]
+    fn neighbours_lend_frequencies_and_no_places() {
+        let own = Document::from_words(vec![word("cat", 6, 1, &[3]), word("dog", 600, 2, &[1, 9])]);
+        let one = Document::from_words(vec![word("cat", 6, 2, &[0]), word("eel", 6, 1, &[1])]);
+        let other = Document::from_words(vec![word("cat", 1, 1, &[7]), word("fox", 6, 0, &[2])]);
+        let joined = Joined::of(&own, &[&one, &other]);
+        let seen: Vec<(&str, u8, &[u32])> = joined
+            .shares()
+            .iter()
+            .map(|s| (s.term.as_ref(), s.weight, s.places.as_ref()))
+            .collect();
+        assert_eq!(
+            seen,
+            [("cat", 9, [3].as_slice()), ("dog", 255, &[1, 9]), ("eel", 1, [].as_slice())]
+        );
+        assert_eq!(joined.length(), 265);
+    }
+
+    #[test]
+    fn a_word_that_comes_twice_counts_for_both() {
+        let words = vec![word("a", 1, 1, &[4]), word("b", 1, 0, &[]), word("a", 2, 0, &[1, 4])];
+        let document = Document::from_words(words);
+        assert_eq!(document.words(), [word("a", 3, 1, &[1, 4]), word("b", 1, 0, &[])]);
+    }
+}

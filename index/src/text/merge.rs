@@ -1,0 +1,212 @@
+//! One segment from several and from a tail: of each the documents that are not gone, in the order
+//! of their grains.
+//!
+//! Terms come from all sources in order, so that postings are written as they are read and no
+//! document is analysed again. What is gone leaves no trace: a term no document has any more is
+//! not written. Knows nothing of when to merge what.
+
+use tantivy::Directory;
+use tantivy::columnar::ColumnarWriter;
+use tantivy::directory::{OwnedBytes, RamDirectory, TerminatingWrite};
+use tantivy::fieldnorm::{FieldNormReaders, FieldNormsSerializer};
+use tantivy::index::{Segment as Inner, SegmentComponent};
+use tantivy::postings::{FieldSerializer, InvertedIndexSerializer};
+
+use super::forward::{start, width};
+use super::packed::pack;
+use super::segment::{FILES, field, inner};
+use super::sources::{Head, Source};
+use crate::error::{Error, Result};
+use crate::posting::Sequence;
+
+/// What no document of the new segment is numbered.
+const NOWHERE: u32 = u32::MAX;
+
+/// Writes a segment of all live documents of the sources, of which no two have the same grain.
+/// `None` if there is none.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if a source cannot be read, or there are more documents than a segment holds.
+pub(super) fn merge(sources: &[Source]) -> Result<Option<Vec<u8>>> {
+    let (mut columns, targets) = Columns::lay_out(sources)?;
+    let documents = u32::try_from(columns.codes.len()).map_err(|_| Error::full())?;
+    if documents == 0 {
+        return Ok(None);
+    }
+    let directory = RamDirectory::default();
+    let segment = inner(directory.clone(), documents)?;
+    write_lengths(&segment, &columns.codes)?;
+    write_stubs(&segment, documents)?;
+    write_terms(&segment, sources, &targets, &mut columns)?;
+    let mut files = Vec::with_capacity(FILES.len());
+    for extension in FILES {
+        let component = SegmentComponent::try_from(extension).map_err(Error::integrity)?;
+        let path = segment.relative_path(component);
+        let file = directory.open_read(&path).map_err(Error::text)?;
+        files.push(file.read_bytes().map_err(Error::text)?);
+    }
+    let mut sections = [[].as_slice(); FILES.len() + 3];
+    let own = [&columns.sequences, &columns.offsets, &columns.forward];
+    let all = files.iter().map(OwnedBytes::as_slice).chain(own.map(Vec::as_slice));
+    for (section, bytes) in sections.iter_mut().zip(all) {
+        *section = bytes;
+    }
+    Ok(Some(pack(documents, columns.width, columns.length, &sections)))
+}
+
+/// The columns of the new segment, while it is written.
+struct Columns {
+    /// Bytes an ordinal takes.
+    width: usize,
+    /// The sum of all lengths.
+    length: u64,
+    /// The codes of the lengths.
+    codes: Vec<u8>,
+    sequences: Vec<u8>,
+    offsets: Vec<u8>,
+    forward: Vec<u8>,
+    /// Where in `forward` the next ordinal of each document goes.
+    next: Vec<usize>,
+}
+
+impl Columns {
+    /// Lays out everything but the ordinals, which are known when the terms are written. Also
+    /// gives for each source the number each of its documents has in the new segment.
+    fn lay_out(sources: &[Source]) -> Result<(Self, Vec<Vec<u32>>)> {
+        let terms = sources.iter().map(Source::terms).sum();
+        let mut columns = Self {
+            width: width(terms),
+            length: 0,
+            codes: Vec::new(),
+            sequences: Vec::new(),
+            offsets: vec![0; 8],
+            forward: Vec::new(),
+            next: Vec::new(),
+        };
+        let mut targets = Vec::new();
+        let mut origins: Vec<(Sequence, usize, u32)> = Vec::new();
+        for (at, source) in sources.iter().enumerate() {
+            targets.push(vec![NOWHERE; usize::try_from(source.end()).unwrap_or_default()]);
+            origins.extend(source.live()?.into_iter().map(|(grain, here)| (grain, at, here)));
+        }
+        origins.sort_unstable();
+        for (number, (sequence, at, here)) in (0_u32..).zip(origins) {
+            let Some(source) = sources.get(at) else { continue };
+            columns.add(sequence, source, here)?;
+            let here = usize::try_from(here).unwrap_or(usize::MAX);
+            if let Some(target) = targets.get_mut(at).and_then(|to| to.get_mut(here)) {
+                *target = number;
+            }
+        }
+        Ok((columns, targets))
+    }
+
+    /// Adds a document.
+    fn add(&mut self, sequence: Sequence, source: &Source, document: u32) -> Result<()> {
+        let kept = source.kept(document)?;
+        self.length = kept
+            .weights
+            .iter()
+            .fold(self.length, |sum, weight| sum.saturating_add(u64::from(*weight)));
+        self.codes.push(kept.code);
+        self.sequences.extend(sequence.get().to_be_bytes());
+        self.next.push(start(&mut self.forward, self.width, &kept.weights, &kept.places));
+        self.offsets.extend((self.forward.len() as u64).to_be_bytes());
+        Ok(())
+    }
+
+    /// Writes the next ordinal of a document.
+    fn put(&mut self, document: u32, ordinal: u32) {
+        let at = usize::try_from(document).unwrap_or(usize::MAX);
+        let Some(next) = self.next.get_mut(at) else { return };
+        let end = next.saturating_add(self.width);
+        if let Some(place) = self.forward.get_mut(*next..end) {
+            let low = place.iter_mut().rev().zip(ordinal.to_le_bytes());
+            low.for_each(|(to, byte)| *to = byte);
+        }
+        *next = end;
+    }
+}
+
+/// Writes the codes of the lengths.
+fn write_lengths(segment: &Inner, codes: &[u8]) -> Result<()> {
+    let file = segment.open_write(SegmentComponent::FieldNorms).map_err(Error::text)?;
+    let mut lengths = FieldNormsSerializer::from_write(file).map_err(Error::text)?;
+    lengths.serialize_field(field(), codes).map_err(Error::text)?;
+    lengths.close().map_err(Error::text)
+}
+
+/// Writes the files that the library wants and that have nothing in them here.
+fn write_stubs(segment: &Inner, documents: u32) -> Result<()> {
+    let mut fast = segment.open_write(SegmentComponent::FastFields).map_err(Error::text)?;
+    ColumnarWriter::default().serialize(documents, None, &mut fast).map_err(Error::text)?;
+    fast.terminate().map_err(Error::text)?;
+    let store = segment.open_write(SegmentComponent::Store).map_err(Error::text)?;
+    store.terminate().map_err(Error::text)
+}
+
+/// Writes the dictionary and the postings, and into the columns the ordinals.
+fn write_terms(
+    segment: &Inner,
+    sources: &[Source],
+    targets: &[Vec<u32>],
+    columns: &mut Columns,
+) -> Result<()> {
+    let file = segment.open_read(SegmentComponent::FieldNorms).map_err(Error::text)?;
+    let lengths = FieldNormReaders::open(file)?.get_field(field())?;
+    let mut files = InvertedIndexSerializer::open(segment)?;
+    let mut out = files.new_field(field(), columns.length, lengths).map_err(Error::text)?;
+    let mut heads = sources.iter().map(Source::head).collect::<Result<Vec<_>>>()?;
+    let (mut term, mut found) = (Vec::new(), Vec::new());
+    let mut ordinal = 0;
+    while next_term(&mut heads, &mut term) {
+        found.clear();
+        for (head, targets) in heads.iter_mut().zip(targets) {
+            if head.term() == Some(&term) {
+                take(head, targets, &mut found)?;
+            }
+        }
+        if found.is_empty() {
+            continue;
+        }
+        found.sort_unstable();
+        write_term(&mut out, &term, &found).map_err(Error::text)?;
+        found.iter().for_each(|(document, _)| columns.put(*document, ordinal));
+        ordinal = u32::checked_add(ordinal, 1).ok_or_else(Error::full)?;
+    }
+    out.close().map_err(Error::text)?;
+    files.close().map_err(Error::text)
+}
+
+/// The least term any source stands on.
+fn next_term(heads: &mut [Head<'_>], term: &mut Vec<u8>) -> bool {
+    let least = heads.iter_mut().filter_map(Head::term).min();
+    term.clear();
+    term.extend_from_slice(least.unwrap_or_default());
+    least.is_some()
+}
+
+/// Takes the documents of a term from a source, and goes on.
+fn take(head: &mut Head<'_>, targets: &[u32], found: &mut Vec<(u32, u8)>) -> Result<()> {
+    head.documents(&mut |document, weight| {
+        let target = usize::try_from(document).ok().and_then(|at| targets.get(at));
+        match target {
+            Some(&target) if target != NOWHERE => found.push((target, weight)),
+            _ => {}
+        }
+    })?;
+    head.advance();
+    Ok(())
+}
+
+fn write_term(
+    out: &mut FieldSerializer<'_>,
+    term: &[u8],
+    found: &[(u32, u8)],
+) -> std::io::Result<()> {
+    out.new_term(term, u32::try_from(found.len()).unwrap_or(u32::MAX), true)?;
+    for (document, weight) in found {
+        out.write_doc(*document, u32::from(*weight), &[]);
+    }
+    out.close_term()
+}

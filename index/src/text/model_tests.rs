@@ -1,0 +1,206 @@
+//! The full text against a store that reads every live document: the same answers, bit for bit,
+//! whatever came, went, was folded, saved and opened.
+
+use proptest::prelude::*;
+
+use super::document::{Document, Word};
+use super::joined::Joined;
+use super::question::{Ask, Occur, Question};
+use super::test_kit::{Change, Store, address, bits, clause, word, words};
+
+const TERMS: [&str; 12] =
+    ["a", "ab", "abc", "abcd", "abdc", "b", "ba", "bac", "café", "cafe", "x", "xylophone"];
+
+fn document() -> impl Strategy<Value = Joined> {
+    let word = (0..TERMS.len(), 0..400_u32, 0..3_u32, prop::collection::vec(0..6_u32, 0..3));
+    let word = word.prop_map(|(term, weight, lent, mut places)| {
+        places.sort_unstable();
+        places.dedup();
+        // Most weights are small; some are cut.
+        let weight = if weight < 380 { weight % 9 } else { weight };
+        Word { term: TERMS[term].into(), weight, lent, places: places.into() }
+    });
+    prop::collection::vec(word, 0..7).prop_map(|words| {
+        let document: Document = words.into_iter().collect();
+        Joined::of(&document, &[])
+    })
+}
+
+fn term() -> impl Strategy<Value = Box<str>> {
+    prop::sample::select([TERMS.as_slice(), &["zebra", "abx", "cafés"]].concat())
+        .prop_map(Box::from)
+}
+
+fn ask() -> impl Strategy<Value = Ask> {
+    prop_oneof![
+        4 => term().prop_map(|term| Ask::Word(vec![term])),
+        1 => prop::collection::vec(term(), 0..4).prop_map(Ask::Word),
+        2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(Ask::Phrase),
+        1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| Ask::Prefix(p.into())),
+        1 => (term(), 0..4_u8).prop_map(|(term, edits)| Ask::Fuzzy(term, edits)),
+    ]
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let occur =
+        prop::sample::select(vec![Occur::Should, Occur::Should, Occur::Must, Occur::MustNot]);
+    let general = prop::collection::vec((occur, ask()), 0..5)
+        .prop_map(|asks| asks.into_iter().map(|(occur, ask)| clause(occur, ask)).collect());
+    let plain = prop::collection::vec((any::<bool>(), term()), 1..4).prop_map(|terms| {
+        let occur = |must| if must { Occur::Must } else { Occur::Should };
+        terms.into_iter().map(|(must, term)| clause(occur(must), Ask::Word(vec![term]))).collect()
+    });
+    prop_oneof![general, plain]
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Change(Change),
+    Fold(Vec<Change>),
+    Reopen,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    (0..40_u64, prop::option::weighted(0.8, document()), any::<bool>()).prop_map(
+        |(sequence, joined, erase)| Change { sequence, erase: joined.is_none() && erase, joined },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => change().prop_map(Step::Change),
+        2 => prop::collection::vec(change(), 0..4).prop_map(Step::Fold),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn answers_are_those_of_reading_everything(
+        steps in prop::collection::vec(step(), 1..80),
+        questions in prop::collection::vec(question(), 4),
+    ) {
+        let mut store = Store::new();
+        for (at, step) in steps.into_iter().enumerate() {
+            let look = !matches!(step, Step::Change(_)) || at % 9 == 0;
+            match step {
+                Step::Change(change) => store.apply(change),
+                Step::Fold(meanwhile) => store.fold(meanwhile),
+                Step::Reopen => store.reopen(),
+            }
+            prop_assert_eq!(store.texts.stats().documents, store.live.len() as u64);
+            if look {
+                questions.iter().for_each(|question| store.check(question));
+            }
+        }
+        for question in &questions {
+            store.check(question);
+            store.check_pages(question, 3);
+        }
+    }
+}
+
+/// Words as they are spread in texts: the n-th is about as frequent as 1 / n.
+struct Spread(u64);
+
+impl Spread {
+    fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn word(&mut self) -> String {
+        #[expect(clippy::cast_precision_loss, reason = "a number below 2^31")]
+        let random = self.next() as f64 / f64::from(1_u32 << 31);
+        let rank = 2_000_f64.powf(random);
+        format!("w{rank:.0}")
+    }
+
+    fn document(&mut self, most: u64) -> Joined {
+        let count = 3 + self.next() % most;
+        let all: Vec<String> = (0..count).map(|_| self.word()).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let weight = 1 + u32::try_from(self.next() % 3).unwrap();
+        words(&all, weight)
+    }
+}
+
+/// Thousands of documents in several segments of different average lengths, with some gone.
+fn large() -> Store {
+    let (mut store, mut spread) = (Store::new(), Spread(3));
+    for (first, count, length) in
+        [(0, 2_600, 12), (2_600, 1_000, 40), (3_600, 400, 9), (4_000, 100, 20)]
+    {
+        for sequence in first..first + count {
+            store.set(sequence, spread.document(length));
+        }
+        if first < 4_000 {
+            store.fold(Vec::new());
+        }
+    }
+    for sequence in (0..4_000).step_by(11) {
+        if sequence % 2 == 0 {
+            store.remove(sequence, false);
+        } else {
+            store.set(sequence, spread.document(15));
+        }
+    }
+    store
+}
+
+#[test]
+fn thousands_of_documents_in_segments_of_all_sizes_are_answered_exactly() {
+    let mut store = large();
+    assert!(store.texts.stats().segments >= 3, "{:?}", store.texts.stats());
+    let should = |terms: &[&str]| any_of(terms, Occur::Should);
+    let must = |terms: &[&str]| any_of(terms, Occur::Must);
+    let mut mixed: Vec<_> = must(&["w3"]).clauses().to_vec();
+    mixed.extend(should(&["w1", "w40"]).clauses().iter().cloned());
+    let mut barred = mixed.clone();
+    barred.push(clause(Occur::MustNot, word("w2")));
+    let phrase = Ask::Phrase(vec![("w1".into(), 0), ("w2".into(), 1)]);
+    let questions = [
+        should(&["w1"]),
+        should(&["w700"]),
+        should(&["w1", "w2"]),
+        should(&["w1", "w900"]),
+        should(&["w300", "w1500", "w12"]),
+        should(&["w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w1"]),
+        must(&["w1", "w2"]),
+        must(&["w1", "w2", "w5"]),
+        must(&["w20"]),
+        mixed.into_iter().collect(),
+        barred.into_iter().collect(),
+        std::iter::once(clause(Occur::Should, phrase)).collect(),
+        std::iter::once(clause(Occur::Should, Ask::Prefix("w1".into()))).collect(),
+        std::iter::once(clause(Occur::Should, Ask::Fuzzy("w10".into(), 1))).collect(),
+    ];
+    for question in &questions {
+        store.check(question);
+    }
+    for question in questions.iter().step_by(5) {
+        store.check_pages(question, 700);
+    }
+    store.fold(Vec::new());
+    store.reopen();
+    questions.iter().for_each(|question| store.check(question));
+}
+
+fn any_of(terms: &[&str], occur: Occur) -> Question {
+    terms.iter().map(|term| clause(occur, word(term))).collect()
+}
+
+#[test]
+fn most_documents_that_have_a_common_word_are_not_looked_at() {
+    let store = large();
+    let question = any_of(&["w1", "w2"], Occur::Should);
+    let mut judge = |sequence: crate::posting::Sequence| Ok(Some(address(sequence.get())));
+    let (hits, scored) =
+        store.texts.ask(&question).unwrap().search_counted(10, None, &mut judge).unwrap();
+    let all = store.truth(&question);
+    assert_eq!(bits(&hits), bits(&all[..10]));
+    assert!(scored * 5 < all.len() as u64, "{scored} of {}", all.len());
+}

@@ -1,0 +1,124 @@
+//! The bytes of a segment: a header, the sections one after the other, and a checksum of it all.
+//! Knows nothing of what is in a section.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `GRNTEXT` and the layout version |
+//! | 4 | documents |
+//! | 4 | bytes an ordinal takes |
+//! | 8 | sum of the lengths of the documents |
+//! | 8 each | lengths of the sections |
+//! | ... | the sections |
+//! | 4 | CRC-32 of all bytes before |
+//!
+//! Numbers are big-endian.
+
+use tantivy::directory::OwnedBytes;
+
+use crate::error::{Error, Result};
+
+/// What a segment begins with; the last byte is the version of the layout.
+const MAGIC: [u8; 8] = *b"GRNTEXT\x01";
+/// Sections of a segment.
+pub(super) const SECTIONS: usize = 9;
+const HEADER: usize = 24 + 8 * SECTIONS;
+const CHECKSUM: usize = 4;
+
+/// A segment, taken apart.
+#[derive(Debug, Clone)]
+pub(super) struct Packed {
+    /// Documents, those that are gone too.
+    pub(super) documents: u32,
+    /// Bytes an ordinal takes.
+    pub(super) width: usize,
+    /// The sum of the lengths of the documents.
+    pub(super) length: u64,
+    /// The sections, in their order.
+    pub(super) sections: [OwnedBytes; SECTIONS],
+}
+
+/// Puts a segment together.
+pub(super) fn pack(
+    documents: u32,
+    width: usize,
+    length: u64,
+    sections: &[&[u8]; SECTIONS],
+) -> Vec<u8> {
+    let size = sections.iter().map(|section| section.len()).sum::<usize>();
+    let mut bytes = Vec::with_capacity(HEADER.saturating_add(size).saturating_add(CHECKSUM));
+    bytes.extend(MAGIC);
+    bytes.extend(documents.to_be_bytes());
+    bytes.extend(u32::try_from(width).unwrap_or(u32::MAX).to_be_bytes());
+    bytes.extend(length.to_be_bytes());
+    for section in sections {
+        bytes.extend((section.len() as u64).to_be_bytes());
+    }
+    for section in sections {
+        bytes.extend_from_slice(section);
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    bytes
+}
+
+/// Takes a segment apart. The sections lie in `bytes`; nothing is copied.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the bytes are not what [`pack`] made.
+pub(super) fn unpack(bytes: &OwnedBytes) -> Result<Packed> {
+    parse(bytes).ok_or_else(|| Error::integrity("a segment of the full text is damaged"))
+}
+
+fn parse(bytes: &OwnedBytes) -> Option<Packed> {
+    let end = bytes.len().checked_sub(CHECKSUM)?;
+    let (body, checksum) = bytes.as_slice().split_at_checked(end)?;
+    if crc32fast::hash(body).to_be_bytes() != checksum {
+        return None;
+    }
+    let mut rest = body;
+    (take::<8>(&mut rest)? == MAGIC).then_some(())?;
+    let documents = u32::from_be_bytes(take(&mut rest)?);
+    let width = usize::try_from(u32::from_be_bytes(take(&mut rest)?)).ok()?;
+    let length = u64::from_be_bytes(take(&mut rest)?);
+    let mut at = HEADER;
+    let mut sections = [const { None }; SECTIONS];
+    for section in &mut sections {
+        let size = usize::try_from(u64::from_be_bytes(take(&mut rest)?)).ok()?;
+        let next = at.checked_add(size).filter(|next| *next <= end)?;
+        *section = Some(bytes.slice(at..next));
+        at = next;
+    }
+    let sections = sections.map(|section| section.unwrap_or_else(OwnedBytes::empty));
+    ((2..=4).contains(&width) && at == end).then_some(Packed { documents, width, length, sections })
+}
+
+/// Takes some bytes from the front.
+pub(super) fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (front, rest) = from.split_first_chunk::<N>()?;
+    *from = rest;
+    Some(*front)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_segment_are_as_documented() {
+        let mut sections = [[].as_slice(); SECTIONS];
+        sections[0] = b"postings";
+        sections[8] = b"words";
+        let packed = pack(2, 3, 258, &sections);
+        let mut golden = b"GRNTEXT\x01".to_vec();
+        golden.extend([0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2]);
+        golden.extend([0, 0, 0, 0, 0, 0, 0, 8]);
+        golden.extend([0; 8 * 7]);
+        golden.extend([0, 0, 0, 0, 0, 0, 0, 5]);
+        golden.extend(b"postingswords");
+        golden.extend(crc32fast::hash(&golden).to_be_bytes());
+        assert_eq!(packed, golden);
+        let unpacked = unpack(&OwnedBytes::new(packed)).unwrap();
+        assert_eq!((unpacked.documents, unpacked.width, unpacked.length), (2, 3, 258));
+        assert_eq!(unpacked.sections[0].as_slice(), b"postings");
+        assert_eq!(unpacked.sections[8].as_slice(), b"words");
+    }
+}

@@ -1,0 +1,216 @@
+//! A segment or the tail, as a search sees it: documents by number, each with words and places.
+//! Whatever is computed over a part is the same for both. Knows nothing of questions.
+
+use std::sync::Arc;
+
+use tantivy::DocSet;
+use tantivy::postings::{Postings as _, SegmentPostings};
+
+use super::forward::Record;
+use super::gone::Gone;
+use super::joined::Joined;
+use super::segment::{Entry, Segment};
+use super::tail::{Posting, Tail};
+use crate::error::{Error, Result};
+use crate::posting::Sequence;
+
+/// A part of what is searched.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part<'a> {
+    /// The tail.
+    Tail(&'a Tail),
+    /// A segment and what is gone from it.
+    Segment(&'a Segment, &'a Gone),
+}
+
+/// A term as a part has it.
+#[derive(Debug, Clone)]
+pub(super) enum Found {
+    /// In a tail.
+    Tail(Arc<str>, Arc<Vec<Posting>>),
+    /// In a segment.
+    Segment(Entry),
+}
+
+/// The words of one document.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Words<'a> {
+    /// Of the tail.
+    Tail(&'a Joined),
+    /// Of a segment.
+    Segment(Record<'a>),
+}
+
+/// The documents of a term, ascending.
+pub(super) enum Cursor {
+    /// Of a tail, and how many are behind.
+    Tail(Arc<Vec<Posting>>, usize),
+    /// Of a segment.
+    Segment(Box<SegmentPostings>),
+}
+
+impl<'a> Part<'a> {
+    /// Documents are numbered below this.
+    pub(super) fn end(self) -> u32 {
+        match self {
+            Self::Tail(tail) => tail.end(),
+            Self::Segment(segment, _) => segment.documents(),
+        }
+    }
+
+    /// Whether a document is not gone. A tail has postings of live documents only.
+    #[inline]
+    pub(super) fn is_live(self, document: u32) -> bool {
+        match self {
+            Self::Tail(_) => true,
+            Self::Segment(_, gone) => !gone.has(document),
+        }
+    }
+
+    /// The grain of a document.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if there is no such document.
+    pub(super) fn sequence(self, document: u32) -> Result<Sequence> {
+        match self {
+            Self::Tail(tail) => tail.entry(document).map(|entry| entry.sequence),
+            Self::Segment(segment, _) => segment.sequence(document),
+        }
+        .ok_or_else(missing)
+    }
+
+    /// The live document of a grain.
+    pub(super) fn document(self, sequence: Sequence) -> Option<u32> {
+        match self {
+            Self::Tail(tail) => tail.get(sequence).map(|(slot, _)| slot),
+            Self::Segment(segment, gone) => {
+                segment.document(sequence).filter(|document| !gone.has(*document))
+            }
+        }
+    }
+
+    /// The code of the length of a document.
+    #[inline]
+    pub(super) fn length_code(self, document: u32) -> u8 {
+        match self {
+            Self::Tail(tail) => {
+                let at = usize::try_from(document).unwrap_or(usize::MAX);
+                tail.lengths().get(at).copied().unwrap_or_default()
+            }
+            Self::Segment(segment, _) => segment.length_code(document),
+        }
+    }
+
+    /// A term, if the part has it.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the dictionary cannot be read.
+    pub(super) fn find(self, term: &str) -> Result<Option<Found>> {
+        Ok(match self {
+            Self::Tail(tail) => {
+                let found = tail.term(term);
+                found.map(|(term, postings)| Found::Tail(Arc::clone(term), Arc::clone(postings)))
+            }
+            Self::Segment(segment, _) => segment.entry(term)?.map(Found::Segment),
+        })
+    }
+
+    /// How many live documents have a term.
+    pub(super) fn frequency(self, found: &Found) -> u64 {
+        match (self, found) {
+            (Self::Segment(_, gone), Found::Segment(entry)) => {
+                u64::from(entry.info.doc_freq.saturating_sub(gone.frequency(entry.ordinal)))
+            }
+            (_, Found::Tail(_, postings)) => postings.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// The documents of a term.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if they cannot be read.
+    pub(super) fn cursor(self, found: &Found) -> Result<Cursor> {
+        match (self, found) {
+            (_, Found::Tail(_, postings)) => Ok(Cursor::Tail(Arc::clone(postings), 0)),
+            (Self::Segment(segment, _), Found::Segment(entry)) => {
+                Ok(Cursor::Segment(Box::new(segment.postings(&entry.info)?)))
+            }
+            _ => Err(missing()),
+        }
+    }
+
+    /// The words of a document.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if there is no such document.
+    pub(super) fn words(self, document: u32) -> Result<Words<'a>> {
+        match self {
+            Self::Tail(tail) => Ok(Words::Tail(&tail.entry(document).ok_or_else(missing)?.joined)),
+            Self::Segment(segment, _) => Ok(Words::Segment(segment.record(document)?)),
+        }
+    }
+}
+
+impl Found {
+    /// How many documents have it, those that are gone too.
+    pub(super) fn postings(&self) -> u64 {
+        match self {
+            Self::Tail(_, postings) => postings.len() as u64,
+            Self::Segment(entry) => u64::from(entry.info.doc_freq),
+        }
+    }
+}
+
+impl Words<'_> {
+    /// The weight of a term, 0 if the document has it not.
+    pub(super) fn weight(&self, found: &Found) -> u8 {
+        match (self, found) {
+            (Self::Tail(joined), Found::Tail(term, _)) => {
+                joined.share(term).map_or(0, |share| share.weight)
+            }
+            (Self::Segment(record), Found::Segment(entry)) => record.weight(entry.ordinal),
+            _ => 0,
+        }
+    }
+
+    /// Where a term stands, ascending.
+    pub(super) fn places(&self, found: &Found) -> Vec<u32> {
+        match (self, found) {
+            (Self::Tail(joined), Found::Tail(term, _)) => {
+                joined.share(term).map(|share| share.places.to_vec()).unwrap_or_default()
+            }
+            (Self::Segment(record), Found::Segment(entry)) => record.places(entry.ordinal),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Cursor {
+    /// Visits the documents below `end` that are still ahead, with weights.
+    #[inline]
+    pub(super) fn walk(&mut self, end: u32, mut visit: impl FnMut(u32, u8)) {
+        match self {
+            Self::Tail(postings, behind) => {
+                for posting in postings.get(*behind..).unwrap_or_default() {
+                    if posting.slot >= end {
+                        break;
+                    }
+                    visit(posting.slot, posting.weight);
+                    *behind += 1;
+                }
+            }
+            Self::Segment(postings) => {
+                let mut document = postings.doc();
+                while document < end {
+                    visit(document, u8::try_from(postings.term_freq()).unwrap_or(u8::MAX));
+                    document = postings.advance();
+                }
+            }
+        }
+    }
+}
+
+fn missing() -> Error {
+    Error::integrity("a document of the full text is missing")
+}

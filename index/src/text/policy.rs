@@ -1,0 +1,108 @@
+//! Which segments are written anew together with the tail. A pure function of sizes.
+//!
+//! Segments stay at least twice as large as the next smaller one, so that there are few of them
+//! and a document is rewritten as often as the logarithm of their number.
+
+/// The most segments there are after a fold.
+pub(super) const MOST_SEGMENTS: usize = 12;
+/// A segment of which more than one document in this many is gone is written anew.
+const GONE_SHARE: u64 = 5;
+
+/// What matters about a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Documents, those that are gone too.
+    pub(super) documents: u64,
+    /// Those that are gone.
+    pub(super) gone: u64,
+    /// Whether one that is gone must leave the segment.
+    pub(super) erased: bool,
+}
+
+impl Size {
+    fn live(self) -> u64 {
+        self.documents.saturating_sub(self.gone)
+    }
+}
+
+/// The positions of the segments to be merged with a tail of so many documents, ascending.
+pub(super) fn choose(sizes: &[Size], tail: u64) -> Vec<usize> {
+    let mut chosen = vec![false; sizes.len()];
+    let mut total = tail;
+    for (size, chosen) in sizes.iter().zip(&mut chosen) {
+        if size.erased || size.gone.saturating_mul(GONE_SHARE) > size.documents {
+            *chosen = true;
+            total = total.saturating_add(size.live());
+        }
+    }
+    let mut others: Vec<(u64, usize)> = sizes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| chosen.get(*at) == Some(&false))
+        .map(|(at, size)| (size.live(), at))
+        .collect();
+    others.sort_unstable();
+    let mut left = others.len();
+    for (live, at) in others {
+        // What is merged becomes one more segment.
+        if total == 0 || (live >= total.saturating_mul(2) && left < MOST_SEGMENTS) {
+            break;
+        }
+        total = total.saturating_add(live);
+        left -= 1;
+        if let Some(chosen) = chosen.get_mut(at) {
+            *chosen = true;
+        }
+    }
+    chosen.iter().enumerate().filter(|(_, chosen)| **chosen).map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(live: &[u64]) -> Vec<Size> {
+        live.iter().map(|n| Size { documents: *n, gone: 0, erased: false }).collect()
+    }
+
+    #[test]
+    fn segments_not_twice_as_large_as_what_comes_are_taken_in() {
+        for (sizes, tail, expected) in [
+            (vec![], 10, vec![]),
+            (of(&[130, 50, 15]), 10, vec![2]),
+            (of(&[150, 49, 15]), 10, vec![1, 2]),
+            (of(&[130, 49, 20]), 10, vec![]),
+            (of(&[1000, 40, 20]), 10, vec![]),
+            (of(&[1000, 40, 20]), 0, vec![]),
+        ] {
+            assert_eq!(choose(&sizes, tail), expected, "{sizes:?} {tail}");
+        }
+    }
+
+    #[test]
+    fn what_is_erased_or_mostly_gone_is_written_anew_whatever_its_size() {
+        let mut sizes = of(&[1_000_000, 5_000, 1_000]);
+        sizes[0].erased = true;
+        assert_eq!(choose(&sizes, 0), [0, 1, 2]);
+        let mut sizes = of(&[1_000_000, 5_000, 100]);
+        sizes[2].gone = 21;
+        assert_eq!(choose(&sizes, 0), [2]);
+        sizes[2].gone = 20;
+        assert_eq!(choose(&sizes, 0), [0_usize; 0]);
+    }
+
+    #[test]
+    fn there_are_never_more_than_a_few_segments() {
+        let mut sizes: Vec<Size> = Vec::new();
+        for round in 0..20_000_u64 {
+            let tail = 1 + (round * 7919) % 4_096;
+            let chosen = choose(&sizes, tail);
+            let taken: u64 = chosen.iter().map(|at| sizes[*at].documents).sum();
+            for at in chosen.into_iter().rev() {
+                sizes.remove(at);
+            }
+            sizes.push(Size { documents: taken + tail, gone: 0, erased: false });
+            assert!(sizes.len() <= MOST_SEGMENTS, "{sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The answers of a segment that can be among the best, found by the pruning of the search
+//! library: whole blocks of postings are skipped whose best document cannot come in.
+//!
+//! The library computes in `f32`, in an order of its own, and with bounds that were chosen when
+//! the segment was written. So it only proposes: every document it proposes is scored from its
+//! words, and what it may skip is told to it with room for all three.
+//!
+//! *Rounding.* A sum of at most [`MOST_UNITS`] positive terms in `f32`, each of a few operations,
+//! is off by less than a hundred times 2^-24 of itself: [`MARGIN`] is more than ten times that.
+//!
+//! *Bounds of blocks.* Of each block the library keeps the weight w and length of the document m
+//! whose share is the greatest, shares being w / (w + n) with n the norm under the average length
+//! `a` of the segment. We score under the average `A` of all live documents, where another
+//! document d of the block may be the best. A norm is K1 (1 - B + B l / average), so from a to A it
+//! changes by a factor between 1 and a / A. If A < a, norms grow, by at most a / A: the share of d
+//! under A is at most its share under a, which is at most that of m under a, which is at most
+//! a / A times that of m under A. If A > a, norms shrink, by at most A / a: the share of d under A
+//! is at most A / a times its share under a, which is at most that of m under a, which is at most
+//! that of m under A. Either way the best share is at most max(a / A, A / a) times what the library
+//! takes for the best.
+//!
+//! *Bound of a term.* For a whole term the library takes the share of the greatest weight in the
+//! longest document it can imagine. Lengths are rounded down when they are kept, so a real share
+//! can be above it; by how much is computed from all codes.
+
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::query::Bm25StatisticsProvider;
+use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery, Weight};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocId, Score, Searcher, Term};
+
+use super::best::Best;
+use super::exact::Locals;
+use super::gone::Gone;
+use super::part::Part;
+use super::plan::{Plan, What};
+use super::score::{Extent, K1, norm, rarity};
+use super::segment::{Segment, field};
+use crate::error::Result;
+
+/// The most units for which the margin holds.
+pub(super) const MOST_UNITS: usize = 64;
+/// How far a score of the library may be from ours, relatively.
+const MARGIN: f64 = 1e-4;
+
+/// A question in the terms of the library, for all segments.
+pub(super) struct Pruned {
+    weight: Box<dyn Weight>,
+    /// What a score of the library is to be multiplied with to be ours.
+    scale: f64,
+    /// How far the bound of a term may lie too low.
+    slack: f64,
+    average: f64,
+}
+
+impl Pruned {
+    /// A plan that can be pruned in the terms of the library.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the library refuses it.
+    pub(super) fn of(plan: &Plan, searcher: &Searcher) -> Result<Self> {
+        // The library's own rarity is of no use near 0, where `f32` has no digits left. All terms
+        // get that of a term no document has, and a factor that makes it ours.
+        let common = rarity(plan.extent.documents, 0) * (K1 + 1.0);
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::with_capacity(plan.units.len());
+        let mut scale = 1.0;
+        for unit in &plan.units {
+            let What::Term(term) = &unit.what else { continue };
+            let term = Term::from_field_text(field(), &term.term);
+            let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
+            let occur = if unit.must { Occur::Must } else { Occur::Should };
+            let factor = unit.value / common;
+            if plan.units.len() == 1 {
+                scale = factor;
+                clauses.push((occur, Box::new(query)));
+            } else {
+                clauses.push((occur, Box::new(BoostQuery::new(Box::new(query), single(factor)))));
+            }
+        }
+        let scoring = EnableScoring::enabled_from_statistics_provider(&plan.extent, searcher);
+        let weight = match clauses.as_slice() {
+            [(_, query)] => query.weight(scoring)?,
+            _ => BooleanQuery::new(clauses).weight(scoring)?,
+        };
+        let average = plan.extent.average();
+        Ok(Self { weight, scale, slack: term_slack(average), average })
+    }
+
+    /// Offers the documents of a segment that can be among the best. Returns how many were scored.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge.
+    pub(super) fn search(
+        &self,
+        plan: &Plan,
+        locals: &Locals<'_>,
+        segment: &Segment,
+        gone: &Gone,
+        best: &mut Best<'_, '_>,
+    ) -> Result<u64> {
+        let part = Part::Segment(segment, gone);
+        let slack = self.slack.max(block_slack(segment, self.average));
+        // What the library need not propose: scores that are too low by all that may be wrong.
+        let threshold = |best: &Best<'_, '_>| match best.floor() {
+            Some(floor) => single(floor / self.scale / slack * (1.0 - MARGIN)),
+            None => Score::MIN,
+        };
+        let mut failed = None;
+        let mut scored = 0_u64;
+        let mut offer = |document: DocId, score: Score, best: &mut Best<'_, '_>| -> Result<()> {
+            let at_most = f64::from(score) * self.scale * (1.0 + MARGIN);
+            if gone.has(document) || best.floor().is_some_and(|floor| at_most < floor) {
+                return Ok(());
+            }
+            scored = scored.saturating_add(1);
+            match locals.score(plan, part, document)? {
+                Some(score) => best.offer(score, part.sequence(document)?),
+                None => Ok(()),
+            }
+        };
+        let first = threshold(best);
+        self.weight.for_each_pruning(
+            first,
+            segment.reader(),
+            &mut |document, score| match offer(document, score, best) {
+                Ok(()) => threshold(best),
+                Err(error) => {
+                    failed = Some(error);
+                    Score::INFINITY
+                }
+            },
+        )?;
+        failed.map_or(Ok(scored), Err)
+    }
+}
+
+/// How far the bound of a block may lie too low: see the top of the file.
+#[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52")]
+fn block_slack(segment: &Segment, average: f64) -> f64 {
+    let own = segment.length() as f64 / f64::from(segment.documents().max(1));
+    (own / average).max(average / own).max(1.0)
+}
+
+/// How far the bound of a term may lie too low: see the top of the file.
+fn term_slack(average: f64) -> f64 {
+    let share = |weight: f64, code: u8| weight / (weight + norm(code, average));
+    let bound = share(f64::from(FieldNormReader::id_to_fieldnorm(u8::MAX)), u8::MAX);
+    let codes = 0..=u8::MAX;
+    let greatest = codes.map(|code| {
+        // No document of this code is longer, and no weight greater than its length.
+        let longest = code.checked_add(1).map_or(u32::MAX, FieldNormReader::id_to_fieldnorm);
+        share(f64::from(longest.min(u8::MAX.into())), code)
+    });
+    (greatest.fold(0.0, f64::max) / bound).max(1.0)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the margin has room for it")]
+fn single(value: f64) -> Score {
+    value as Score
+}
+
+/// The average length is ours; terms are weighted by a factor of their own.
+impl Bm25StatisticsProvider for Extent {
+    fn total_num_tokens(&self, _: Field) -> tantivy::Result<u64> {
+        Ok(self.length)
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        Ok(self.documents)
+    }
+
+    fn doc_freq(&self, _: &Term) -> tantivy::Result<u64> {
+        Ok(0)
+    }
+}

@@ -1,0 +1,240 @@
+//! Every answer of a part, with its score: postings of all units are walked, a window of documents
+//! at a time, and nothing is left out. For the tail, and for questions that cannot be pruned.
+
+use super::exact::Locals;
+use super::part::{Cursor, Found, Part};
+use super::plan::{Local, Plan};
+use crate::error::Result;
+
+/// Documents whose scores are added up at once.
+#[cfg(not(test))]
+const WINDOW: u32 = 1 << 16;
+#[cfg(test)]
+const WINDOW: u32 = 1 << 9;
+
+/// Visits the answers of a part in the order of its documents, until the visitor has enough.
+/// Returns whether it has.
+///
+/// # Errors
+/// `ERR_INTEGRITY` if the part cannot be read; those of the visitor.
+pub(super) fn scan(
+    plan: &Plan,
+    at: usize,
+    part: Part<'_>,
+    visit: &mut dyn FnMut(u32, f64) -> Result<bool>,
+) -> Result<bool> {
+    let locals = Locals::of(plan, at);
+    if locals.is_empty() {
+        return Ok(false);
+    }
+    let mut units = Walk::all(part, &locals.units)?;
+    let mut barred = Vec::with_capacity(locals.barred.len());
+    for all in &locals.barred {
+        barred.push(Walk::all(part, all)?);
+    }
+    let musts = plan.units.iter().filter(|unit| unit.must).count();
+    let mut window = Window::new(part.end().min(WINDOW), musts, !barred.is_empty());
+    let mut first = 0;
+    while first < part.end() {
+        let end = part.end().min(first.saturating_add(WINDOW));
+        window.start(first);
+        for (unit, walk) in plan.units.iter().zip(&mut units) {
+            walk.walk(plan, part, end, first, &mut window.shares)?;
+            window.add(unit.value, unit.must);
+        }
+        for all in &mut barred {
+            for walk in all.iter_mut() {
+                walk.walk(plan, part, end, first, &mut window.shares)?;
+                window.count();
+            }
+            window.bar(all.len());
+        }
+        for (document, score) in window.answers() {
+            if part.is_live(document) && visit(document, score)? {
+                return Ok(true);
+            }
+        }
+        first = end;
+    }
+    Ok(false)
+}
+
+/// What is known of the documents of a window.
+struct Window {
+    first: u32,
+    scores: Vec<f64>,
+    /// How many units an answer must have.
+    musts: usize,
+    /// How many of them each document has; empty where there are none.
+    have: Vec<usize>,
+    /// How many of the things that are barred together a document has; empty where nothing is.
+    counts: Vec<usize>,
+    /// The shares of the unit at hand; cleared as they are taken.
+    shares: Shares,
+}
+
+/// How far a unit goes towards its value, for the documents of a window that have it.
+struct Shares {
+    of: Vec<f64>,
+    touched: Vec<u32>,
+}
+
+impl Shares {
+    /// Notes a share; of several of one document the greatest counts.
+    #[inline]
+    fn note(&mut self, at: u32, share: f64) {
+        let Some(slot) = usize::try_from(at).ok().and_then(|at| self.of.get_mut(at)) else {
+            return;
+        };
+        if *slot == 0.0 {
+            self.touched.push(at);
+        }
+        if share > *slot {
+            *slot = share;
+        }
+    }
+
+    /// Takes all shares, in any order.
+    #[inline]
+    fn drain(&mut self, mut take: impl FnMut(usize, f64)) {
+        for at in self.touched.drain(..) {
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            if let Some(share) = self.of.get_mut(at) {
+                take(at, std::mem::take(share));
+            }
+        }
+    }
+}
+
+impl Window {
+    fn new(size: u32, musts: usize, bars: bool) -> Self {
+        let size = usize::try_from(size).unwrap_or_default();
+        Self {
+            first: 0,
+            scores: vec![0.0; size],
+            musts,
+            have: vec![0; if musts > 0 { size } else { 0 }],
+            counts: vec![0; if bars { size } else { 0 }],
+            shares: Shares { of: vec![0.0; size], touched: Vec::new() },
+        }
+    }
+
+    /// Goes to the window that begins with this document.
+    fn start(&mut self, first: u32) {
+        if first != self.first {
+            self.first = first;
+            self.scores.fill(0.0);
+            self.have.fill(0);
+        }
+    }
+
+    /// Adds a unit to the scores.
+    fn add(&mut self, value: f64, must: bool) {
+        let (scores, have) = (&mut self.scores, &mut self.have);
+        self.shares.drain(|at, share| {
+            if let Some(score) = scores.get_mut(at) {
+                *score += value * share;
+            }
+            if must && let Some(have) = have.get_mut(at) {
+                *have += 1;
+            }
+        });
+    }
+
+    /// Counts a part of what is barred.
+    fn count(&mut self) {
+        let counts = &mut self.counts;
+        self.shares.drain(|at, _| {
+            if let Some(count) = counts.get_mut(at) {
+                *count += 1;
+            }
+        });
+    }
+
+    /// Bars the documents that have all of it.
+    fn bar(&mut self, all: usize) {
+        for (count, score) in self.counts.iter_mut().zip(&mut self.scores) {
+            if std::mem::take(count) >= all {
+                *score = 0.0;
+            }
+        }
+    }
+
+    /// The documents that have all they must, and something that counts.
+    fn answers(&self) -> impl Iterator<Item = (u32, f64)> {
+        let rows = (self.first..).zip(&self.scores).enumerate();
+        rows.filter(|(at, (_, score))| {
+            **score > 0.0 && (self.musts == 0 || self.have.get(*at) == Some(&self.musts))
+        })
+        .map(|(_, (document, score))| (document, *score))
+    }
+}
+
+/// The postings of a unit.
+enum Walk<'l, 'p> {
+    Terms(Vec<(Cursor, f64)>),
+    Phrase(Cursor, &'l Local<'p>),
+}
+
+impl<'l, 'p> Walk<'l, 'p> {
+    fn all(part: Part<'_>, locals: &'l [Local<'p>]) -> Result<Vec<Self>> {
+        locals.iter().map(|local| Self::of(part, local)).collect()
+    }
+
+    fn of(part: Part<'_>, local: &'l Local<'p>) -> Result<Self> {
+        Ok(match local {
+            Local::Nothing => Self::Terms(Vec::new()),
+            Local::Term(found) => Self::Terms(vec![(part.cursor(found)?, 1.0)]),
+            Local::Group(members) => {
+                let mut cursors = Vec::with_capacity(members.len());
+                for (found, worth) in members {
+                    cursors.push((part.cursor(found)?, *worth));
+                }
+                Self::Terms(cursors)
+            }
+            Local::Phrase(terms) => match rarest(part, terms) {
+                Some(found) => Self::Phrase(part.cursor(found)?, local),
+                None => Self::Terms(Vec::new()),
+            },
+        })
+    }
+
+    /// Notes the shares of the documents below `end` that are still ahead.
+    fn walk(
+        &mut self,
+        plan: &Plan,
+        part: Part<'_>,
+        end: u32,
+        first: u32,
+        shares: &mut Shares,
+    ) -> Result<()> {
+        match self {
+            Self::Terms(cursors) => {
+                for (cursor, worth) in cursors {
+                    cursor.walk(end, |document, weight| {
+                        let share = plan.norms.share(weight, part.length_code(document));
+                        shares.note(document.saturating_sub(first), *worth * share);
+                    });
+                }
+                Ok(())
+            }
+            Self::Phrase(cursor, local) => {
+                let mut documents = Vec::new();
+                cursor.walk(end, |document, _| documents.push(document));
+                for document in documents.into_iter().filter(|document| part.is_live(*document)) {
+                    let words = part.words(document)?;
+                    let share = local.share(&words, &plan.norms, part.length_code(document));
+                    if share > 0.0 {
+                        shares.note(document.saturating_sub(first), share);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The term that the fewest documents have.
+fn rarest<'p>(part: Part<'_>, terms: &[(&'p Found, u32)]) -> Option<&'p Found> {
+    terms.iter().map(|(found, _)| *found).min_by_key(|found| part.frequency(found))
+}

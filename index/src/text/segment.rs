@@ -1,0 +1,228 @@
+//! A segment: documents that do not change any more, in one run of bytes.
+//!
+//! Postings, dictionary and lengths are those of the search library, so that its pruning can be
+//! used; beside them lie the sequence and the words of each document. Knows nothing of which
+//! documents are gone since: `gone` does.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use tantivy::directory::OwnedBytes;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::{Index, IndexSettings, InvertedIndexReader, Segment as Inner, SegmentId};
+use tantivy::postings::{BlockSegmentPostings, SegmentPostings, TermInfo};
+use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Directory, SegmentReader};
+
+use super::directory::Files;
+use super::forward::Record;
+use super::packed::{SECTIONS, unpack};
+use crate::error::{Error, Result};
+use crate::posting::Sequence;
+
+/// The files of the library in the order of the sections; sequences, offsets and words follow.
+pub(super) const FILES: [&str; SECTIONS - 3] = ["idx", "pos", "term", "fieldnorm", "fast", "store"];
+
+/// A segment in memory.
+pub(super) struct Segment {
+    bytes: OwnedBytes,
+    documents: u32,
+    length: u64,
+    width: usize,
+    reader: SegmentReader,
+    words: Arc<InvertedIndexReader>,
+    lengths: FieldNormReader,
+    sequences: OwnedBytes,
+    offsets: OwnedBytes,
+    forward: OwnedBytes,
+}
+
+/// A term of one segment.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Its place among the terms of the segment.
+    pub(super) ordinal: u32,
+    /// Where its postings lie, and how many there are.
+    pub(super) info: TermInfo,
+}
+
+/// The one field of the schema.
+pub(super) fn field() -> Field {
+    Field::from_field_id(0)
+}
+
+/// Words with their frequencies. Places are kept beside the postings.
+pub(super) fn schema() -> Schema {
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::WithFreqs)
+        .set_fieldnorms(true);
+    let mut schema = Schema::builder();
+    schema.add_text_field("words", TextOptions::default().set_indexing_options(indexing));
+    schema.build()
+}
+
+/// The segment of a directory that holds one.
+pub(super) fn inner(directory: impl Into<Box<dyn Directory>>, documents: u32) -> Result<Inner> {
+    let index = Index::create(directory, schema(), IndexSettings::default())?;
+    let id =
+        SegmentId::from_uuid_string("00000000000000000000000000000001").map_err(Error::text)?;
+    Ok(index.segment(index.new_segment_meta(id, documents)))
+}
+
+impl Segment {
+    /// Opens a segment. Checks every byte against the checksum, and the columns against each
+    /// other; allocates nothing in proportion to what the bytes say.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the bytes are not a segment of this layout.
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self> {
+        let bytes = OwnedBytes::new(bytes);
+        let packed = unpack(&bytes)?;
+        let [.., sequences, offsets, forward] = &packed.sections;
+        let files = FILES.into_iter().zip(packed.sections.iter().cloned()).collect();
+        let reader = SegmentReader::open(&inner(Files::new(files), packed.documents)?)?;
+        let words = reader.inverted_index(field())?;
+        let lengths = reader.get_fieldnorms_reader(field())?;
+        let segment = Self {
+            documents: packed.documents,
+            length: packed.length,
+            width: packed.width,
+            words,
+            lengths,
+            reader,
+            sequences: sequences.clone(),
+            offsets: offsets.clone(),
+            forward: forward.clone(),
+            bytes,
+        };
+        if segment.is_sound() { Ok(segment) } else { Err(unsound()) }
+    }
+
+    /// Whether the columns have a row for each document, in order.
+    fn is_sound(&self) -> bool {
+        let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
+        let rows = |column: &OwnedBytes| column.len() / 8;
+        self.lengths.num_docs() == self.documents
+            && rows(&self.sequences) == documents
+            && rows(&self.offsets) == documents.saturating_add(1)
+            && words_of(&self.sequences).is_sorted_by(|a, b| a < b)
+            && words_of(&self.offsets).is_sorted()
+            && words_of(&self.offsets).last() == Some(self.forward.len() as u64)
+    }
+
+    /// The bytes it was opened from.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.as_slice()
+    }
+
+    /// Documents, those that are gone too.
+    pub(super) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// The sum of the lengths of its documents.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The reader of the library.
+    pub(super) fn reader(&self) -> &SegmentReader {
+        &self.reader
+    }
+
+    /// The dictionary and the postings.
+    pub(super) fn words(&self) -> &InvertedIndexReader {
+        &self.words
+    }
+
+    /// The document that a grain has here.
+    pub(super) fn document(&self, sequence: Sequence) -> Option<u32> {
+        let (mut low, mut high) = (0, self.documents);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.sequence(middle)?.cmp(&sequence) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Some(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// The grain a document is of.
+    pub(super) fn sequence(&self, document: u32) -> Option<Sequence> {
+        word(&self.sequences, document).map(Sequence::new)
+    }
+
+    /// The code of the length of a document.
+    #[inline]
+    pub(super) fn length_code(&self, document: u32) -> u8 {
+        self.lengths.fieldnorm_id(document)
+    }
+
+    /// The words of a document.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if there is no such document or no words of it.
+    pub(super) fn record(&self, document: u32) -> Result<Record<'_>> {
+        let read = || {
+            let start = usize::try_from(word(&self.offsets, document)?).ok()?;
+            let end = usize::try_from(word(&self.offsets, document.checked_add(1)?)?).ok()?;
+            Record::read(self.forward.as_slice().get(start..end)?, self.width)
+        };
+        read().ok_or_else(unsound)
+    }
+
+    /// A term, if any document ever had it.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the dictionary cannot be read.
+    pub(super) fn entry(&self, term: &str) -> Result<Option<Entry>> {
+        let terms = self.words.terms();
+        let Some(info) = terms.get(term).map_err(Error::text)? else { return Ok(None) };
+        let ordinal = terms.term_ord(term).map_err(Error::text)?;
+        let ordinal = ordinal.and_then(|ordinal| u32::try_from(ordinal).ok());
+        Ok(ordinal.map(|ordinal| Entry { ordinal, info }))
+    }
+
+    /// The documents of a term, with weights.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if they cannot be read.
+    pub(super) fn postings(&self, info: &TermInfo) -> Result<SegmentPostings> {
+        let option = IndexRecordOption::WithFreqs;
+        self.words.read_postings_from_terminfo(info, option).map_err(Error::text)
+    }
+
+    /// The documents of a term, with weights, in blocks.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if they cannot be read.
+    pub(super) fn blocks(&self, info: &TermInfo) -> Result<BlockSegmentPostings> {
+        let option = IndexRecordOption::WithFreqs;
+        self.words.read_block_postings_from_terminfo(info, option).map_err(Error::text)
+    }
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Segment").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+fn unsound() -> Error {
+    Error::integrity("a segment of the full text contradicts itself")
+}
+
+/// A row of a column of 8-byte numbers.
+fn word(column: &OwnedBytes, row: u32) -> Option<u64> {
+    let at = usize::try_from(row).ok()?.checked_mul(8)?;
+    let bytes = column.as_slice().get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_be_bytes(*bytes))
+}
+
+fn words_of(column: &OwnedBytes) -> impl Iterator<Item = u64> {
+    let (rows, _) = column.as_slice().as_chunks::<8>();
+    rows.iter().map(|row| u64::from_be_bytes(*row))
+}

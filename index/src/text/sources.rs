@@ -1,0 +1,172 @@
+//! What a new segment is made of: segments with what is gone from them, and tails. All are read
+//! alike: documents by grain, terms in order. Knows nothing of what is written.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use tantivy::termdict::TermStreamer;
+
+use super::forward::{Record, place_bytes};
+use super::gone::Gone;
+use super::score::length_code;
+use super::segment::Segment;
+use super::tail::{Posting, Tail};
+use crate::error::{Error, Result};
+use crate::posting::Sequence;
+
+/// One source.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// Documents that are in no segment yet.
+    Tail(Tail),
+    /// A segment, and what is gone from it.
+    Segment(Arc<Segment>, Gone),
+}
+
+/// What is kept of a document beside its terms.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The weights of its terms, in their order.
+    pub(super) weights: Vec<u8>,
+    /// The places of its terms, as they lie in a record.
+    pub(super) places: Vec<u8>,
+    /// The code of its length.
+    pub(super) code: u8,
+}
+
+impl Source {
+    /// Documents are numbered below this.
+    pub(super) fn end(&self) -> u32 {
+        match self {
+            Self::Tail(tail) => tail.end(),
+            Self::Segment(segment, _) => segment.documents(),
+        }
+    }
+
+    /// At most so many terms.
+    pub(super) fn terms(&self) -> usize {
+        match self {
+            Self::Tail(tail) => tail.term_count(),
+            Self::Segment(segment, _) => segment.words().terms().num_terms(),
+        }
+    }
+
+    /// The live documents with their grains.
+    pub(super) fn live(&self) -> Result<Vec<(Sequence, u32)>> {
+        match self {
+            Self::Tail(tail) => {
+                Ok(tail.entries().map(|(slot, entry)| (entry.sequence, slot)).collect())
+            }
+            Self::Segment(segment, gone) => (0..segment.documents())
+                .filter(|document| !gone.has(*document))
+                .map(|document| {
+                    let sequence = segment.sequence(document);
+                    Ok((sequence.ok_or_else(unreadable)?, document))
+                })
+                .collect(),
+        }
+    }
+
+    /// What is kept of a document beside its terms.
+    pub(super) fn kept(&self, document: u32) -> Result<Kept> {
+        match self {
+            Self::Tail(tail) => {
+                let joined = &tail.entry(document).ok_or_else(unreadable)?.joined;
+                Ok(Kept {
+                    weights: joined.shares().iter().map(|share| share.weight).collect(),
+                    places: place_bytes(joined.shares()),
+                    code: length_code(joined.length()),
+                })
+            }
+            Self::Segment(segment, _) => {
+                let record: Record<'_> = segment.record(document)?;
+                Ok(Kept {
+                    weights: record.weights().to_vec(),
+                    places: record.place_bytes().to_vec(),
+                    code: segment.length_code(document),
+                })
+            }
+        }
+    }
+
+    /// The terms, from the first.
+    pub(super) fn head(&self) -> Result<Head<'_>> {
+        match self {
+            Self::Tail(tail) => {
+                let mut terms: Vec<_> = tail.terms().collect();
+                terms.sort_unstable_by_key(|(term, _)| *term);
+                Ok(Head::Tail(terms.into_iter().peekable()))
+            }
+            Self::Segment(segment, _) => {
+                let mut stream = segment.words().terms().stream().map_err(Error::text)?;
+                let more = stream.advance();
+                Ok(Head::Segment { segment, stream: Box::new(stream), more })
+            }
+        }
+    }
+}
+
+/// The terms of a tail with their documents.
+type TailTerms<'a> = IntoIter<(&'a Arc<str>, &'a Arc<Vec<Posting>>)>;
+
+/// The terms of one source, one after the other.
+pub(super) enum Head<'a> {
+    /// Of a tail.
+    Tail(Peekable<TailTerms<'a>>),
+    /// Of a segment.
+    Segment {
+        /// The segment.
+        segment: &'a Segment,
+        /// Its dictionary.
+        stream: Box<TermStreamer<'a>>,
+        /// Whether the stream stands on a term.
+        more: bool,
+    },
+}
+
+impl Head<'_> {
+    /// The term it stands on; `None` behind the last.
+    pub(super) fn term(&mut self) -> Option<&[u8]> {
+        match self {
+            Self::Tail(terms) => terms.peek().map(|(term, _)| term.as_bytes()),
+            Self::Segment { stream, more, .. } => more.then(|| stream.key()),
+        }
+    }
+
+    /// Goes to the next term.
+    pub(super) fn advance(&mut self) {
+        match self {
+            Self::Tail(terms) => {
+                terms.next();
+            }
+            Self::Segment { stream, more, .. } => *more = stream.advance(),
+        }
+    }
+
+    /// Visits the documents of the term, with weights.
+    pub(super) fn documents(&mut self, visit: &mut dyn FnMut(u32, u8)) -> Result<()> {
+        match self {
+            Self::Tail(terms) => {
+                let postings = terms.peek().map(|(_, postings)| postings.as_slice());
+                for posting in postings.unwrap_or_default() {
+                    visit(posting.slot, posting.weight);
+                }
+            }
+            Self::Segment { segment, stream, .. } => {
+                let mut blocks = segment.blocks(stream.value())?;
+                while blocks.block_len() > 0 {
+                    for (document, weight) in blocks.docs().iter().zip(blocks.freqs()) {
+                        visit(*document, u8::try_from(*weight).unwrap_or(u8::MAX));
+                    }
+                    blocks.advance();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unreadable() -> Error {
+    Error::integrity("a document of the full text cannot be read")
+}

@@ -1,0 +1,173 @@
+//! Tests of states: what is erased leaves the bytes, damage is found, folds that do not fit are
+//! refused.
+
+use super::question::Occur;
+use super::segment::Segment;
+use super::test_kit::*;
+use super::{Manifest, Texts};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Whether a term is in any of the files.
+fn holds(store: &Store, term: &str) -> bool {
+    store.files.values().any(|file| {
+        let segment = Segment::open(file.clone()).unwrap();
+        segment.entry(term).unwrap().is_some()
+    })
+}
+
+fn small() -> Store {
+    let mut store = Store::new();
+    for sequence in 0..40 {
+        let own = format!("own{sequence}");
+        store.set(sequence, words(&["same", &own, "words"], 2));
+    }
+    store
+}
+
+#[test]
+fn what_is_erased_has_left_all_files_after_the_next_fold() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.remove(7, false);
+    store.remove(9, true);
+    assert!(store.texts.is_due());
+    assert!(holds(&store, "own9"));
+    store.fold(Vec::new());
+    assert!(!holds(&store, "own9"));
+    assert!(holds(&store, "own8"));
+    assert!(!store.texts.is_due());
+    store.check(&any(&["own9", "same"]));
+}
+
+#[test]
+fn what_is_erased_while_a_fold_runs_leaves_with_the_next() {
+    let mut store = small();
+    let gone = Change { sequence: 9, joined: None, erase: true };
+    store.fold(vec![gone]);
+    assert!(store.texts.is_due());
+    store.reopen();
+    assert!(store.texts.is_due());
+    store.fold(Vec::new());
+    assert!(!holds(&store, "own9"));
+    store.check(&any(&["own9", "same"]));
+}
+
+#[test]
+fn words_that_were_replaced_leave_when_their_grain_is_erased() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.set(9, words(&["new"], 1));
+    store.remove(9, true);
+    store.fold(Vec::new());
+    assert!(!holds(&store, "own9"));
+}
+
+#[test]
+fn a_snapshot_stays_as_it_is() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.set(100, words(&["same"], 1));
+    let (before, truth) = (store.texts.clone(), store.truth(&any(&["same"])));
+    store.remove(3, false);
+    store.set(100, words(&["other"], 1));
+    store.set(101, words(&["same", "same"], 1));
+    store.fold(Vec::new());
+    let mut judge = |sequence: crate::posting::Sequence| Ok(Some(address(sequence.get())));
+    let hits = before.ask(&any(&["same"])).unwrap().search(1_000, None, &mut judge).unwrap();
+    assert_eq!(bits(&hits), bits(&truth));
+}
+
+#[test]
+fn equal_documents_make_equal_files_whatever_their_past() {
+    let mut one = small();
+    one.fold(Vec::new());
+    let mut other = Store::new();
+    for sequence in (0..40).rev() {
+        other.set(sequence, words(&["before"], 1));
+        let own = format!("own{sequence}");
+        other.set(sequence, words(&["same", &own, "words"], 2));
+    }
+    other.set(77, words(&["gone"], 3));
+    other.remove(77, false);
+    other.fold(Vec::new());
+    assert_eq!(one.files, other.files);
+}
+
+#[test]
+fn a_fold_is_adopted_once_and_by_its_own_state() {
+    let mut store = small();
+    let fold = store.texts.freeze(b"").unwrap();
+    let later = store.texts.freeze(b"").unwrap();
+    let folded = later.run().unwrap();
+    assert!(store.texts.adopt(fold.run().unwrap()).is_err());
+    store.texts.adopt(folded).unwrap();
+    assert!(store.texts.freeze(&[0; 129]).is_err());
+    store.check(&any(&["own3", "same"]));
+}
+
+#[test]
+fn a_judge_that_fails_ends_the_search_with_its_error() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.set(200, words(&["same"], 1));
+    for question in [any(&["own3"]), any(&["same", "own3"]), any(&["same"])] {
+        let mut judge = |_| Err(Error::full());
+        let error = store.texts.ask(&question).unwrap().search(5, None, &mut judge).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Integrity);
+    }
+}
+
+#[test]
+fn words_unknown_to_every_document_answer_nothing() {
+    let mut store = small();
+    for _ in 0..2 {
+        let must = [clause(Occur::Must, word("nowhere")), clause(Occur::Should, word("same"))];
+        let not = [clause(Occur::MustNot, word("own1"))];
+        assert!(store.ask(&must.into_iter().collect(), 9, None, |_| true).is_empty());
+        assert!(store.ask(&not.into_iter().collect(), 9, None, |_| true).is_empty());
+        assert!(store.ask(&any(&[]), 9, None, |_| true).is_empty());
+        store.fold(Vec::new());
+    }
+}
+
+/// Opens a manifest and its one file.
+fn open(manifest: &[u8], file: &[u8]) -> Result<Texts> {
+    Texts::open(&Manifest::decode(manifest)?, &mut |_| Ok(file.to_vec()))
+}
+
+#[test]
+fn every_flipped_byte_and_every_cut_of_the_files_is_found() {
+    let mut store = small();
+    store.fold(Vec::new());
+    store.remove(4, false);
+    store.fold(Vec::new());
+    let (manifest, file) = (store.texts.manifest(), store.files.values().next().unwrap().clone());
+    assert!(open(&manifest, &file).is_ok());
+    for at in 0..file.len() {
+        let mut damaged = file.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert_eq!(open(&manifest, &damaged).unwrap_err().kind(), ErrorKind::Integrity);
+        assert!(open(&manifest, &file[..at]).is_err());
+    }
+    for at in 0..manifest.len() {
+        let mut damaged = manifest.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert_eq!(open(&damaged, &file).unwrap_err().kind(), ErrorKind::Integrity);
+        assert!(open(&manifest[..at], &file).is_err());
+    }
+    assert!(open(&manifest, &[]).is_err());
+}
+
+#[test]
+fn headers_that_lie_under_a_true_checksum_are_found_without_large_allocations() {
+    let mut store = small();
+    store.fold(Vec::new());
+    let file = store.files.values().next().unwrap().clone();
+    for at in 0..96 {
+        let mut lying = file[..file.len() - 4].to_vec();
+        lying[at] ^= 0xff;
+        lying.extend(crc32fast::hash(&lying).to_be_bytes());
+        // The sum of the lengths is the one thing nothing else in the file says.
+        assert_eq!(Segment::open(lying).is_err(), !(16..24).contains(&at), "{at}");
+    }
+}

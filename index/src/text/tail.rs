@@ -1,0 +1,171 @@
+//! Documents that are in no segment yet, with an inverted index of their own.
+//!
+//! Cheap to clone: what a reader holds stays as it is while documents come and go. Up to some
+//! thousands of documents, after which they are to be folded into a segment.
+
+use std::sync::Arc;
+
+use super::joined::{Joined, Share};
+use super::score::{Extent, length_code};
+use crate::posting::Sequence;
+
+/// The documents and their postings.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tail {
+    /// Of each term its documents, ascending by slot. Looked up for every word of every grain that
+    /// comes, put in order only when the tail is folded.
+    terms: imbl::HashMap<Arc<str>, Arc<Vec<Posting>>>,
+    /// Which slot a grain has.
+    slots: imbl::OrdMap<Sequence, u32>,
+    /// The documents by slot; a slot whose grain went stays empty.
+    entries: imbl::Vector<Option<Entry>>,
+    /// The codes of their lengths, by slot.
+    lengths: Arc<Vec<u8>>,
+    /// The sum of their lengths.
+    length: u64,
+}
+
+/// One document.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// The grain.
+    pub(super) sequence: Sequence,
+    /// Its words.
+    pub(super) joined: Arc<Joined>,
+}
+
+/// A document that has a term, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Posting {
+    /// The slot of the document.
+    pub(super) slot: u32,
+    /// The weight of the term in it.
+    pub(super) weight: u8,
+}
+
+impl Tail {
+    /// Documents and the sum of their lengths.
+    pub(super) fn extent(&self) -> Extent {
+        Extent { documents: self.slots.len() as u64, length: self.length }
+    }
+
+    /// Slots are below this.
+    pub(super) fn end(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Sets the words of a grain.
+    pub(super) fn set(&mut self, sequence: Sequence, joined: Arc<Joined>) {
+        let old = self.slots.get(&sequence).copied();
+        let slot = old.unwrap_or_else(|| self.end());
+        let before = old.and_then(|slot| self.entry(slot)).map(|entry| Arc::clone(&entry.joined));
+        self.change(slot, before.as_deref().map_or(&[], Joined::shares), joined.shares());
+        let code = length_code(joined.length());
+        self.length = self.length.saturating_sub(before.map_or(0, |joined| joined.length().into()));
+        self.length = self.length.saturating_add(joined.length().into());
+        let entry = Some(Entry { sequence, joined });
+        let at = usize::try_from(slot).unwrap_or(usize::MAX);
+        let lengths = Arc::make_mut(&mut self.lengths);
+        match (self.entries.get_mut(at), lengths.get_mut(at)) {
+            (Some(place), Some(length)) => (*place, *length) = (entry, code),
+            _ => {
+                self.entries.push_back(entry);
+                lengths.push(code);
+            }
+        }
+        self.slots.insert(sequence, slot);
+    }
+
+    /// Removes a grain. Returns whether it was there.
+    pub(super) fn remove(&mut self, sequence: Sequence) -> bool {
+        let Some(slot) = self.slots.remove(&sequence) else { return false };
+        let at = usize::try_from(slot).unwrap_or(usize::MAX);
+        if let Some(entry) = self.entries.get_mut(at).and_then(Option::take) {
+            self.change(slot, entry.joined.shares(), &[]);
+            self.length = self.length.saturating_sub(entry.joined.length().into());
+        }
+        if self.slots.is_empty() {
+            *self = Self::default();
+        }
+        true
+    }
+
+    /// The words of a grain.
+    pub(super) fn get(&self, sequence: Sequence) -> Option<(u32, &Entry)> {
+        let slot = *self.slots.get(&sequence)?;
+        Some((slot, self.entry(slot)?))
+    }
+
+    /// The document in a slot.
+    pub(super) fn entry(&self, slot: u32) -> Option<&Entry> {
+        self.entries.get(usize::try_from(slot).ok()?)?.as_ref()
+    }
+
+    /// The codes of the lengths, by slot.
+    pub(super) fn lengths(&self) -> &[u8] {
+        &self.lengths
+    }
+
+    /// The documents, with their slots, in the order of the slots.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        (0_u32..).zip(&self.entries).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
+    }
+
+    /// A term with its documents, ascending by slot.
+    pub(super) fn term(&self, term: &str) -> Option<(&Arc<str>, &Arc<Vec<Posting>>)> {
+        self.terms.get_key_value(term)
+    }
+
+    /// How many terms there are.
+    pub(super) fn term_count(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// The terms with their documents, in no order.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Vec<Posting>>)> {
+        self.terms.iter()
+    }
+
+    /// Replaces the words of a slot; both lists ascend by term.
+    fn change(&mut self, slot: u32, old: &[Share], new: &[Share]) {
+        let mut old = old.iter().peekable();
+        for share in new {
+            while let Some(gone) = old.next_if(|old| old.term < share.term) {
+                self.take(&gone.term, slot);
+            }
+            let same = old.next_if(|old| old.term == share.term);
+            if same.is_none_or(|same| same.weight != share.weight) {
+                self.put(&share.term, Posting { slot, weight: share.weight });
+            }
+        }
+        for gone in old {
+            self.take(&gone.term, slot);
+        }
+    }
+
+    /// Sets the weight of a term in a slot.
+    fn put(&mut self, term: &str, posting: Posting) {
+        let Some(postings) = self.terms.get_mut(term) else {
+            self.terms.insert(term.into(), Arc::new(vec![posting]));
+            return;
+        };
+        let postings = Arc::make_mut(postings);
+        let at = postings.partition_point(|other| other.slot < posting.slot);
+        match postings.get_mut(at) {
+            Some(other) if other.slot == posting.slot => *other = posting,
+            _ => postings.insert(at, posting),
+        }
+    }
+
+    /// Takes a term out of a slot.
+    fn take(&mut self, term: &str, slot: u32) {
+        let Some(postings) = self.terms.get_mut(term) else { return };
+        let postings = Arc::make_mut(postings);
+        if let Ok(at) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
+            postings.remove(at);
+        }
+        if postings.is_empty() {
+            self.terms.remove(term);
+        }
+    }
+}

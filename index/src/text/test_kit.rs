@@ -1,0 +1,314 @@
+//! For tests: documents and questions from lists, and a store whose answers are computed by
+//! reading every live document.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::document::{Document, Word};
+use super::joined::Joined;
+use super::question::{Ask, Clause, Occur, Question};
+use super::score::{Extent, K1, Norms, length_code, rarity};
+use super::texts::Texts;
+use super::{After, Hit, MOST_TERMS, Manifest};
+use crate::posting::Sequence;
+
+/// A document of these words in this order, each of the same weight.
+pub(super) fn words(words: &[&str], weight: u32) -> Joined {
+    let word = |(place, term): (u32, &&str)| Word {
+        term: (*term).into(),
+        weight,
+        lent: 0,
+        places: [place].into(),
+    };
+    Joined::of(&(0..).zip(words).map(word).collect::<Document>(), &[])
+}
+
+pub(super) fn clause(occur: Occur, ask: Ask) -> Clause {
+    Clause { occur, ask }
+}
+
+pub(super) fn word(term: &str) -> Ask {
+    Ask::Word(vec![term.into()])
+}
+
+/// A question any of whose words will do.
+pub(super) fn any(terms: &[&str]) -> Question {
+    terms.iter().map(|term| clause(Occur::Should, word(term))).collect()
+}
+
+/// The address of a grain: in no order its sequence has.
+pub(super) fn address(sequence: u64) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let mixed = (sequence + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bytes[..8].copy_from_slice(&(mixed ^ (mixed >> 29)).to_be_bytes());
+    bytes[24..].copy_from_slice(&sequence.to_be_bytes());
+    bytes
+}
+
+/// A change of the log.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) sequence: u64,
+    pub(super) joined: Option<Joined>,
+    pub(super) erase: bool,
+}
+
+/// A full text with its log, its files, and the truth beside it.
+pub(super) struct Store {
+    pub(super) texts: Texts,
+    pub(super) live: BTreeMap<u64, Joined>,
+    pub(super) log: Vec<Change>,
+    pub(super) files: BTreeMap<String, Vec<u8>>,
+    pub(super) manifest: Option<Vec<u8>>,
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self {
+            texts: Texts::new(1).unwrap(),
+            live: BTreeMap::new(),
+            log: Vec::new(),
+            files: BTreeMap::new(),
+            manifest: None,
+        }
+    }
+
+    pub(super) fn apply(&mut self, change: Change) {
+        match change.joined.clone().filter(|joined| !joined.is_empty()) {
+            Some(joined) if !change.erase => self.live.insert(change.sequence, joined),
+            _ => self.live.remove(&change.sequence),
+        };
+        set(&mut self.texts, &change);
+        self.log.push(change);
+    }
+
+    pub(super) fn set(&mut self, sequence: u64, joined: Joined) {
+        self.apply(Change { sequence, joined: Some(joined), erase: false });
+    }
+
+    pub(super) fn remove(&mut self, sequence: u64, erase: bool) {
+        self.apply(Change { sequence, joined: None, erase });
+    }
+
+    /// Folds, with changes between its start and its end, and saves.
+    pub(super) fn fold(&mut self, meanwhile: Vec<Change>) {
+        let stamp = (self.log.len() as u64).to_le_bytes();
+        let fold = self.texts.freeze(&stamp).unwrap();
+        meanwhile.into_iter().for_each(|change| self.apply(change));
+        let saving = self.texts.adopt(fold.run().unwrap()).unwrap();
+        if let Some(name) = saving.write {
+            let bytes = self.texts.file(&name).unwrap().to_vec();
+            self.files.insert(name, bytes);
+        }
+        saving.remove.iter().for_each(|name| assert!(self.files.remove(name).is_some()));
+        assert_eq!(self.files.keys().cloned().collect::<BTreeSet<_>>(), {
+            self.texts.names().into_iter().collect()
+        });
+        self.manifest = Some(saving.manifest);
+    }
+
+    /// Opens what was saved last, and sets again what came after it.
+    pub(super) fn reopen(&mut self) {
+        let Some(manifest) = &self.manifest else { return };
+        let manifest = Manifest::decode(manifest).unwrap();
+        let from = u64::from_le_bytes(manifest.stamp().try_into().unwrap());
+        self.texts = Texts::open(&manifest, &mut |name| Ok(self.files[name].clone())).unwrap();
+        for change in &self.log[usize::try_from(from).unwrap()..] {
+            set(&mut self.texts, change);
+        }
+    }
+
+    /// The answers of the full text, all that the filter lets through.
+    pub(super) fn ask(
+        &self,
+        question: &Question,
+        limit: usize,
+        after: Option<After>,
+        filter: fn(u64) -> bool,
+    ) -> Vec<Hit> {
+        let mut asked = BTreeSet::new();
+        let mut judge = |sequence: Sequence| {
+            assert!(self.live.contains_key(&sequence.get()), "a dead one is no candidate");
+            assert!(asked.insert(sequence), "asked twice about one");
+            Ok(filter(sequence.get()).then(|| address(sequence.get())))
+        };
+        self.texts.ask(question).unwrap().search(limit, after, &mut judge).unwrap()
+    }
+
+    /// Holds all answers to a question against those of reading everything.
+    pub(super) fn check(&self, question: &Question) {
+        let truth = self.truth(question);
+        assert_eq!(bits(&self.ask(question, usize::MAX, None, |_| true)), bits(&truth));
+        for limit in [0, 1, 3, 10] {
+            let hits = self.ask(question, limit, None, |_| true);
+            assert_eq!(bits(&hits), bits(&truth[..limit.min(truth.len())]), "the best {limit}");
+        }
+        let filtered: Vec<Hit> =
+            truth.iter().filter(|hit| hit.sequence.get() % 7 == 3).copied().collect();
+        let hits = self.ask(question, 5, None, |sequence| sequence % 7 == 3);
+        assert_eq!(bits(&hits), bits(&filtered[..filtered.len().min(5)]));
+        let all = |_| Ok(Some([0; 32]));
+        assert_eq!(
+            self.texts.ask(question).unwrap().matches(&mut all.clone(), 4).unwrap(),
+            truth.len().min(4)
+        );
+        let count =
+            self.texts.ask(question).unwrap().matches(&mut all.clone(), usize::MAX).unwrap();
+        assert_eq!(count, truth.len());
+        let ceiling = self.texts.ask(question).unwrap().ceiling();
+        assert!(truth.iter().all(|hit| hit.score > 0.0 && hit.score <= ceiling));
+        let scores: BTreeMap<u64, u64> =
+            truth.iter().map(|hit| (hit.sequence.get(), hit.score.to_bits())).collect();
+        for sequence in self.live.keys().step_by(1 + self.live.len() / 50) {
+            let score =
+                self.texts.ask(question).unwrap().score_of(Sequence::new(*sequence)).unwrap();
+            assert_eq!(score.map(f64::to_bits), scores.get(sequence).copied());
+        }
+    }
+
+    /// Holds pages of answers against all of them.
+    pub(super) fn check_pages(&self, question: &Question, limit: usize) {
+        let truth = self.truth(question);
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.ask(question, limit, after, |_| true);
+            let Some(last) = page.last() else { break };
+            after = Some(After { score: last.score, address: last.address });
+            pages.extend(page);
+        }
+        assert_eq!(bits(&pages), bits(&truth));
+    }
+
+    /// All answers, by reading everything.
+    pub(super) fn truth(&self, question: &Question) -> Vec<Hit> {
+        let length = self.live.values().map(|joined| u64::from(joined.length())).sum();
+        let extent = Extent { documents: self.live.len() as u64, length };
+        let norms = Norms::new(extent.average());
+        let clauses: Vec<(&Clause, Vec<Naive>)> =
+            question.clauses().iter().map(|clause| (clause, self.naive(&clause.ask))).collect();
+        let mut hits = Vec::new();
+        for (sequence, joined) in &self.live {
+            let share = |naive: &Naive| naive.share(joined, &norms);
+            let (mut score, mut answers) = (0.0, true);
+            for (clause, naives) in &clauses {
+                if clause.occur == Occur::MustNot {
+                    answers &= naives.is_empty() || !naives.iter().all(|naive| share(naive) > 0.0);
+                    continue;
+                }
+                for naive in naives {
+                    score += (K1 + 1.0) * naive.rarity * share(naive);
+                    answers &= clause.occur == Occur::Should || share(naive) > 0.0;
+                }
+            }
+            if answers && score > 0.0 {
+                let address = address(*sequence);
+                hits.push(Hit { sequence: Sequence::new(*sequence), address, score });
+            }
+        }
+        hits.sort_by(|a, b| match b.score.total_cmp(&a.score) {
+            Ordering::Equal => a.address.cmp(&b.address),
+            other => other,
+        });
+        hits
+    }
+
+    fn frequency(&self, term: &str) -> u64 {
+        self.live.values().filter(|joined| joined.share(term).is_some()).count() as u64
+    }
+
+    fn naive(&self, ask: &Ask) -> Vec<Naive> {
+        let documents = self.live.len() as u64;
+        let rarity_of = |term: &str| rarity(documents, self.frequency(term));
+        match ask {
+            Ask::Word(terms) => terms
+                .iter()
+                .map(|term| Naive {
+                    rarity: rarity_of(term),
+                    what: NaiveWhat::Any(vec![(term.clone(), 1.0)]),
+                })
+                .collect(),
+            Ask::Phrase(terms) if terms.is_empty() => Vec::new(),
+            Ask::Phrase(terms) => vec![Naive {
+                rarity: terms.iter().map(|(term, _)| rarity_of(term)).sum(),
+                what: NaiveWhat::Phrase(terms.clone()),
+            }],
+            Ask::Prefix(_) | Ask::Fuzzy(..) => {
+                let all: BTreeSet<&str> = self
+                    .live
+                    .values()
+                    .flat_map(|joined| joined.shares().iter().map(|share| share.term.as_ref()))
+                    .collect();
+                let mut members: Vec<(u64, &str)> = all
+                    .into_iter()
+                    .filter(|term| worth(ask, term) > 0.0)
+                    .map(|term| (self.frequency(term), term))
+                    .collect();
+                members.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+                members.truncate(MOST_TERMS);
+                let sum = members.iter().map(|member| member.0).sum::<u64>().min(documents);
+                let terms = members.iter().map(|(_, term)| ((*term).into(), worth(ask, term)));
+                let what = NaiveWhat::Any(terms.collect());
+                vec![Naive { rarity: rarity(documents, sum), what }]
+            }
+        }
+    }
+}
+
+fn set(texts: &mut Texts, change: &Change) {
+    let sequence = Sequence::new(change.sequence);
+    if change.erase {
+        texts.erase(sequence).unwrap();
+    } else {
+        texts.set(sequence, change.joined.clone()).unwrap();
+    }
+}
+
+fn worth(ask: &Ask, term: &str) -> f64 {
+    match ask {
+        Ask::Prefix(prefix) if !prefix.is_empty() && term.starts_with(prefix.as_ref()) => 1.0,
+        Ask::Fuzzy(asked, most) => match strsim::osa_distance(asked, term) {
+            edits if edits > usize::from((*most).min(2)) => 0.0,
+            edits => [1.0, 1.0 / 2.0, 1.0 / 3.0][edits],
+        },
+        _ => 0.0,
+    }
+}
+
+struct Naive {
+    rarity: f64,
+    what: NaiveWhat,
+}
+
+enum NaiveWhat {
+    Any(Vec<(Box<str>, f64)>),
+    Phrase(Vec<(Box<str>, u32)>),
+}
+
+impl Naive {
+    fn share(&self, joined: &Joined, norms: &Norms) -> f64 {
+        let code = length_code(joined.length());
+        let weight = |term: &str| joined.share(term).map_or(0, |share| share.weight);
+        match &self.what {
+            NaiveWhat::Any(terms) => terms
+                .iter()
+                .filter(|(term, _)| weight(term) > 0)
+                .map(|(term, worth)| worth * norms.share(weight(term), code))
+                .fold(0.0, f64::max),
+            NaiveWhat::Phrase(terms) => {
+                let least = terms.iter().map(|(term, _)| weight(term)).min().unwrap();
+                let stands = |start: u32| {
+                    terms.iter().all(|(term, distance)| {
+                        let share = joined.share(term);
+                        share.is_some_and(|share| share.places.contains(&(start + distance)))
+                    })
+                };
+                if least > 0 && (0..40).any(stands) { norms.share(least, code) } else { 0.0 }
+            }
+        }
+    }
+}
+
+/// What two lists of answers have to have in common.
+pub(super) fn bits(hits: &[Hit]) -> Vec<(u64, u64)> {
+    hits.iter().map(|hit| (hit.sequence.get(), hit.score.to_bits())).collect()
+}

@@ -1,0 +1,168 @@
+//! The full text of a store: segments and a tail, searched as one.
+//!
+//! A value is a snapshot: clones are cheap, and what is changed in one is not seen in another. The
+//! writer keeps one, changes it with every commit and gives clones to readers. Answers depend on
+//! the live documents alone, not on how they lie in segments and tail.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tantivy::{Index, ReloadPolicy, Searcher};
+
+use super::gone::Gone;
+use super::joined::Joined;
+use super::part::Part;
+use super::score::Extent;
+use super::segment::{Segment, schema};
+use super::tail::Tail;
+use crate::error::Result;
+use crate::posting::Sequence;
+
+/// The full text: documents by grain, and what questions find among them.
+#[derive(Clone)]
+pub struct Texts {
+    pub(super) tail: Tail,
+    pub(super) segments: Vec<Kept>,
+    /// What analysed the documents: the version of the analysis and its settings.
+    pub(super) analysis: u64,
+    /// The number of the next segment.
+    pub(super) next: u32,
+    /// The grains erased since the last fold was started: they may be in what it writes.
+    pub(super) erased: imbl::OrdSet<Sequence>,
+    /// Where in the log the segments stand, in the words of whoever keeps it.
+    pub(super) stamp: Arc<[u8]>,
+    /// The library wants one to compile a question; there is nothing in it.
+    searcher: Searcher,
+}
+
+/// A segment that is searched.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    /// Its number: its name.
+    pub(super) number: u32,
+    /// Its documents.
+    pub(super) segment: Arc<Segment>,
+    /// Those that are gone.
+    pub(super) gone: Gone,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextStats {
+    /// Live documents: grains that can be found by a word.
+    pub documents: u64,
+    /// Segments.
+    pub segments: usize,
+    /// Bytes of the segments: in memory, and as files.
+    pub bytes: u64,
+    /// Documents that are gone and still take room in segments.
+    pub gone: u64,
+    /// Documents in no segment yet.
+    pub tail: u64,
+}
+
+impl Texts {
+    /// No documents. `analysis` stands for the version and the settings of what analyses them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the search library does not start.
+    pub fn new(analysis: u64) -> Result<Self> {
+        let reader = Index::create_in_ram(schema()).reader_builder();
+        let reader = reader.reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self {
+            tail: Tail::default(),
+            segments: Vec::new(),
+            analysis,
+            next: 1,
+            erased: imbl::OrdSet::new(),
+            stamp: Arc::default(),
+            searcher: reader.searcher(),
+        })
+    }
+
+    /// Whether a grain can be found by any word.
+    #[must_use]
+    pub fn contains(&self, sequence: Sequence) -> bool {
+        self.parts().any(|part| part.document(sequence).is_some())
+    }
+
+    /// Sets the words of a grain, or removes it. A grain without words is not kept.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn set(&mut self, sequence: Sequence, joined: Option<Joined>) -> Result<()> {
+        self.leave_segments(sequence, false)?;
+        match joined.filter(|joined| !joined.is_empty()) {
+            Some(joined) => self.tail.set(sequence, Arc::new(joined)),
+            None => {
+                self.tail.remove(sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a grain so that the next fold writes its segment anew without it. Also where it has
+    /// been removed, or replaced by newer words, before.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read.
+    pub fn erase(&mut self, sequence: Sequence) -> Result<()> {
+        self.leave_segments(sequence, true)?;
+        self.tail.remove(sequence);
+        self.erased.insert(sequence);
+        Ok(())
+    }
+
+    /// How much there is.
+    #[must_use]
+    pub fn stats(&self) -> TextStats {
+        let segments = self.segments.iter();
+        TextStats {
+            documents: self.extent().documents,
+            segments: self.segments.len(),
+            bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
+            gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
+            tail: self.tail.extent().documents,
+        }
+    }
+
+    /// The tail, then the segments.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let segments = self.segments.iter().map(|kept| Part::Segment(&kept.segment, &kept.gone));
+        std::iter::once(Part::Tail(&self.tail)).chain(segments)
+    }
+
+    pub(super) fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// The live documents.
+    pub(super) fn extent(&self) -> Extent {
+        let mut extent = self.tail.extent();
+        for kept in &self.segments {
+            let documents = kept.segment.documents().saturating_sub(kept.gone.documents());
+            let length = kept.segment.length().saturating_sub(kept.gone.length());
+            extent.documents = extent.documents.saturating_add(documents.into());
+            extent.length = extent.length.saturating_add(length);
+        }
+        extent
+    }
+
+    fn leave_segments(&mut self, sequence: Sequence, erased: bool) -> Result<()> {
+        for kept in &mut self.segments {
+            if let Some(document) = kept.segment.document(sequence) {
+                kept.gone.remove(&kept.segment, document)?;
+                if erased {
+                    kept.gone.mark_erased();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Texts").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -29,6 +29,8 @@ pub(crate) enum Shape {
     Hash,
     /// Text search, not exact comparison.
     Search,
+    /// How well the grain answers the search, in 0..=1.
+    Score,
 }
 
 /// A closed list of values and the error an unknown one raises.
@@ -41,29 +43,34 @@ pub(crate) struct Vocabulary {
 /// Operator sets of the table.
 pub(crate) mod ops {
     /// `=`.
-    pub(crate) const EQ: u8 = 1;
+    pub(crate) const EQ: u16 = 1;
     /// `!=`.
-    pub(crate) const NE: u8 = 2;
+    pub(crate) const NE: u16 = 2;
     /// `IN (...)`.
-    pub(crate) const IN: u8 = 4;
-    /// `>=`, `<=`, `>` and `<`.
-    pub(crate) const ORDER: u8 = 8;
+    pub(crate) const IN: u16 = 4;
+    /// `<=` and `<`.
+    pub(crate) const AT_MOST: u16 = 8;
     /// `INCLUDE [...]`.
-    pub(crate) const INCLUDE: u8 = 16;
+    pub(crate) const INCLUDE: u16 = 16;
     /// `EXCLUDE [...]`.
-    pub(crate) const EXCLUDE: u8 = 32;
+    pub(crate) const EXCLUDE: u16 = 32;
     /// `IS category`.
-    pub(crate) const IS: u8 = 64;
+    pub(crate) const IS: u16 = 64;
     /// `BETWEEN a AND b`.
-    pub(crate) const BETWEEN: u8 = 128;
+    pub(crate) const BETWEEN: u16 = 128;
+    /// `>=` and `>`.
+    pub(crate) const AT_LEAST: u16 = 256;
+    /// All four that compare sizes.
+    pub(crate) const ORDER: u16 = AT_LEAST | AT_MOST;
 }
 
 /// The spelling of each operator set, for messages.
-const OP_NAMES: [(u8, &[&str]); 8] = [
+const OP_NAMES: [(u16, &[&str]); 9] = [
     (ops::EQ, &["="]),
     (ops::NE, &["!="]),
     (ops::IN, &["IN"]),
-    (ops::ORDER, &[">=", "<=", ">", "<"]),
+    (ops::AT_LEAST, &[">=", ">"]),
+    (ops::AT_MOST, &["<=", "<"]),
     (ops::INCLUDE, &["INCLUDE"]),
     (ops::EXCLUDE, &["EXCLUDE"]),
     (ops::IS, &["IS"]),
@@ -81,7 +88,7 @@ pub(crate) struct Field {
     pub(crate) owner: Option<GrainType>,
     pub(crate) shape: Shape,
     /// The operators it takes, from [`ops`].
-    pub(crate) operators: u8,
+    pub(crate) operators: u16,
     /// Whether ORDER BY takes it.
     pub(crate) sortable: bool,
 }
@@ -177,17 +184,17 @@ pub(crate) fn payload_goal_state(state: &str) -> &str {
 
 const UNIT: Shape = Shape::Number { unit: true };
 const NUMBER: Shape = Shape::Number { unit: false };
-const EQ: u8 = ops::EQ;
-const EQ_NE: u8 = ops::EQ | ops::NE;
-const EQ_NE_IN: u8 = EQ_NE | ops::IN;
-const COMPARE: u8 = EQ_NE | ops::ORDER;
-const PERIOD: u8 = EQ | ops::BETWEEN;
+const EQ: u16 = ops::EQ;
+const EQ_NE: u16 = ops::EQ | ops::NE;
+const EQ_NE_IN: u16 = EQ_NE | ops::IN;
+const COMPARE: u16 = EQ_NE | ops::ORDER;
+const PERIOD: u16 = EQ | ops::BETWEEN;
 
-const fn common(name: &'static str, shape: Shape, operators: u8) -> Field {
+const fn common(name: &'static str, shape: Shape, operators: u16) -> Field {
     Field { name, payload: name, owner: None, shape, operators, sortable: false }
 }
 
-const fn of(owner: GrainType, name: &'static str, shape: Shape, operators: u8) -> Field {
+const fn of(owner: GrainType, name: &'static str, shape: Shape, operators: u16) -> Field {
     Field { name, payload: name, owner: Some(owner), shape, operators, sortable: false }
 }
 
@@ -214,7 +221,7 @@ static FIELDS: [Field; 49] = [
     common("namespace", Shape::Text, EQ),
     common("confidence", UNIT, COMPARE).sorts(),
     common("importance", UNIT, COMPARE).sorts(),
-    common("score", Shape::Search, ops::ORDER).sorts(),
+    common("score", Shape::Score, ops::AT_LEAST).sorts(),
     common("tags", Shape::List, ops::INCLUDE | ops::EXCLUDE).reads("structural_tags"),
     common("type", Shape::Type, EQ),
     common("time", Shape::Time, PERIOD).sorts(),

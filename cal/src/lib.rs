@@ -10,7 +10,8 @@
 //! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
-//! - `query`, `bounds`, `predicate`: what a recall asks for, which a memory can drive indexes by;
+//! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
+//!   indexes by;
 //! - `memory`, `cancel`: the seam to the store;
 //! - `exec`, `writes`, `response`: plans to answers.
 //!
@@ -50,6 +51,7 @@ mod cancel;
 mod memory;
 mod predicate;
 mod query;
+mod search;
 
 // Syntax to plans.
 mod check;
@@ -84,4 +86,5 @@ pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
+pub use search::{Ask, Floor, Score, Search};
 pub use writes::{WriteLimits, Writes};

@@ -9,6 +9,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::predicate::Predicate;
+use crate::search::{self, Ask, Floor, Search};
 
 /// A recall, desugared.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Query {
     pub(crate) valid_at: Option<EpochMs>,
     pub(crate) known_at: Option<EpochMs>,
     pub(crate) predicates: Vec<Predicate>,
+    pub(crate) search: Option<Search>,
+    pub(crate) floor: Option<Floor>,
     pub(crate) visibility: Visibility,
     pub(crate) order: Order,
     pub(crate) limit: Option<usize>,
@@ -39,6 +42,8 @@ impl Default for Query {
             valid_at: None,
             known_at: None,
             predicates: Vec::new(),
+            search: None,
+            floor: None,
             visibility: Visibility::default(),
             order: Order::Newest,
             limit: None,
@@ -109,6 +114,21 @@ impl Query {
         self
     }
 
+    /// The same query for grains that answer this text as well, in the words of the memory's full
+    /// text; the best come first, whatever the order.
+    #[must_use]
+    pub fn searching(mut self, text: impl Into<String>) -> Self {
+        self.require_search(Ask { text: text.into(), field: None });
+        self
+    }
+
+    /// The same query for grains whose score is enough.
+    #[must_use]
+    pub fn scoring(mut self, floor: Floor) -> Self {
+        self.require_score(floor);
+        self
+    }
+
     /// The same query letting these grains in too.
     #[must_use]
     pub fn seeing(mut self, visibility: Visibility) -> Self {
@@ -170,6 +190,7 @@ impl Query {
         self.types == TypeSet::NONE
             || self.time.from > self.time.to
             || self.among.as_ref().is_some_and(|set| set.is_empty())
+            || self.floor.is_some_and(|floor| !floor.admits(1.0))
     }
 
     /// Adds a condition.
@@ -178,6 +199,25 @@ impl Query {
         self.visibility.contradicted |= contradicted;
         self.visibility.retracted |= retracted;
         self.predicates.push(predicate);
+    }
+
+    /// Adds a text every match answers.
+    pub(crate) fn require_search(&mut self, ask: Ask) {
+        search::also(&mut self.search, ask);
+    }
+
+    /// Adds a bound every score reaches.
+    pub(crate) fn require_score(&mut self, floor: Floor) {
+        search::raise(&mut self.floor, floor);
+    }
+
+    /// The same query that searches for what it had as its subject.
+    pub(crate) fn searching_for_subject(mut self, subject: &str) -> Self {
+        let exact = Predicate::own_text("subject", subject);
+        if let Some(at) = self.predicates.iter().position(|predicate| *predicate == exact) {
+            self.predicates.remove(at);
+        }
+        self.searching(subject)
     }
 
     /// Adds an address every match has; two different ones match nothing.
@@ -236,13 +276,26 @@ impl Query {
         &self.predicates
     }
 
+    /// What is searched for, if something is. Grains come best first then, ties by ascending
+    /// address.
+    #[must_use]
+    pub fn search(&self) -> Option<&Search> {
+        self.search.as_ref()
+    }
+
+    /// The least score of a match, where one is asked for. It counts among the matches.
+    #[must_use]
+    pub fn floor(&self) -> Option<Floor> {
+        self.floor
+    }
+
     /// Which grains that are not current it lets in.
     #[must_use]
     pub fn visibility(&self) -> Visibility {
         self.visibility
     }
 
-    /// The order to visit in.
+    /// The order to visit in, unless something is searched for.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order

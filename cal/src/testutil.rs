@@ -14,6 +14,7 @@ use crate::memory::{
 };
 use crate::predicate::Predicate;
 use crate::query::Query;
+use crate::search::{Score, Search};
 
 /// Grains in the order they came, under one session.
 #[derive(Default)]
@@ -107,13 +108,15 @@ impl Memory for Fake {
             return Err(MemoryError::new("ERR_BROKEN", "the subject is broken", ""));
         }
         let mut kept = self.visible();
-        let time = |kept: &Kept| GrainRef::new(&kept.blob).unwrap().time();
-        kept.sort_by(|a, b| {
-            let by_time = match query.order() {
-                Order::Newest => time(b).cmp(&time(a)),
-                Order::Oldest => time(a).cmp(&time(b)),
+        kept.sort_by_cached_key(|kept| {
+            let grain = GrainRef::new(&kept.blob).unwrap();
+            let rank = match (query.search(), query.order()) {
+                // Shares of words are not negative, so their bits are in their order.
+                (Some(_), _) => -i128::from(scored(query, &grain).value.to_bits()),
+                (None, Order::Newest) => -i128::from(grain.time().get()),
+                (None, Order::Oldest) => i128::from(grain.time().get()),
             };
-            by_time.then(a.address.cmp(&b.address))
+            (rank, kept.address)
         });
         let mut recalled = Recalled::default();
         for Kept { address, blob, state } in &kept {
@@ -123,12 +126,23 @@ impl Memory for Fake {
             if !query.matches(address, &grain, state) {
                 continue;
             }
-            let candidate = Candidate { address: *address, grain: &grain, state };
+            let score = scored(query, &grain);
+            let enough = query.floor().is_none_or(|floor| floor.admits(score.value));
+            if score.value == 0.0 || !enough {
+                continue;
+            }
+            let candidate = Candidate { address: *address, grain: &grain, state, score };
             if visit(candidate) == ControlFlow::Break(()) {
                 return Ok(recalled);
             }
         }
         Ok(recalled)
+    }
+
+    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
+        let words = words_of(query);
+        let field = |name: &str| grain.text(name).is_some_and(|text| share(&words, text) > 0.0);
+        Ok(SEARCHED.iter().filter(|name| field(name)).map(|name| (*name).to_owned()).collect())
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
@@ -157,6 +171,7 @@ impl Memory for Fake {
             address: kept.address,
             grain: Grain::decode(&kept.blob).unwrap(),
             state: kept.state,
+            score: Score::STRUCTURAL,
         }))
     }
 
@@ -263,4 +278,33 @@ impl Memory for Fake {
         });
         Ok(new)
     }
+}
+
+/// The fields this memory searches.
+const SEARCHED: [&str; 4] = ["subject", "relation", "object", "content"];
+
+/// The words a query asks for.
+fn words_of(query: &Query) -> Vec<String> {
+    let texts = query.search().into_iter().flat_map(Search::asks);
+    let lower = texts.map(|ask| ask.text.to_lowercase()).collect::<Vec<_>>().join(" ");
+    lower.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The share of the words a text has.
+fn share(words: &[String], text: &str) -> f64 {
+    let text = text.to_lowercase();
+    let found = words.iter().filter(|word| text.split_whitespace().any(|own| own == *word));
+    found.count() as f64 / words.len() as f64
+}
+
+/// The share of the words asked for that the fields asked about have.
+fn scored(query: &Query, grain: &GrainRef<'_>) -> Score {
+    let Some(search) = query.search() else { return Score::STRUCTURAL };
+    let fields = match search.asks().iter().find_map(|ask| ask.field) {
+        Some(field) => vec![field],
+        None => SEARCHED.to_vec(),
+    };
+    let texts: Vec<&str> = fields.iter().filter_map(|name| grain.text(name)).collect();
+    let value = share(&words_of(query), &texts.join(" "));
+    Score { value, text: Some(value), vector: None }
 }

@@ -279,6 +279,7 @@ impl From<grainstore_index::Error> for Error {
             grainstore_index::ErrorKind::Integrity => {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }
+            grainstore_index::ErrorKind::Limit => ErrorKind::Limit,
             _ => ErrorKind::Io,
         };
         Self::caused(kind, error.to_string(), error)

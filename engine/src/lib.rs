@@ -46,6 +46,7 @@ mod store;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod truth;
 mod view;
 mod writer;

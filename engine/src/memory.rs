@@ -8,13 +8,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
     Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query, Recalled, Scope,
-    Visit,
+    Score, Visit,
 };
 use grainstore_format::{ContentAddress, Grain};
 use grainstore_index::Name;
+use grainstore_index::text::Language;
 
 use crate::error::{Error, Result};
-use crate::query::{Halt, Walk, explain};
+use crate::query::{Halt, Sought, Walk, explain};
 use crate::session::{Session, Stored};
 use crate::view::View;
 
@@ -79,19 +80,15 @@ impl Memory for Reading<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
         let view = self.view();
-        let mut walk = Walk {
-            session: self.session,
-            view: &view,
-            query,
-            cancel,
-            after: None,
-            given: 0,
-            scanned: 0,
-            matched: 0,
-        };
+        let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = ended.is_continue().then_some(walk.matched);
         Ok(Recalled { scanned: walk.scanned, total })
+    }
+
+    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {
+        let Some(search) = query.search() else { return Ok(Vec::new()) };
+        Ok(Sought::of(self.session, query.reach(), search)?.fields_of(grain)?)
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
@@ -154,6 +151,8 @@ impl Memory for Reading<'_> {
             cal_conformance: "core",
             exceptions: EXCEPTIONS.map(str::to_owned).to_vec(),
             namespaces,
+            full_text: true,
+            supported_languages: Language::all().map(|of| of.code().to_owned()).collect(),
             ..Host::default()
         })
     }
@@ -177,7 +176,8 @@ impl Memory for Reading<'_> {
 }
 
 fn hit(stored: &Stored) -> Result<Hit> {
-    Ok(Hit { address: stored.address, grain: stored.grain()?, state: stored.state })
+    let (grain, score) = (stored.grain()?, Score::STRUCTURAL);
+    Ok(Hit { address: stored.address, grain, state: stored.state, score })
 }
 
 fn plain(name: Name) -> Option<String> {

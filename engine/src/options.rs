@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grainstore_format::{DidResolver, OfflineResolver};
+use grainstore_format::{self as format, DidResolver, OfflineResolver};
+use grainstore_index::text::Language;
 
 use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, ErrorKind, Result};
+use crate::texts::Languages;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -19,6 +22,7 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
+    pub(crate) languages: Languages,
 }
 
 /// Who finds the keys of signers.
@@ -42,6 +46,7 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
+            languages: Languages::default(),
         }
     }
 }
@@ -103,6 +108,24 @@ impl OpenOptions {
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
         self
+    }
+
+    /// The language of the texts of a namespace and of those below it, or of all without one: a code
+    /// such as `en`, `deu` or `pt-BR`. Everything is taken to be English unless told otherwise; `und`
+    /// takes words as they are. What is searched for is read in the language of the namespace that is
+    /// searched. Another language than before has the full text built anew.
+    ///
+    /// # Errors
+    /// `ERR_SCHEMA` for a code of no language whose words are known here.
+    pub fn language(mut self, namespace: Option<&str>, code: &str) -> Result<Self> {
+        let Some(language) = Language::from_code(code) else {
+            let known: Vec<_> = Language::all().map(Language::code).collect();
+            let message = format!("the language {code:?} is none of {}", known.join(", "));
+            return Err(Error::new(ErrorKind::Format(format::ErrorKind::Schema), message)
+                .with_hint("use und for texts in other languages"));
+        };
+        self.languages.set(namespace, language);
+        Ok(self)
     }
 
     /// Who is the operator, beside sessions without an actor: whose say it is to lift a hold that

@@ -44,6 +44,18 @@ pub struct Stats {
     pub disk_bytes: u64,
     /// Bytes of the derived indexes on disk.
     pub index_bytes: u64,
+    /// Grains the full text has, as far as it was read.
+    pub text_documents: u64,
+    /// Segments of the full text.
+    pub text_segments: usize,
+    /// Memory its segments take, in bytes: the size of their files.
+    pub text_bytes: u64,
+    /// Documents of segments that were replaced or removed since and still take room.
+    pub text_gone: u64,
+    /// Documents in memory alone.
+    pub text_tail: u64,
+    /// Grains of the log the full text has not followed yet.
+    pub text_behind: u64,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
     /// Grains whose access counts are not written yet.
@@ -69,6 +81,7 @@ impl Store {
         let index = view.index().stats()?;
         rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
         let folding = view.tail().frozen().map_or(0, |frozen| frozen.grains());
+        let text = self.inner().library().status(&view)?;
         Ok(Stats {
             format: keys::FORMAT,
             grains: view.log_len()?,
@@ -80,6 +93,12 @@ impl Store {
             last_sequence,
             disk_bytes: bytes_of(&self.truth_path()),
             index_bytes: bytes_of(&directory::index(self.path())),
+            text_documents: text.texts.documents,
+            text_segments: text.texts.segments,
+            text_bytes: text.texts.bytes,
+            text_gone: text.texts.gone,
+            text_tail: text.texts.tail,
+            text_behind: text.behind,
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),

@@ -25,6 +25,7 @@ use crate::source::{Home, Opening, Source};
 use crate::sync::mpsc::{SyncSender, sync_channel};
 use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
+use crate::texts::{Library, Worker};
 use crate::truth::Truth;
 use crate::view::View;
 use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
@@ -61,6 +62,7 @@ pub(crate) struct Inner {
     /// Whom the host named as the operator.
     operator: Option<String>,
     opening: Opening,
+    library: Arc<Library>,
 }
 
 impl Store {
@@ -125,6 +127,16 @@ impl Store {
         self.0.created
     }
 
+    /// Why its full text had to be built anew since the store was opened: what was wrong with the
+    /// files under `text/`. Nothing where it was read, or where there was none.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn rebuilt_text(&self) -> Result<Option<String>> {
+        let view = self.0.view()?;
+        Ok(self.0.library.status(&view)?.rebuilt)
+    }
+
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -186,6 +198,10 @@ impl Store {
         let shared: Shared = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
+        // A store in memory has no words until somebody asks for them.
+        let home = lock.is_some().then_some(path);
+        let library = Arc::new(Library::new(home, options.languages.clone()));
+        let words = home.map(|_| Worker::start(Arc::clone(&library), Arc::clone(&shared)));
         let writer = Writer {
             db,
             folder,
@@ -197,6 +213,8 @@ impl Store {
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
+            library: Arc::clone(&library),
+            words: words.transpose()?,
             _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
@@ -220,6 +238,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
             opening,
+            library,
         })))
     }
 
@@ -325,6 +344,11 @@ impl Inner {
     /// Whether an authorized signature opens a lock.
     pub(crate) fn accepts_signatures(&self) -> bool {
         self.locked_accepts_signature
+    }
+
+    /// The full text.
+    pub(crate) fn library(&self) -> &Library {
+        &self.library
     }
 
     /// The newest view.

@@ -181,6 +181,19 @@ impl Truth {
         }
     }
 
+    /// The places of the log whose grains are not current by this audit entry or a later one.
+    pub(crate) fn ended_since(&self, entry: u64) -> Result<Vec<Sequence>> {
+        let mut found = Vec::new();
+        for row in self.state.get(&self.txn)?.range::<u64>(..)? {
+            let (sequence, record) = row?;
+            let sequence = Sequence::new(sequence.value());
+            if keys::decode_state(sequence, record.value())?.since >= entry {
+                found.push(sequence);
+            }
+        }
+        Ok(found)
+    }
+
     /// How often the grain at a place in the log was read, as far as that is written down.
     pub(crate) fn access_at(&self, sequence: Sequence) -> Result<Access> {
         let Some(table) = self.access.get_if_there(&self.txn)? else {

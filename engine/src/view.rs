@@ -3,23 +3,27 @@
 //! commit; a read takes one and keeps to it.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use grainstore_format::{
     ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
     SHARED,
 };
+use grainstore_index::text::Texts;
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
 
 use crate::error::{Error, Result};
 use crate::indexed::Indexed;
 use crate::keys::{AddressKey, Wrapping};
+use crate::texts::Library;
 use crate::truth::Truth;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
     truth: Arc<Truth>,
     indexed: Indexed,
+    /// The full text as the first search of this view found it.
+    texts: OnceLock<Texts>,
 }
 
 impl std::fmt::Debug for View {
@@ -47,7 +51,21 @@ pub(crate) struct Row {
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
-        Self { truth, indexed }
+        Self { truth, indexed, texts: OnceLock::new() }
+    }
+
+    /// The full text with everything this view has: for every search the same.
+    ///
+    /// # Errors
+    /// As [`Library::of`].
+    pub(crate) fn texts(&self, library: &Library) -> Result<&Texts> {
+        match self.texts.get() {
+            Some(texts) => Ok(texts),
+            None => {
+                let texts = library.of(self)?;
+                Ok(self.texts.get_or_init(|| texts))
+            }
+        }
     }
 
     /// The same truth, indexed in another way.

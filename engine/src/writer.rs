@@ -29,6 +29,7 @@ use crate::policy::Proofs;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{RwLock, receive_within};
+use crate::texts::{Library, Worker};
 use crate::truth::Truth;
 use crate::view::View;
 
@@ -147,6 +148,10 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
+    /// The full text, which follows what is written.
+    pub(crate) library: Arc<Library>,
+    /// The thread that reads words; nothing where nobody waits for them.
+    pub(crate) words: Option<Worker>,
     /// Released last: until then the database is in use.
     pub(crate) _lock: Option<File>,
 }
@@ -171,6 +176,9 @@ impl Writer {
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        if let Some(words) = self.words.take() {
+            words.finish(&self.view);
+        }
     }
 
     /// The next request; nothing once every sender is gone.
@@ -275,6 +283,7 @@ impl Writer {
         match guarded(|| self.extend(&mut indexed, grains)) {
             Ok(()) => {
                 self.replace_view(View::new(truth, indexed));
+                self.grown();
                 Ok(())
             }
             Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),
@@ -320,7 +329,10 @@ impl Writer {
     /// Brings to disk what is kept in memory: access counts, and the tail.
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
-        guarded(|| self.fold_all())
+        guarded(|| self.fold_all())?;
+        // What cannot be saved of the words is read from the log again.
+        let _ = guarded(|| self.library.settle(&self.view));
+        Ok(())
     }
 
     /// Folds all that is in the tail, and waits for it.
@@ -352,6 +364,13 @@ impl Writer {
         self.view = Arc::new(view);
         self.publish(Some(Arc::clone(&self.view)));
         self.db.release();
+    }
+
+    /// Says that readers see new grains.
+    fn grown(&self) {
+        if let Some(words) = &self.words {
+            words.grown(&self.view);
+        }
     }
 
     fn publish(&self, view: Option<Arc<View>>) {

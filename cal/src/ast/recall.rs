@@ -14,6 +14,7 @@ pub(crate) struct Recall<'a> {
     pub(crate) grain_type: Option<Spanned<&'static TypeName>>,
     pub(crate) within: Option<Spanned<Within<'a>>>,
     pub(crate) about: Option<Spanned<TextArg<'a>>>,
+    pub(crate) like: Option<Spanned<TextArg<'a>>>,
     pub(crate) since: Option<Spanned<TextArg<'a>>>,
     pub(crate) between: Option<Spanned<Between<'a>>>,
     pub(crate) thread: Option<Spanned<Thread<'a>>>,

@@ -12,6 +12,7 @@ use crate::limits;
 use crate::predicate::{Comparator, Predicate};
 use crate::query::Query;
 use crate::relations;
+use crate::search::{Ask, Floor};
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::types;
@@ -113,9 +114,13 @@ fn compare(
             let word = closed(vocabulary, field.name, value.node, value.span)?;
             Predicate::text(field, comparator, word.to_owned())
         }
+        Shape::Search if !is_membership(field, value.node) => {
+            return search(field, value, query);
+        }
         Shape::Address | Shape::Search => {
             Predicate::address(field, vec![address_digits(value, context)?])
         }
+        Shape::Score => return floor(field, comparator, value, query),
         Shape::Number { unit } => {
             let number = number(unit, value.node, value.span, field.name)?;
             Predicate::number(field, comparator, number)
@@ -133,6 +138,40 @@ fn compare(
         Shape::List => return Err(mismatch("an array", value.node, value.span)),
     };
     query.require(predicate);
+    Ok(())
+}
+
+/// `premises = hash` asks for a member, not for text.
+fn is_membership(field: FieldRef, value: &Literal<'_>) -> bool {
+    field.name == "premises" && matches!(value, Literal::Hash(_))
+}
+
+/// `query = text` looks everywhere, other fields in themselves.
+fn search(field: FieldRef, value: &Spanned<&Literal<'_>>, query: &mut Query) -> Result<()> {
+    let text = text_of(value.node, value.span)?;
+    let within = (field.name != "query").then_some(field.payload);
+    query.require_search(searched(&text, within, value.span)?);
+    Ok(())
+}
+
+/// A text to look for: E020 for one without a character to find.
+pub(super) fn searched(text: &str, field: Option<&'static str>, place: Span) -> Result<Ask> {
+    if text.trim().is_empty() {
+        let error = Error::new(ErrorKind::WrongType, "there is nothing to search for");
+        return Err(error.at(place).suggest("write some words"));
+    }
+    Ok(Ask { text: text.to_owned(), field })
+}
+
+/// `score >= x` and `score > x`.
+fn floor(
+    field: FieldRef,
+    comparator: Comparator,
+    value: &Spanned<&Literal<'_>>,
+    query: &mut Query,
+) -> Result<()> {
+    let least = number(true, value.node, value.span, field.name)?;
+    query.require_score(Floor { least, above: comparator == Comparator::Greater });
     Ok(())
 }
 

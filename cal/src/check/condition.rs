@@ -10,7 +10,6 @@ use crate::ast::{Condition, ConditionField, Literal, Test};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, FieldRef, Shape, ops};
-use crate::parse::refuse;
 use crate::predicate::Comparator;
 use crate::query::Query;
 use crate::span::Spanned;
@@ -37,9 +36,12 @@ pub(super) fn conditions(
             ConditionField::Table(row) => {
                 let field = Spanned::new(row, condition.field.span);
                 belongs(&field, grain_type)?;
-                takes(&field, &condition.test, context)?;
+                takes(&field, &condition.test)?;
                 found.feeds.extend(comparison::add(row, &condition.test, context, query)?);
-                found.matched.push(row.name.into());
+                // What a search matches on only the grain can tell.
+                if row.name != "query" && row.shape != Shape::Score {
+                    found.matched.push(row.name.into());
+                }
             }
             ConditionField::Domain { prefix, name } => {
                 let name = (prefix, name);
@@ -92,8 +94,8 @@ pub(super) fn belongs(field: &Spanned<FieldRef>, grain_type: Option<GrainType>) 
     Err(error.at(field.span))
 }
 
-/// E020: the operator must be one the field takes; text search is refused by name.
-fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>, context: &Context<'_>) -> Result<()> {
+/// E020: the operator must be one the field takes.
+fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>) -> Result<()> {
     let operator = match &test.node {
         Test::Compare(comparator, _) => comparator.op(),
         Test::In(_) => ops::IN,
@@ -109,20 +111,5 @@ fn takes(field: &Spanned<FieldRef>, test: &Spanned<Test<'_>>, context: &Context<
         let error = Error::new(ErrorKind::WrongType, message).at(test.span);
         return Err(error.suggest(format!("{} takes {}", row.name, names.join(", "))).valid(names));
     }
-    if row.shape == Shape::Search && !is_membership(row, &test.node, context)? {
-        let name = format!("text search ({})", row.name);
-        let instead = "use exact conditions such as subject = \"alice\"";
-        return Err(refuse::not_yet(&name, field.span, instead));
-    }
     Ok(())
-}
-
-/// `premises = hash` asks for a member, not for text.
-fn is_membership(field: FieldRef, test: &Test<'_>, context: &Context<'_>) -> Result<bool> {
-    match test {
-        Test::Compare(_, value) if field.name == "premises" => {
-            Ok(matches!(context.value(value)?, Literal::Hash(_)))
-        }
-        _ => Ok(false),
-    }
 }

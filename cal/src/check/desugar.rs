@@ -24,6 +24,9 @@ pub(super) fn desugar<'a>(recall: &Recall<'a>, user: Option<&str>) -> Recall<'a>
     if let Some(about) = plain.about.take() {
         conditions.extend(condition("subject", equal(literal(about.node))));
     }
+    if let Some(like) = plain.like.take() {
+        conditions.extend(condition("query", equal(literal(like.node))));
+    }
     thread(&mut plain, &mut conditions);
     if let Some(since) = plain.since.take() {
         let now = Literal::Text(Cow::Borrowed("now"));

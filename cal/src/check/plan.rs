@@ -61,6 +61,8 @@ pub(crate) struct ExplainPlan {
 /// A RECALL: what to look for, what to do with it, how to show it.
 pub(crate) struct RecallPlan {
     pub(crate) query: Query,
+    /// ABOUT: the text to search for where no grain has it as its subject.
+    pub(crate) otherwise: Option<String>,
     /// Conditions that wait for what another RECALL finds.
     pub(crate) feeds: Vec<Feed>,
     /// THREAD FROM: the message whose whole thread is meant.

@@ -6,7 +6,7 @@ use grainstore_format::{GrainType, SHARED};
 
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
-use super::{Context, condition, options, stages};
+use super::{Context, comparison, condition, options, stages};
 use crate::ast::{ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
@@ -29,7 +29,8 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     if let Some(within) = &recall.within {
         query.reach = reach(&within.node, within.span, context)?;
     }
-    people(recall, context, &mut query, &mut fields)?;
+    let about = people(recall, context, &mut query, &mut fields)?;
+    like(recall, context, &mut query)?;
     let thread = thread(recall, context, &mut query, &mut fields)?;
     times(recall, context, &mut query, &mut fields)?;
     let mut feeds = Vec::new();
@@ -50,6 +51,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     let shown = context.explains || show.explanation;
     let desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
     let plan = RecallPlan {
+        otherwise: about.filter(|_| query.search.is_none()),
         query,
         feeds,
         thread,
@@ -80,7 +82,9 @@ fn refuse_ambiguous_pairs(recall: &Recall<'_>) -> Result<()> {
     let recent = recall.recent.as_ref().map(|recent| recent.span);
     let since = recall.since.as_ref().map(|since| since.span);
     let my = recall.my.map(|my| my.span);
+    let about = recall.about.as_ref().map(|about| about.span);
     let pairs = [
+        ("ABOUT", about, "LIKE", recall.like.as_ref().map(|like| like.span)),
         ("RECENT", recent, "LIMIT", stage(|stage| matches!(stage, Stage::Limit(_)))),
         ("RECENT", recent, "ORDER BY", stage(|stage| matches!(stage, Stage::OrderBy { .. }))),
         ("SINCE", since, "WHERE time", condition("time")),
@@ -122,13 +126,13 @@ pub(super) fn hint_at_old_name(name: &TypeName, context: &mut Context<'_>) {
     }
 }
 
-/// MY and ABOUT.
+/// MY and ABOUT, whose text is answered.
 fn people(
     recall: &Recall<'_>,
     context: &Context<'_>,
     query: &mut Query,
     fields: &mut Vec<Cow<'static, str>>,
-) -> Result<()> {
+) -> Result<Option<String>> {
     if let Some(my) = &recall.my {
         let Some(user) = &context.memory.scope().user_id else {
             let error = Error::new(ErrorKind::UnboundParameter, "MY needs a session with a user");
@@ -137,10 +141,18 @@ fn people(
         query.require(Predicate::own_text("user_id", user.clone()));
         fields.push("user_id".into());
     }
-    if let Some(about) = &recall.about {
-        let subject = context.text(&about.node, about.span)?;
-        query.require(Predicate::own_text("subject", subject));
-        fields.push("subject".into());
+    let Some(about) = &recall.about else { return Ok(None) };
+    let subject = context.text(&about.node, about.span)?;
+    query.require(Predicate::own_text("subject", subject));
+    fields.push("subject".into());
+    Ok(Some(subject.to_owned()))
+}
+
+/// LIKE.
+fn like(recall: &Recall<'_>, context: &Context<'_>, query: &mut Query) -> Result<()> {
+    if let Some(like) = &recall.like {
+        let text = context.text(&like.node, like.span)?;
+        query.require_search(comparison::searched(text, None, like.span)?);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{AssemblyOptions, Disclosure, Level, Source, SourceReport};
 
-use super::value::{self, SortValue};
+use super::value::{Looked, SortValue};
 use super::{Run, count};
 use crate::ast::Format;
 use crate::cancel::Stop;
@@ -138,7 +138,7 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
 
 /// Type and value a grain is told apart by; none without the field.
 fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, SortValue)> {
-    let value = value::sorted(field, &hit.grain, &hit.state);
+    let value = Looked::from(hit).sorted(field);
     (value != SortValue::Missing).then(|| (hit.grain.grain_type(), value))
 }
 

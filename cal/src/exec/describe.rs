@@ -133,7 +133,8 @@ fn holds(shape: Shape) -> &'static str {
         Shape::List => "a list of texts",
         Shape::Time => "a time",
         Shape::Type => "a grain type",
-        Shape::Search => "what text search answers; not in this version",
+        Shape::Search => "text, whose words are searched for",
+        Shape::Score => "a number from 0 to 1, known once the search has answered",
     }
 }
 

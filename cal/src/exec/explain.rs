@@ -3,7 +3,7 @@
 use grainstore_sml::Budget;
 
 use super::{Run, count};
-use crate::ast::StatementType;
+use crate::ast::{Literal, StatementType};
 use crate::check::plan::{
     ExplainPlan, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom,
 };
@@ -125,7 +125,11 @@ impl Run<'_> {
         }
         let report = self.explain_query(&plan.query, part, plan.asked())?;
         let desugared = plan.desugared.clone().unwrap_or_default();
-        reports.push(RecallReport { desugared, waits_for, ..report });
+        let otherwise = plan.otherwise.as_ref().map(|text| {
+            let text = Literal::Text(text.as_str().into());
+            format!("where nothing has this subject: query = {text}")
+        });
+        reports.push(RecallReport { desugared, waits_for, otherwise, ..report });
         Ok(())
     }
 
@@ -138,6 +142,7 @@ impl Run<'_> {
             estimated_tokens: grains.saturating_mul(limits::TOKENS_A_GRAIN),
             plan,
             waits_for: Vec::new(),
+            otherwise: None,
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::fields::FieldRef;
 use crate::limits;
 use crate::memory::Counted;
+use crate::query::Query;
 use crate::response::{Answer, Group};
 
 /// Takes the grains of a pipeline one by one; `Break` ends it.
@@ -28,13 +29,15 @@ impl Run<'_> {
             self.release(found.bytes);
             return Ok(Answer::Count { count: count(found.hits.len()) });
         }
-        let query = self.ready(plan)?;
-        let counted = if query.is_impossible() {
-            Counted::default()
-        } else {
-            self.memory.count(&query, &self.cancel)?
-        };
-        self.scanned(counted.scanned);
+        let counted = self.reading(plan, |run, query| {
+            let counted = if query.is_impossible() {
+                Counted::default()
+            } else {
+                run.memory.count(&query, &run.cancel)?
+            };
+            run.scanned(counted.scanned);
+            Ok((counted, counted.matches > 0))
+        })?;
         let cut = |left: u64, step: &Step| match step {
             Step::Skip(skipped) => left.saturating_sub(*skipped),
             Step::Take(taken) => left.min(*taken),
@@ -128,16 +131,20 @@ impl Run<'_> {
             let found = self.find(plan)?;
             self.release(found.bytes);
             for hit in &found.hits {
-                let looked = Looked { address: hit.address, grain: &hit.grain, state: &hit.state };
-                if each(looked)?.is_break() {
+                if each(hit.into())?.is_break() {
                     break;
                 }
             }
             return Ok(());
         }
-        let mut query = self.ready(plan)?;
+        self.reading(plan, |run, query| Ok(((), run.stream(query, &window, each)?)))
+    }
+
+    /// Hands the grains within a window that neither sorts nor drops any to `each`. Gives whether any
+    /// grain matched.
+    fn stream(&mut self, mut query: Query, window: &Window, each: &mut Each<'_>) -> Result<bool> {
         if query.is_impossible() || window.take == Some(0) {
-            return Ok(());
+            return Ok(true);
         }
         query.limit = window.end();
         let (mut met, mut failed) = (0_usize, None);
@@ -146,8 +153,7 @@ impl Run<'_> {
             if met <= window.skip {
                 return ControlFlow::Continue(());
             }
-            let (address, state) = (candidate.address, candidate.state);
-            let flow = each(Looked { address, grain: candidate.grain, state });
+            let flow = each((&candidate).into());
             let flow = flow.unwrap_or_else(|error| {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -156,7 +162,7 @@ impl Run<'_> {
             if full { ControlFlow::Break(()) } else { flow }
         })?;
         self.scanned(recalled.scanned);
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(met > 0), Err)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::check::plan::HistoryPlan;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::{HashPrefix, Hit, Located};
+use crate::memory::{Candidate, HashPrefix, Hit, Located};
 use crate::query::Query;
 use crate::response::{Answer, Change, Version};
 use crate::span::Spanned;
@@ -82,8 +82,8 @@ impl Run<'_> {
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             match candidate.grain.to_grain() {
                 Ok(grain) => {
-                    let (address, state) = (candidate.address, *candidate.state);
-                    versions.push(Version::from(Hit { address, grain, state }));
+                    let Candidate { address, state, score, .. } = candidate;
+                    versions.push(Version::from(Hit { address, grain, state: *state, score }));
                 }
                 Err(error) => failed = Some(error),
             }

@@ -256,5 +256,7 @@ fn count(length: usize) -> u64 {
 mod tests;
 
 #[cfg(test)]
+mod search_tests;
+#[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;

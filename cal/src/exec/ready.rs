@@ -68,6 +68,25 @@ impl Run<'_> {
         Ok(query)
     }
 
+    /// Reads what a RECALL asks for: `read` answers with whether any grain matched. Where none has the
+    /// subject of an ABOUT, it reads again, searching for its words (spec section 5).
+    ///
+    /// # Errors
+    /// As [`Run::ready`], and those of `read`.
+    pub(super) fn reading<T>(
+        &mut self,
+        plan: &RecallPlan,
+        mut read: impl FnMut(&mut Self, Query) -> Result<(T, bool)>,
+    ) -> Result<T> {
+        let query = self.ready(plan)?;
+        let Some(subject) = &plan.otherwise else { return Ok(read(self, query)?.0) };
+        let (answer, found) = read(self, query.clone())?;
+        if found || query.is_impossible() {
+            return Ok(answer);
+        }
+        Ok(read(self, query.searching_for_subject(subject))?.0)
+    }
+
     fn values_of(&self, at: usize) -> Result<Texts> {
         match self.lets.get(at) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::rows::Asked;
 use super::walk::{Collected, Kept, Window, apply};
 use super::{Run, count};
 use crate::check::plan::{End, RecallPlan};
@@ -53,7 +54,8 @@ impl Run<'_> {
             }
             None => None,
         };
-        let results = self.rows(found.hits, plan, found.explanation.as_ref())?;
+        let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
+        let results = self.rows(found.hits, plan, &asked)?;
         Ok(Answer::Grains(Grains {
             results,
             total: found.total,
@@ -80,7 +82,14 @@ impl Run<'_> {
 
     /// Finds the grains of a RECALL, whatever its end makes of them.
     pub(super) fn find(&mut self, plan: &RecallPlan) -> Result<Found> {
-        let mut query = self.ready(plan)?;
+        self.reading(plan, |run, query| {
+            let found = run.find_by(plan, query)?;
+            let any = found.total != Some(0);
+            Ok((found, any))
+        })
+    }
+
+    fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<Found> {
         let explained = match plan.show.explanation {
             true => Some(self.explained(&query)?),
             false => None,

@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use grainstore_format::ContentAddress;
 
 use super::Run;
+use super::recall::Found;
+use super::rows::Asked;
 use crate::ast::SetOperator;
-use crate::check::plan::{Plan, RequestPlan, SetPlan, Show};
+use crate::check::plan::{Plan, RecallPlan, RequestPlan, SetPlan, Show};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::Hit;
 use crate::response::{Answer, Grains, ResultRow};
+use crate::search::Score;
 
 impl Run<'_> {
     /// Runs a set operation.
@@ -25,6 +28,7 @@ impl Run<'_> {
                     address: row.content_address,
                     grain: row.grain.clone(),
                     state: row.known,
+                    score: Score { value: row.score, ..Score::STRUCTURAL },
                 };
                 let hits: Vec<Hit> = results.iter().map(hit).collect();
                 let text = self.show(&hits, format, &Show::default(), limits::MAX_LIMIT)?;
@@ -62,13 +66,13 @@ impl Run<'_> {
         match plan {
             Plan::Recall(plan) => {
                 let found = self.find(plan)?;
-                self.rows(found.hits, plan, None)
+                self.operand_of(found, plan)
             }
             Plan::Coalesce(branches) => {
                 for branch in branches {
                     let found = self.find(branch)?;
                     if !found.hits.is_empty() {
-                        return self.rows(found.hits, branch, None);
+                        return self.operand_of(found, branch);
                     }
                 }
                 Ok(Vec::new())
@@ -76,6 +80,10 @@ impl Run<'_> {
             Plan::Set(inner) => self.joined(inner),
             _ => Err(Error::new(ErrorKind::WrongStage, "an operand yields grains")),
         }
+    }
+
+    fn operand_of(&self, found: Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
+        self.rows(found.hits, plan, &Asked { query: found.query.as_ref(), explanation: None })
     }
 }
 

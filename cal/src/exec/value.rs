@@ -10,6 +10,7 @@ use grainstore_format::{
 use crate::ast::Extractor;
 use crate::check::plan::SortKey;
 use crate::fields::Field;
+use crate::memory::{Candidate, Hit};
 
 /// A value to sort or compare by. Grains without one come last.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
@@ -80,6 +81,21 @@ pub(super) struct Looked<'g> {
     pub(super) address: ContentAddress,
     pub(super) grain: &'g dyn Readable,
     pub(super) state: &'g GrainState,
+    pub(super) score: f64,
+}
+
+impl<'g> From<&'g Hit> for Looked<'g> {
+    fn from(hit: &'g Hit) -> Self {
+        let Hit { address, grain, state, score } = hit;
+        Self { address: *address, grain, state, score: score.value }
+    }
+}
+
+impl<'g> From<&Candidate<'g>> for Looked<'g> {
+    fn from(candidate: &Candidate<'g>) -> Self {
+        let Candidate { address, grain, state, score } = *candidate;
+        Self { address, grain, state, score: score.value }
+    }
 }
 
 impl Looked<'_> {
@@ -90,8 +106,7 @@ impl Looked<'_> {
             "type" => Some(grain.grain_type().name().into()),
             "time" => Some(grain.time().get().into()),
             "hash" => Some(self.address.to_string().into()),
-            // Every structural match scores the same.
-            "score" => Some(1.0.into()),
+            "score" => Some(self.score.into()),
             "contradicted" => Some(self.state.contradicted.into()),
             "verification_status" => Some(self.state.verification_status.name().into()),
             "action_phase" => Some(grain.text("action_phase").unwrap_or("complete").into()),
@@ -109,6 +124,23 @@ impl Looked<'_> {
         }
     }
 
+    /// The value ORDER BY and dedup compare.
+    pub(super) fn sorted(&self, field: &Field) -> SortValue {
+        let grain = self.grain;
+        match field.name {
+            "time" => SortValue::Whole(grain.time().get()),
+            "score" => SortValue::Number(self.score),
+            "verification_status" => {
+                SortValue::Text(self.state.verification_status.name().to_owned())
+            }
+            _ => match (grain.text(field.payload), grain.number(field.payload)) {
+                (Some(text), _) => SortValue::Text(text.to_owned()),
+                (None, Some(number)) => SortValue::Number(number),
+                (None, None) => SortValue::Missing,
+            },
+        }
+    }
+
     /// What an extractor takes out of the grain.
     pub(super) fn extract(&self, extractor: Extractor) -> Option<Value> {
         match extractor {
@@ -123,21 +155,6 @@ impl Looked<'_> {
 fn joined(list: &Value) -> Option<Value> {
     let texts: Option<Vec<&str>> = list.as_array()?.iter().map(Value::as_str).collect();
     Some(texts?.join(", ").into())
-}
-
-/// The value ORDER BY and dedup compare.
-pub(super) fn sorted(field: &Field, grain: &dyn Readable, state: &GrainState) -> SortValue {
-    match field.name {
-        "time" => SortValue::Whole(grain.time().get()),
-        // Every structural match scores the same, so only the tie-break orders.
-        "score" => SortValue::Missing,
-        "verification_status" => SortValue::Text(state.verification_status.name().to_owned()),
-        _ => match (grain.text(field.payload), grain.number(field.payload)) {
-            (Some(text), _) => SortValue::Text(text.to_owned()),
-            (None, Some(number)) => SortValue::Number(number),
-            (None, None) => SortValue::Missing,
-        },
-    }
 }
 
 /// The order of two values under a key; missing ones last either way.

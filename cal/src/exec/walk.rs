@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::value::{self, SortValue, ValueKey};
+use super::value::{self, Looked, SortValue, ValueKey};
 use super::{count, size};
 use crate::check::plan::{SortKey, Step};
 use crate::codes::ErrorKind;
@@ -152,7 +152,7 @@ impl<'w> Collected<'w> {
     /// The memory's order is the answer's: skip, then take.
     fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         if let Some(field) = self.window.dedup {
-            let value = value::sorted(field, candidate.grain, candidate.state);
+            let value = Looked::from(candidate).sorted(field);
             if !self.met.is_new(&value)? {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -194,7 +194,7 @@ impl<'w> Collected<'w> {
     /// Every match must be seen; the best are kept. Among duplicates the best is known at the end.
     fn ranked(&mut self, key: &SortKey, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
         self.matches = self.matches.saturating_add(1);
-        let value = value::sorted(key.field, candidate.grain, candidate.state);
+        let value = Looked::from(candidate).sorted(key.field);
         let rank = Rank { value, address: candidate.address };
         if self.bar.as_ref().is_some_and(|bar| self.window.order(&rank, bar).is_gt()) {
             return Ok(ControlFlow::Continue(()));
@@ -249,7 +249,7 @@ impl<'w> Collected<'w> {
     fn drop_duplicates(&mut self, field: FieldRef) -> Result<()> {
         let mut rows = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
-            let value = value::sorted(field, &row.hit.grain, &row.hit.state);
+            let value = Looked::from(&row.hit).sorted(field);
             if self.met.is_new(&value)? {
                 rows.push(row);
             }
@@ -262,7 +262,8 @@ impl<'w> Collected<'w> {
 
 fn hit(candidate: &Candidate<'_>) -> Result<Hit> {
     let grain = candidate.grain.to_grain()?;
-    Ok(Hit { address: candidate.address, grain, state: *candidate.state })
+    let Candidate { address, state, score, .. } = *candidate;
+    Ok(Hit { address, grain, state: *state, score })
 }
 
 /// E030: more than a statement may hold in memory.
@@ -280,7 +281,7 @@ pub(super) fn too_many() -> Error {
 pub(super) fn apply(step: Step, hits: &mut Vec<Hit>) {
     match step {
         Step::Sort(key) => {
-            let value = |hit: &Hit| value::sorted(key.field, &hit.grain, &hit.state);
+            let value = |hit: &Hit| Looked::from(hit).sorted(key.field);
             hits.sort_by(|a, b| {
                 value::order(&key, &value(a), &value(b)).then_with(|| a.address.cmp(&b.address))
             });

@@ -12,6 +12,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 
 use crate::cancel::Cancel;
 use crate::query::Query;
+use crate::search::Score;
 
 pub use error::MemoryError;
 
@@ -22,8 +23,9 @@ pub trait Memory {
     fn scope(&self) -> &Scope;
 
     /// Hands every visible grain for which [`Query::matches`] holds to `visit`, in the order of
-    /// [`Query::order`] (by time, ties by ascending address), until it answers `Break`. Never asked
-    /// for a query that [`Query::is_impossible`].
+    /// [`Query::order`] (by time, ties by ascending address), those of a [`Query::search`] by score,
+    /// until it answers `Break`. Never asked for a query that [`Query::is_impossible`]. What is
+    /// searched for and the least score are the memory's to hold.
     ///
     /// [`Query::limit`] says how many grains the visitor will take at most; it is a hint.
     ///
@@ -35,6 +37,13 @@ pub trait Memory {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError>;
+
+    /// The fields of a grain that answer what a query searches for, under their payload names; none
+    /// for a query without a search.
+    ///
+    /// # Errors
+    /// The memory's own.
+    fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError>;
 
     /// How many visible grains match. Override where an index knows without looking at each.
     ///
@@ -145,6 +154,8 @@ pub struct Candidate<'c> {
     pub grain: &'c GrainRef<'c>,
     /// What the index layer knows about it.
     pub state: &'c GrainState,
+    /// How well it answers.
+    pub score: Score,
 }
 
 /// A grain with its address and state.
@@ -156,6 +167,8 @@ pub struct Hit {
     pub grain: Grain,
     /// What the index layer knows about it.
     pub state: GrainState,
+    /// How well it answers what was asked; [`Score::STRUCTURAL`] where nothing was searched for.
+    pub score: Score,
 }
 
 /// What a recall did.

@@ -283,7 +283,6 @@ fn wrong_queries_are_refused_with_code_and_place() {
 const LATER: &[(&str, &str, &str)] = &[
     ("REVERT sha256:01234567 REASON \"r\"", "REVERT", "REVERT"),
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
-    ("RECALL LIKE \"x\"", "LIKE", "LIKE"),
     ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
     ("RECALL AS markdown", "markdown", "AS markdown"),
     ("RECALL WITH diversity(mmr)", "diversity", "WITH diversity"),

@@ -14,8 +14,8 @@ use crate::words::{Keyword, Word};
 
 /// The clauses a RECALL may go on with.
 #[rustfmt::skip]
-pub(super) const CLAUSES: [&str; 21] = [
-    "IN", "ABOUT", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "SELECT", "ORDER BY", "LIMIT", "OFFSET",
+pub(super) const CLAUSES: [&str; 22] = [
+    "IN", "ABOUT", "LIKE", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "SELECT", "ORDER BY", "LIMIT", "OFFSET",
     "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES", "GROUP BY", "RECENT", "CONTRADICTIONS", "AS", "|",
 ];
 
@@ -78,6 +78,7 @@ fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
     match keyword {
         Keyword::In => once(c, keyword, &mut recall.within, within)?,
         Keyword::About => once(c, keyword, &mut recall.about, argument)?,
+        Keyword::Like => once(c, keyword, &mut recall.like, argument)?,
         Keyword::Since => once(c, keyword, &mut recall.since, argument)?,
         Keyword::Between => once(c, keyword, &mut recall.between, between)?,
         Keyword::Thread => once(c, keyword, &mut recall.thread, thread)?,
@@ -120,7 +121,7 @@ pub(super) fn within<'a>(c: &mut Cursor<'a>) -> Result<Within<'a>> {
     Ok(Within { scope, namespace: value::text_arg(c)?.node })
 }
 
-/// `about := ABOUT STR` and `since := SINCE STR`.
+/// `about := ABOUT STR`, `like := LIKE STR` and `since := SINCE STR`.
 fn argument<'a>(c: &mut Cursor<'a>) -> Result<TextArg<'a>> {
     c.bump()?;
     Ok(value::text_arg(c)?.node)

@@ -235,11 +235,12 @@ impl Predicate {
 
 impl Comparator {
     /// The operator set of the field table it belongs to.
-    pub(crate) fn op(self) -> u8 {
+    pub(crate) fn op(self) -> u16 {
         match self {
             Self::Equal => ops::EQ,
             Self::NotEqual => ops::NE,
-            _ => ops::ORDER,
+            Self::GreaterEqual | Self::Greater => ops::AT_LEAST,
+            Self::LessEqual | Self::Less => ops::AT_MOST,
         }
     }
 }

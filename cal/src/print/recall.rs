@@ -18,6 +18,7 @@ impl Display for Recall<'_> {
         clause(f, " ", self.grain_type.as_ref().map(|name| name.node.plural))?;
         clause(f, " ", self.within.as_ref().map(|within| &within.node))?;
         clause(f, " ABOUT ", self.about.as_ref().map(|about| Text(&about.node)))?;
+        clause(f, " LIKE ", self.like.as_ref().map(|like| Text(&like.node)))?;
         clause(f, " SINCE ", self.since.as_ref().map(|since| Text(&since.node)))?;
         clause(f, " BETWEEN ", self.between.as_ref().map(|between| &between.node))?;
         clause(f, " THREAD ", self.thread.as_ref().map(|thread| &thread.node))?;

@@ -37,6 +37,9 @@ pub struct RecallReport {
     /// What must be found first; the estimates do not know it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
+    /// What is asked where nothing has the subject of an ABOUT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
 }
 
 /// How a RECALL was run: the plan of EXPLAIN and what it came to.

@@ -1,23 +1,24 @@
-//! `grain recall`: what is current about a subject, without writing CAL.
+//! `grain recall`: what is current about a subject, or answers some words, without writing CAL.
 
 use clap::Args;
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
 use crate::context::Context;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 
-/// Print what is current about a subject
+/// Print what is current about a subject, or what answers some words
 ///
-/// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... LIMIT n'`.
+/// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... AND query = ... LIMIT n'`.
 #[derive(Debug, Args)]
 pub(crate) struct Recall {
-    /// The subject, word for word
-    subject: String,
+    /// The subject, word for word; may be left out where --text is given
+    #[arg(required_unless_present = "text")]
+    subject: Option<String>,
     /// Only grains with this relation
     #[arg(long)]
     relation: Option<String>,
-    /// Text search; not available in this version
+    /// Words to search for, the best answers first: "as a phrase", begin*, misspelt~, +needed, -unwanted
     #[arg(long)]
     text: Option<String>,
     /// At most so many grains, up to 1000; 20 if not given
@@ -30,14 +31,15 @@ pub(crate) struct Recall {
 
 impl Recall {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        if self.text.is_some() {
-            return Err(Error::unavailable(Code::Schema, "text search (--text)"));
-        }
-        let mut query = "RECALL WHERE subject = $subject".to_owned();
-        let mut params = vec![("subject".to_owned(), Value::from(self.subject))];
-        if let Some(relation) = self.relation {
-            query.push_str(" AND relation = $relation");
-            params.push(("relation".to_owned(), Value::from(relation)));
+        let mut query = "RECALL".to_owned();
+        let mut params = Vec::new();
+        let given = [("subject", self.subject), ("relation", self.relation), ("query", self.text)];
+        for (field, value) in given {
+            if let Some(value) = value {
+                let before = if params.is_empty() { "WHERE" } else { "AND" };
+                query.push_str(&format!(" {before} {field} = ${field}"));
+                params.push((field.to_owned(), Value::from(value)));
+            }
         }
         if let Some(limit) = self.limit {
             query.push_str(" LIMIT ");

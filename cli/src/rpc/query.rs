@@ -73,15 +73,15 @@ pub(crate) fn conditions(given: &RawValue) -> Result<Query, Fault> {
 
 pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Params<'_> = params::read(params)?;
-    if params.text.is_some() {
-        return Err(Error::unavailable(Code::Schema, "text search").into());
-    }
     if params.vector.is_some() {
         return Err(Error::unavailable(Code::Schema, "vector search").into());
     }
     let mut query = params.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
     if params.include_superseded {
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
+    }
+    if let Some(text) = params.text {
+        query = query.searching(words(text)?);
     }
     let session = host.session()?;
     let defaults = Page::default();
@@ -152,6 +152,15 @@ impl Conditions<'_> {
         }
         Ok(query)
     }
+}
+
+/// What can be searched for.
+fn words(text: String) -> Result<String, Fault> {
+    if text.trim().is_empty() {
+        let message = "there is nothing to search for";
+        return Err(Error::new(Code::Schema, message, "write some words, or leave text out").into());
+    }
+    Ok(text)
 }
 
 /// Text as grains have it: NFC.

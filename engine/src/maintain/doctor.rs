@@ -11,6 +11,7 @@ use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::FORMAT;
 use crate::options::OpenOptions;
+use crate::report::Stats;
 use crate::store::Store;
 
 /// How something is.
@@ -218,6 +219,7 @@ impl Examined {
             stats.tail_grains, stats.grains
         );
         self.add("tail", Health::Good, detail, None);
+        self.text(store, &stats)?;
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();
@@ -232,6 +234,21 @@ impl Examined {
                 false => self.add("pages", Health::Good, detail, None),
             }
         }
+        Ok(())
+    }
+
+    /// Looks at the full text.
+    fn text(&mut self, store: &Store, stats: &Stats) -> Result<()> {
+        if let Some(reason) = store.rebuilt_text()? {
+            let detail = format!("the full text was built anew: {reason}");
+            self.add("text", Health::Notice, detail, Some("check the disk under text/"));
+            return Ok(());
+        }
+        let detail = format!(
+            "{} documents in {} segments; {} grains are not followed yet",
+            stats.text_documents, stats.text_segments, stats.text_behind
+        );
+        self.add("text", Health::Good, detail, None);
         Ok(())
     }
 }

@@ -18,7 +18,8 @@ use crate::view::{View, with_fields};
 use crate::writer::{Request, Writer};
 
 impl Store {
-    /// Builds the derived index again from the log, in a new file, whatever the old one is like.
+    /// Builds the derived index again from the log, in a new file, whatever the old one is like, and
+    /// the full text.
     /// Says of how many grains.
     ///
     /// A crash on the way leaves the index as it was, or a new one that the next opening completes.
@@ -42,6 +43,7 @@ impl Writer {
         // A log that cannot be read to its end is found out before the old index is given up.
         guarded(|| self.view.check_log())?;
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
+        guarded(|| self.library.rebuild(&self.view))?;
         guarded(|| self.view.log_len())
     }
 

@@ -193,16 +193,7 @@ impl Export<'_, '_> {
         if query.is_impossible() {
             return Ok(sorter.finish());
         }
-        let mut walk = Walk {
-            session: self.session,
-            view: self.view,
-            query,
-            cancel: &self.how.cancel,
-            after: None,
-            given: 0,
-            scanned: 0,
-            matched: 0,
-        };
+        let mut walk = Walk::new((self.session, self.view), query, &self.how.cancel, 0)?;
         let mut failed = None;
         let ended = walk.run(&mut |candidate| {
             let place = self.place(candidate.address, candidate.grain);

@@ -15,33 +15,36 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What is sealed, 72 bytes.
+/// What is sealed: 72 bytes and, of a search, what its scores are made of.
 ///
 /// | bytes | meaning |
 /// |---|---|
 /// | 0..8 | the last place of the log on the first page |
 /// | 8..16 | the start of the address of the grain there, so that another log shows |
 /// | 16..24 | audit entries there were on the first page |
-/// | 24..32 | time of the last row, epoch ms |
+/// | 24..32 | time of the last row, epoch ms; of a search the bits of its score |
 /// | 32..64 | address of the last row |
 /// | 64..72 | matches in all as the first page counted them; all ones where it did not |
+/// | 72.. | the statistics of the full text that the first page was scored by |
 const OPEN_LEN: usize = 72;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
 /// Version, nonce, sealed bytes, tag.
 const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
-const VERSION: u8 = 3;
+/// Bytes of statistics at most.
+const MOST_STATISTICS: usize = 4096;
+const VERSION: u8 = 4;
 const UNCOUNTED: u64 = u64::MAX;
 
 /// The end of a page, to ask for the next one with. Opaque.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor([u8; LEN]);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(Box<[u8]>);
 
 /// What a cursor says to the store that gave it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opened {
     pub(super) origin: Origin,
-    pub(super) last: Place,
+    pub(super) last: Last,
     /// How many rows the whole answer has, where that is known.
     pub(super) total: Option<u64>,
 }
@@ -55,7 +58,24 @@ pub(crate) struct Origin {
     pub(super) entries: u64,
 }
 
-/// A row in the order of an answer.
+/// The last row of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Last {
+    Place(Place),
+    Rank(Rank),
+}
+
+/// A row in the order of the answer to a search.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rank {
+    /// As the full text scored it.
+    pub(super) score: f64,
+    pub(super) address: ContentAddress,
+    /// What scores are made of, in the encoding of the full text.
+    pub(super) statistics: Vec<u8>,
+}
+
+/// A row in the order of an answer by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(super) time: EpochMs,
@@ -68,13 +88,20 @@ impl Opened {
     /// # Errors
     /// `ERR_INTEGRITY` never, for a key of the right length.
     pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
+        let (key_of_row, address, statistics) = match &self.last {
+            Last::Place(Place { time, address }) => (time.get().to_be_bytes(), address, &[][..]),
+            Last::Rank(Rank { score, address, statistics }) => {
+                (score.to_bits().to_be_bytes(), address, statistics.as_slice())
+            }
+        };
         let open = [
             self.origin.sequence.get().to_be_bytes().as_slice(),
             &self.origin.address,
             &self.origin.entries.to_be_bytes(),
-            &self.last.time.get().to_be_bytes(),
-            self.last.address.as_bytes(),
+            &key_of_row,
+            address.as_bytes(),
             &self.total.unwrap_or(UNCOUNTED).to_be_bytes(),
+            statistics,
         ]
         .concat();
         // Of what is sealed and for what, so that no two cursors share a nonce but equal ones.
@@ -84,8 +111,7 @@ impl Opened {
         let nonce: &[u8; NONCE_LEN] = hash.first_chunk().ok_or_else(failed)?;
         let payload = Payload { msg: &open, aad: question };
         let sealed = cipher(key).encrypt(&Nonce::from(*nonce), payload).map_err(|_| failed())?;
-        let bytes = [&[VERSION], nonce.as_slice(), &sealed].concat();
-        bytes.try_into().map(Cursor).map_err(|_| failed())
+        Ok(Cursor([&[VERSION], nonce.as_slice(), &sealed].concat().into()))
     }
 }
 
@@ -106,9 +132,15 @@ impl Cursor {
         let mut rest = Fields(&open);
         let sequence = Sequence::new(rest.number()?);
         let origin = Origin { sequence, address: rest.take()?, entries: rest.number()? };
-        let time = EpochMs::new(rest.number()?.cast_signed());
-        let last = Place { time, address: ContentAddress::from_bytes(rest.take()?) };
+        let key_of_row = rest.number()?;
+        let address = ContentAddress::from_bytes(rest.take()?);
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
+        let last = if rest.0.is_empty() {
+            Last::Place(Place { time: EpochMs::new(key_of_row.cast_signed()), address })
+        } else {
+            let (score, statistics) = (f64::from_bits(key_of_row), rest.0.to_vec());
+            Last::Rank(Rank { score, address, statistics })
+        };
         Ok(Opened { origin, last, total })
     }
 }
@@ -130,8 +162,9 @@ impl FromStr for Cursor {
     /// `ERR_CURSOR` for text that is no cursor.
     fn from_str(text: &str) -> Result<Self> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| damaged())?;
-        match <[u8; LEN]>::try_from(bytes) {
-            Ok(bytes) if bytes.first() == Some(&VERSION) => Ok(Self(bytes)),
+        let fits = (LEN..=LEN + MOST_STATISTICS).contains(&bytes.len());
+        match bytes.first() {
+            Some(&VERSION) if fits => Ok(Self(bytes.into())),
             _ => Err(damaged()),
         }
     }
@@ -164,15 +197,12 @@ mod tests {
 
     #[test]
     fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
-        for total in [None, Some(0), Some(7)] {
-            let opened = Opened {
-                origin: Origin { sequence: Sequence::new(5), address: [2; 8], entries: 6 },
-                last: Place {
-                    time: EpochMs::new(-3),
-                    address: ContentAddress::from_bytes([4; 32]),
-                },
-                total,
-            };
+        let address = ContentAddress::from_bytes([4; 32]);
+        let place = Last::Place(Place { time: EpochMs::new(-3), address });
+        let rank = Last::Rank(Rank { score: 0.25, address, statistics: vec![9; 40] });
+        for (last, total) in [(&place, None), (&place, Some(0)), (&rank, Some(7))] {
+            let origin = Origin { sequence: Sequence::new(5), address: [2; 8], entries: 6 };
+            let opened = Opened { origin, last: last.clone(), total };
             let cursor = opened.seal(&KEY, b"question").unwrap();
             assert_eq!(opened.seal(&KEY, b"question").unwrap(), cursor, "the same bytes again");
             let text = cursor.to_string();
@@ -180,8 +210,8 @@ mod tests {
             assert!(!cursor.0.windows(8).any(|bytes| bytes == [2; 8] || bytes == [4; 8]));
             assert!(cursor.open(&KEY, b"another").is_err());
             assert!(cursor.open(&[8; 32], b"question").is_err());
-            for at in 0..LEN {
-                let mut other = cursor;
+            for at in 0..cursor.0.len() {
+                let mut other = cursor.clone();
                 other.0[at] ^= 1;
                 let reopened =
                     other.to_string().parse().and_then(|c: Cursor| c.open(&KEY, b"question"));

@@ -6,6 +6,7 @@ use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
 use super::access::Access;
+use super::search::{FEW, Sought};
 use crate::error::Result;
 use crate::session::Session;
 use crate::view::View;
@@ -13,7 +14,7 @@ use crate::view::View;
 /// How a query is answered.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryPlan {
-    /// The index that drives: `SPO`, `PSO`, `structural_tags`, `time`, `address` ...
+    /// The index that drives: `SPO`, `PSO`, `structural_tags`, `time`, `address`, `text` ...
     pub index: String,
     /// Every list looked up, the driving one first; several are intersected.
     pub lists: Vec<QueryList>,
@@ -48,6 +49,20 @@ impl QueryPlan {
         Self { scanned: Some(scanned), matched: Some(matched), ..self }
     }
 
+    /// The same driven by words, each with the number of grains that have it.
+    fn behind_words(mut self, words: Vec<(String, u64)>) -> Self {
+        let rows = words.iter().map(|(_, grains)| *grains).fold(0, u64::saturating_add);
+        let lookups =
+            words.into_iter().map(|(word, grains)| format!("{word:?} in {grains} grains"));
+        let index = "text".to_owned();
+        let list = QueryList { index, lookups: lookups.collect(), rows, exact: false };
+        self.estimated = self.estimated.min(rows);
+        self.index = list.index.clone();
+        self.at_most = None;
+        self.lists.insert(0, list);
+        self
+    }
+
     fn of_addresses(count: usize) -> Self {
         let rows = wide(count);
         let index = "address".to_owned();
@@ -68,6 +83,19 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     if query.is_impossible() {
         return Ok(QueryPlan::of_addresses(0));
     }
+    let plan = by_conditions(view, session, query)?;
+    match query.search() {
+        Some(search) if plan.estimated > FEW => {
+            let sought = Sought::of(session, query.reach(), search)?;
+            let asked = view.texts(session.store().inner().library())?.ask(sought.question())?;
+            Ok(plan.behind_words(asked.terms()))
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// The plan of a query, whatever it searches for.
+fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
     if query.address().is_some() {
         return Ok(QueryPlan::of_addresses(1));
     }

@@ -2,6 +2,7 @@
 //!
 //! - `access`: which postings a query is answered from.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `search`: the same for what is searched for by words.
 //! - `cursor`: where a page ended.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
@@ -11,16 +12,17 @@
 mod access;
 mod cursor;
 mod explain;
+mod search;
 mod walk;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use grainstore_cal::{Cancel, Candidate, Query};
-use grainstore_format::{ContentAddress, Grain, GrainState};
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use serde::Serialize;
 
-use self::cursor::{Opened, Origin, Place};
+use self::cursor::{Last, Opened, Origin, Place, Rank};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::Session;
 use crate::view::View;
@@ -28,6 +30,7 @@ use crate::view::View;
 pub use cursor::Cursor;
 pub(crate) use explain::explain;
 pub use explain::{QueryList, QueryPlan};
+pub(crate) use search::Sought;
 pub(crate) use walk::{Halt, Walk};
 
 /// Rows one page holds at most.
@@ -107,9 +110,10 @@ pub struct Answer {
 pub struct Match {
     /// The grain.
     pub grain: Grain,
-    /// 1.0 for a structural match (ruling 45).
+    /// How well it answers a search, from 0 to 1; 1.0 for a structural match (ruling 45).
     pub score: f64,
-    /// The fields the query asked about, which the grain therefore has.
+    /// The fields the query asked about, which the grain therefore has, and those with words that
+    /// were searched for.
     pub matched_fields: Vec<String>,
     /// Its address.
     pub content_address: ContentAddress,
@@ -156,12 +160,18 @@ impl Session {
     }
 
     fn page(&self, view: &View, query: &Query, page: &Page) -> Result<Answer> {
-        let resumed = page.cursor.map(|cursor| resume(self, view, query, &cursor)).transpose()?;
-        let after = resumed.map(|opened| (opened.origin, opened.last));
+        let resume = |cursor| resume(self, view, query, cursor);
+        let resumed = page.cursor.as_ref().map(resume).transpose()?;
+        let (after, total) = match resumed {
+            Some(Opened { origin, last, total }) => (Some((origin, last)), Some(total)),
+            None => (None, None),
+        };
+        let sought = query.search().map(|search| Sought::of(self, query.reach(), search));
         let mut rows = Rows {
             limit: page.limit,
-            count_to: page.cursor.map_or(page.count_to, |_| 0),
+            count_to: page.cursor.as_ref().map_or(page.count_to, |_| 0),
             names: matched_fields(query),
+            sought: sought.transpose()?,
             found: Vec::new(),
             bytes: 0,
             most_bytes: page.bytes.min(MAX_PAGE_BYTES),
@@ -169,16 +179,11 @@ impl Session {
             failed: None,
         };
         let cancel = page.cancel.within(page.timeout);
-        let mut walk = Walk {
-            session: self,
-            view,
-            query,
-            cancel: &cancel,
-            after,
-            given: page.limit,
-            scanned: 0,
-            matched: 0,
+        let origin = match &after {
+            Some((origin, _)) => *origin,
+            None => origin_of(view)?,
         };
+        let mut walk = Walk::new((self, view), query, &cancel, page.limit)?.behind(after);
         let ended = if query.is_impossible() {
             ControlFlow::Continue(())
         } else {
@@ -188,15 +193,23 @@ impl Session {
             return Err(error);
         }
         let more = rows.seen > rows.found.len() as u64;
-        let total = match resumed {
-            Some(opened) => opened.total,
+        let total = match total {
+            Some(counted) => counted,
             None => ended.is_continue().then_some(rows.seen),
         };
         let next_cursor = match rows.found.last().filter(|_| more) {
             None => None,
             Some(last) => {
-                let last = Place { time: last.grain.time(), address: last.content_address };
-                let origin = after.map_or_else(|| origin_of(view), |(origin, _)| Ok(origin))?;
+                let (time, address) = (last.grain.time(), last.content_address);
+                let last = match query.search() {
+                    None => Last::Place(Place { time, address }),
+                    Some(_) => {
+                        let score = walk.scores.get(rows.found.len() - 1).copied();
+                        let score = score.unwrap_or_default();
+                        let statistics = std::mem::take(&mut walk.statistics);
+                        Last::Rank(Rank { score, address, statistics })
+                    }
+                };
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();
                 Some(opened.seal(key, question(self, query).as_bytes())?)
@@ -215,6 +228,8 @@ struct Rows {
     limit: usize,
     count_to: u64,
     names: Vec<String>,
+    /// What is searched for.
+    sought: Option<Sought>,
     found: Vec<Match>,
     bytes: usize,
     most_bytes: usize,
@@ -224,6 +239,17 @@ struct Rows {
 }
 
 impl Rows {
+    /// The fields a grain matches on: those of the conditions, then those with words searched for.
+    fn fields_of(&self, grain: &GrainRef<'_>) -> Vec<String> {
+        let mut names = self.names.clone();
+        for name in self.sought.iter().flat_map(|sought| sought.matched(grain)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// Takes a match, or counts it where the page is full.
     fn take(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
         self.seen += 1;
@@ -242,8 +268,8 @@ impl Rows {
                 self.bytes = self.bytes.saturating_add(size);
                 self.found.push(Match {
                     grain,
-                    score: 1.0,
-                    matched_fields: self.names.clone(),
+                    score: candidate.score.value,
+                    matched_fields: self.fields_of(candidate.grain),
                     content_address: candidate.address,
                     state: *candidate.state,
                 });

@@ -7,12 +7,12 @@
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Cancel, Candidate, Query, Stop, Visit};
+use grainstore_cal::{Cancel, Candidate, Query, Score, Stop, Visit};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, VerificationStatus};
 use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie, TimeRange};
 
 use super::access::Access;
-use super::cursor::{Origin, Place};
+use super::cursor::{Last, Origin, Place, Rank};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::StateRecord;
 use crate::session::Session;
@@ -63,13 +63,19 @@ pub(crate) struct Walk<'w> {
     pub(crate) query: &'w Query,
     pub(crate) cancel: &'w Cancel,
     /// Where an earlier page ended, and the state of the log it was taken from.
-    pub(crate) after: Option<(Origin, Place)>,
+    pub(crate) after: Option<(Origin, Last)>,
     /// How many of the first matches are given to a user, to be counted as accesses.
     pub(crate) given: usize,
     /// Grains looked at.
     pub(crate) scanned: u64,
     /// Grains that match.
     pub(crate) matched: u64,
+    /// The last place of the log that the view has.
+    pub(super) last: Sequence,
+    /// What the scores of a search are made of.
+    pub(super) statistics: Vec<u8>,
+    /// The scores of the grains shown by a search, as the full text has them.
+    pub(super) scores: Vec<f64>,
 }
 
 /// A match that waits for others of its place.
@@ -83,9 +89,41 @@ struct Waiting {
 /// Postings whose grains are ordered by looking at them.
 type Group = (EpochMs, Tie);
 
+impl<'w> Walk<'w> {
+    /// A walk that starts here, for a user who is given the first `given` matches.
+    pub(crate) fn new(
+        (session, view): (&'w Session, &'w View),
+        query: &'w Query,
+        cancel: &'w Cancel,
+        given: usize,
+    ) -> Result<Self> {
+        Ok(Self {
+            session,
+            view,
+            query,
+            cancel,
+            after: None,
+            given,
+            scanned: 0,
+            matched: 0,
+            last: view.last_sequence()?,
+            statistics: Vec::new(),
+            scores: Vec::new(),
+        })
+    }
+
+    /// The same walk behind an earlier page.
+    pub(crate) fn behind(self, after: Option<(Origin, Last)>) -> Self {
+        Self { after, ..self }
+    }
+}
+
 impl Walk<'_> {
     /// Shows every match in order until `visit` has enough.
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+        if let Some(search) = self.query.search() {
+            return self.ranked(search, visit);
+        }
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         if let Some(addresses) = listed.or_else(among) {
@@ -113,6 +151,15 @@ impl Walk<'_> {
         self.release(&mut waiting, visit)
     }
 
+    /// The postings of an access, the newest first.
+    pub(super) fn postings_of<'a>(
+        &'a self,
+        access: &'a Access<'a>,
+    ) -> Result<impl Iterator<Item = Result<Posting, Halt>> + 'a, Halt> {
+        let found = Found { reader: self.view.index(), access, cancel: self.cancel };
+        found.open(access.times, index::Order::Newest, None)
+    }
+
     fn over(
         &mut self,
         access: &Access<'_>,
@@ -120,14 +167,14 @@ impl Walk<'_> {
     ) -> Result<ControlFlow<()>, Halt> {
         let reader = self.view.index();
         let mut times = access.times;
-        if let Some((_, place)) = self.after {
+        if let Some(place) = self.place() {
             match access.order {
                 index::Order::Newest => times.to = Some(place.time),
                 index::Order::Oldest => times.from = Some(place.time),
             }
         }
         let found = Found { reader, access, cancel: self.cancel };
-        let place = self.after.as_ref().map(|(_, place)| *place);
+        let place = self.place().copied();
         match access.order {
             index::Order::Newest => {
                 let postings = found.open(times, index::Order::Newest, place)?;
@@ -174,12 +221,28 @@ impl Walk<'_> {
     /// Whether a posting is known to stand before the place to go on after, or to be newer than
     /// the first page.
     fn is_behind(&self, posting: &Posting) -> bool {
-        let Some((origin, place)) = &self.after else { return false };
+        let (Some((origin, _)), Some(place)) = (&self.after, self.place()) else { return false };
         posting.sequence > origin.sequence
             || (posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes()))
     }
 
-    fn tick(&mut self) -> Result<(), Halt> {
+    /// Where an earlier page of an answer by time ended.
+    fn place(&self) -> Option<&Place> {
+        match &self.after {
+            Some((_, Last::Place(place))) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Where an earlier page of the answer to a search ended.
+    pub(super) fn rank(&self) -> Option<&Rank> {
+        match &self.after {
+            Some((_, Last::Rank(rank))) => Some(rank),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> Result<(), Halt> {
         if self.scanned.is_multiple_of(CHECK_EVERY) {
             self.cancel.check().map_err(Halt::Stopped)?;
         }
@@ -187,15 +250,15 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Shows a grain if it matches. One that was checked before comes with its state.
-    fn show(
+    /// Shows a grain if it matches. One that was checked before comes with its state and score.
+    pub(super) fn show(
         &mut self,
         sequence: Sequence,
-        checked: Option<&GrainState>,
+        checked: Option<(&GrainState, Score)>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let state = match checked {
-            Some(state) => *state,
+            Some((state, _)) => *state,
             None => match self.state(sequence)? {
                 Some(state) => state,
                 None => return Ok(ControlFlow::Continue(())),
@@ -207,7 +270,8 @@ impl Walk<'_> {
                     Some(_) => Some(ContentAddress::of(blob)),
                     None => self.admitted(blob, grain, &state),
                 };
-                let show = |address| visit(Candidate { address, grain, state: &state });
+                let score = checked.map_or(Score::STRUCTURAL, |(_, score)| score);
+                let show = |address| visit(Candidate { address, grain, state: &state, score });
                 Ok(address.map(show))
             })
         })?;
@@ -250,7 +314,8 @@ impl Walk<'_> {
             by_time.then(a.address.cmp(&b.address))
         });
         for Waiting { sequence, state, .. } in waiting.drain(..) {
-            if self.show(sequence, Some(&state), visit)?.is_break() {
+            let checked = Some((&state, Score::STRUCTURAL));
+            if self.show(sequence, checked, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -258,7 +323,7 @@ impl Walk<'_> {
     }
 
     /// The state a grain is judged by; nothing for one that cannot match in any state of it.
-    fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
+    pub(super) fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
         let StateRecord { mut state, since } = self.view.state_record_at(sequence)?;
         if let Some((origin, _)) = &self.after
             && since >= origin.entries
@@ -271,7 +336,7 @@ impl Walk<'_> {
 
     /// The address of a grain that is within the session, what the query asks for, and behind the
     /// last page. Nothing is hashed that is not.
-    fn admitted(
+    pub(super) fn admitted(
         &self,
         blob: &[u8],
         grain: &GrainRef<'_>,
@@ -284,7 +349,7 @@ impl Walk<'_> {
             return None;
         }
         let address = ContentAddress::of(blob);
-        let behind = self.after.as_ref().is_none_or(|(_, place)| {
+        let behind = self.place().is_none_or(|place| {
             let time = grain.time();
             let later = match self.query.order() {
                 grainstore_cal::Order::Newest => time < place.time,

@@ -80,6 +80,7 @@ impl Writer {
         match guarded(|| indexed.catch_up(&truth, &mut self.folder)) {
             Ok(()) => {
                 self.replace_view(View::new(truth, indexed));
+                self.grown();
                 Ok(())
             }
             Err(error) if error.is_of_index() => self.rebuild_index(View::new(truth, indexed)),

@@ -59,35 +59,42 @@ fn a_cursor_goes_on_only_where_it_came_from() {
         code(world.session(namespace).query(&question.query(), &page))
     };
     let first = cursor(&world);
-    assert_eq!(refused(&world, first, &all, None), "OK");
+    assert_eq!(refused(&world, first.clone(), &all, None), "OK");
     let tea = Condition::TextIs("object", "tea".to_owned());
     for other in [
         Question { order: Order::Oldest, ..all.clone() },
         Question { during: Some((0, i64::MAX)), ..all.clone() },
         Question::when(tea),
     ] {
-        assert_eq!(refused(&world, first, &other, None), "ERR_CURSOR", "{other:?}");
+        assert_eq!(refused(&world, first.clone(), &other, None), "ERR_CURSOR", "{other:?}");
     }
-    assert_eq!(refused(&world, first, &all, Some("shared")), "ERR_CURSOR");
+    assert_eq!(refused(&world, first.clone(), &all, Some("shared")), "ERR_CURSOR");
     let user_id = Some("u1".to_owned());
     let somebody = world.store.session(SessionOptions { user_id, ..SessionOptions::default() });
-    assert_eq!(code(somebody.query(&all.query(), &patient(5).after(Some(first)))), "ERR_CURSOR");
-    assert_eq!(refused(&few(20), first, &all, None), "ERR_CURSOR", "the same grains, elsewhere");
+    assert_eq!(
+        code(somebody.query(&all.query(), &patient(5).after(Some(first.clone())))),
+        "ERR_CURSOR"
+    );
+    assert_eq!(
+        refused(&few(20), first.clone(), &all, None),
+        "ERR_CURSOR",
+        "the same grains, elsewhere"
+    );
 
     let kept = tempfile::TempDir::new().unwrap();
     world.reopen(|path| copy(path, kept.path()));
-    assert_eq!(refused(&world, first, &all, None), "OK", "after opening again");
+    assert_eq!(refused(&world, first.clone(), &all, None), "OK", "after opening again");
     world.put(10);
     let later = cursor(&world);
     world.reopen(|path| copy(kept.path(), path));
     assert_eq!(
-        refused(&world, first, &all, None),
+        refused(&world, first.clone(), &all, None),
         "OK",
         "the older copy had what it was taken from"
     );
-    assert_eq!(refused(&world, later, &all, None), "ERR_CURSOR", "the older copy had not");
+    assert_eq!(refused(&world, later.clone(), &all, None), "ERR_CURSOR", "the older copy had not");
     world.put(30);
-    assert_eq!(refused(&world, later, &all, None), "ERR_CURSOR", "nor has its new history");
+    assert_eq!(refused(&world, later.clone(), &all, None), "ERR_CURSOR", "nor has its new history");
 }
 
 #[test]

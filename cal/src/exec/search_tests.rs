@@ -1,0 +1,118 @@
+//! Searching: LIKE, `query =`, fields that are searched, `score`, and what ABOUT falls back to, over a
+//! memory whose score is the share of the words a grain has.
+
+use serde_json::{Value, json};
+
+use super::tests::{objects, run};
+use crate::testutil::Fake;
+
+/// Three beliefs and an event, in the order they came.
+fn library() -> Fake {
+    let memory = Fake::at_work();
+    for (subject, object) in [("alice", "green tea"), ("bob", "green trees"), ("tea", "a plant")] {
+        memory.keep(&format!(
+            r#"{{"type": "belief", "subject": "{subject}", "relation": "likes", "object": "{object}",
+                "confidence": 0.5}}"#
+        ));
+    }
+    memory.keep(
+        r#"{"type": "event", "content": "black tea please", "role": "user", "object": "spoken"}"#,
+    );
+    memory
+}
+
+fn results(memory: &Fake, source: &str) -> Vec<Value> {
+    let answer = run(memory, source).unwrap_or_else(|error| panic!("{source}: {error}"));
+    answer["results"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_is_searched_for_comes_best_first_and_with_its_score() {
+    let memory = library();
+    #[rustfmt::skip]
+    let table = [
+        (r#"RECALL LIKE "green tea" LIMIT 1"#, "green tea"),
+        (r#"RECALL beliefs LIKE "green tea" WHERE subject != "tea" LIMIT 5"#, "green tea, green trees"),
+        (r#"RECALL beliefs WHERE query = "green tea" AND score > 0.5"#, "green tea"),
+        (r#"RECALL beliefs WHERE query = "green tea" AND score >= 0.5 AND subject = "bob""#, "green trees"),
+        (r#"RECALL events WHERE content = "tea""#, "spoken"),
+        (r#"RECALL events WHERE content = "coffee""#, ""),
+        (r#"RECALL LIKE "coffee""#, ""),
+        (r#"RECALL beliefs LIKE "green tea" | ORDER BY subject DESC"#, "a plant, green trees, green tea"),
+        (r#"RECALL beliefs LIKE "green tea" | ORDER BY score DESC | LIMIT 1"#, "green tea"),
+        (r#"RECALL WHERE score > 0.5 AND subject = "bob""#, "green trees"),
+        (r#"RECALL WHERE score >= 1 AND score > 0.2 AND subject = "bob""#, "green trees"),
+        (r#"RECALL WHERE score > 1 AND subject = "bob""#, ""),
+    ];
+    for (source, expected) in table {
+        let found: Vec<String> = results(&memory, source)
+            .iter()
+            .map(|row| row["grain"]["object"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(found.join(", "), expected, "{source}");
+    }
+    let rows = results(
+        &memory,
+        r#"RECALL beliefs LIKE "green tea" WHERE confidence >= 0.5 WITH score_breakdown LIMIT 2"#,
+    );
+    assert_eq!(rows[0]["score"], json!(1.0));
+    assert_eq!(rows[1]["score"], json!(0.5));
+    assert_eq!(rows[1]["score_breakdown"], json!({"text": 0.5}));
+    assert_eq!(rows[0]["matched_fields"], json!(["confidence", "object"]));
+    let selected = results(&memory, r#"RECALL LIKE "green tea" | SELECT object, score | LIMIT 1"#);
+    assert_eq!(selected[0]["grain"], json!({"object": "green tea", "score": 1.0}));
+}
+
+#[test]
+fn the_subject_of_about_is_searched_for_where_nothing_has_it() {
+    let memory = library();
+    let count = |source: &str| run(&memory, source).unwrap()["count"].clone();
+    let values = |source: &str| run(&memory, source).unwrap()["values"].clone();
+    assert_eq!(objects(&memory, r#"RECALL ABOUT "tea""#), "a plant", "a subject");
+    let by_object = r#"RECALL beliefs ABOUT "green" | ORDER BY object"#;
+    assert_eq!(objects(&memory, by_object), "green tea green trees");
+    assert_eq!(count(r#"RECALL beliefs ABOUT "green" | COUNT"#), json!(2));
+    assert_eq!(count(r#"RECALL beliefs ABOUT "tea" | COUNT"#), json!(1));
+    assert_eq!(
+        values(r#"RECALL beliefs ABOUT "green" | ORDER BY object | OBJECTS"#),
+        json!(["green tea", "green trees"])
+    );
+    let groups = run(&memory, r#"RECALL beliefs ABOUT "green" | GROUP BY relation"#).unwrap();
+    assert_eq!(groups["groups"], json!([{"key": "likes", "count": 2}]));
+    // Other conditions go on to hold, and a statement that searches already does not search twice.
+    let strict = r#"RECALL ABOUT "green" WHERE confidence >= 0.9"#;
+    assert_eq!(objects(&memory, strict), "");
+    let searching = r#"RECALL ABOUT "green" WHERE query = "tea""#;
+    assert_eq!(objects(&memory, searching), "");
+    // An answer that OFFSET has emptied was found all the same.
+    assert_eq!(objects(&memory, r#"RECALL ABOUT "tea" | OFFSET 5 | LIMIT 5"#), "");
+    let rows = results(&memory, r#"RECALL beliefs ABOUT "green" LIMIT 1"#);
+    assert_eq!(rows[0]["matched_fields"], json!(["object"]), "not the subject it does not have");
+}
+
+#[test]
+fn shortcuts_that_search_are_explained_in_longer_words() {
+    let memory = library();
+    let recall = |source: &str| run(&memory, source).unwrap()["plan"]["recalls"][0].clone();
+    let like = recall(r#"EXPLAIN RECALL beliefs LIKE "tea" LIMIT 3"#);
+    assert_eq!(like["desugared"], json!(r#"RECALL beliefs WHERE query = "tea" | LIMIT 3"#));
+    assert_eq!(like["otherwise"], Value::Null);
+    let about = recall(r#"EXPLAIN RECALL ABOUT "tea" LIMIT 3"#);
+    assert_eq!(about["otherwise"], json!(r#"where nothing has this subject: query = "tea""#));
+}
+
+#[test]
+fn set_operations_join_by_score() {
+    let memory = library();
+    let score = |operator: &str| {
+        let source = format!(
+            r#"(RECALL LIKE "green tea" LIMIT 9) {operator} (RECALL WHERE subject = "bob" LIMIT 9)"#
+        );
+        let rows = results(&memory, &source);
+        let bob = rows.iter().find(|row| row["grain"]["subject"] == "bob");
+        bob.map(|row| row["score"].clone())
+    };
+    assert_eq!(score("UNION"), Some(json!(1.0)));
+    assert_eq!(score("INTERSECT"), Some(json!(0.5)));
+    assert_eq!(score("EXCEPT"), None);
+}

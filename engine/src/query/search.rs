@@ -1,0 +1,270 @@
+//! The answer to a search: the full text proposes, every grain is rechecked, the best come first.
+//!
+//! Few grains that meet the other conditions are scored one by one; else the full text is asked for
+//! its best, and says of each whether it may be shown before it takes the place of another.
+
+use std::ops::ControlFlow;
+
+use grainstore_cal::{Reach, Score, Search, Visit};
+use grainstore_format::{ContentAddress, Grain, GrainRef, Header};
+use grainstore_index::Sequence;
+use grainstore_index::text::{
+    After, Asked, Hit, Question, Settings, Texts, answers_in, matched_fields,
+};
+
+use super::access::Access;
+use super::cursor::Rank;
+use super::walk::{Halt, Walk};
+use crate::error::Result;
+use crate::session::Session;
+use crate::view::with_fields;
+
+/// Grains that are scored one by one rather than found by their words.
+pub(super) const FEW: u64 = 2048;
+/// Answers the full text is asked for at once: at first, unless more are wanted, and at most.
+const AT_FIRST: usize = 64;
+const AT_ONCE: usize = 4096;
+
+/// What a query searches for, in the terms of the full text.
+pub(crate) struct Sought {
+    /// Everything it asks for.
+    whole: Question,
+    /// What each part asks for, and in which field, where that has to be looked at by itself.
+    parts: Vec<(Question, Option<&'static str>)>,
+    settings: Settings,
+}
+
+impl Sought {
+    /// What a query of a session searches for: its words are of the language of where it looks.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for too many words.
+    pub(crate) fn of(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
+        let own = session.options().namespace.as_deref().unwrap_or_default();
+        let namespace = match reach {
+            Reach::Session => own,
+            Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
+        };
+        let language = session.store().inner().library().languages().of(namespace);
+        let settings = Settings::new(language);
+        let mut parts = Vec::with_capacity(search.asks().len());
+        for ask in search.asks() {
+            parts.push((Question::parse(&ask.text, language)?, ask.field));
+        }
+        let whole = Question::all(parts.iter().map(|(question, _)| question));
+        if let [(_, None)] = parts.as_slice() {
+            parts.clear();
+        }
+        Ok(Self { whole, parts, settings })
+    }
+
+    /// Everything it asks for.
+    pub(super) fn question(&self) -> &Question {
+        &self.whole
+    }
+
+    /// The fields of a grain that have something of it, under their payload names.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` never, for a grain of the store.
+    pub(crate) fn fields_of(&self, grain: &Grain) -> Result<Vec<String>> {
+        let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
+        let blob = grain.encode(encoding)?;
+        with_fields(blob.bytes(), |grain| Ok(self.matched(grain)))
+    }
+
+    /// As [`Sought::fields_of`], for a grain that is still encoded.
+    pub(super) fn matched(&self, grain: &GrainRef<'_>) -> Vec<String> {
+        let names = matched_fields(grain, &self.whole, &self.settings);
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether a grain answers each part.
+    fn is_answered(&self, texts: &Texts, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+        for (question, field) in &self.parts {
+            let answers = match field {
+                Some(field) => answers_in(grain, field, question, &self.settings),
+                None => texts.ask(question)?.score_of(at)?.is_some(),
+            };
+            if !answers {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A search while it runs.
+struct Ranked<'r> {
+    sought: Sought,
+    texts: &'r Texts,
+    asked: Asked<'r>,
+    /// The score of a grain that had everything in plenty.
+    ceiling: f64,
+}
+
+impl Walk<'_> {
+    /// Shows every answer to the search of the query, the best first, until `visit` has enough.
+    pub(super) fn ranked(
+        &mut self,
+        search: &Search,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let view = self.view;
+        let sought = Sought::of(self.session, self.query.reach(), search)?;
+        if sought.whole.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let texts = view.texts(self.session.store().inner().library())?;
+        let asked = match self.rank() {
+            None => texts.ask(&sought.whole)?,
+            Some(rank) => texts.ask_again(&sought.whole, &rank.statistics)?,
+        };
+        self.statistics = asked.statistics();
+        let ceiling = asked.ceiling();
+        let ranked = Ranked { sought, texts, asked, ceiling };
+        match self.few()? {
+            Some(few) => self.one_by_one(&ranked, &few, visit),
+            None => self.by_words(&ranked, visit),
+        }
+    }
+
+    /// The grains that can meet the other conditions, ascending, where they are few.
+    fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
+        let listed = self.query.address().map(|address| vec![address]);
+        let among = || self.query.addresses().map(<[_]>::to_vec);
+        let mut found = Vec::new();
+        if let Some(addresses) = listed.or_else(among) {
+            for address in addresses {
+                found.extend(self.view.sequence_of(&address)?);
+            }
+        } else {
+            let reader = self.view.index();
+            let access = Access::choose(&reader, self.session, self.query)?;
+            let Some(shortest) = access.lists.first() else { return Ok(None) };
+            let size = shortest.measure(&reader, (&access.spaces, access.times))?;
+            if size.postings > FEW {
+                return Ok(None);
+            }
+            for posting in self.postings_of(&access)? {
+                found.push(posting?.sequence);
+            }
+        }
+        found.sort_unstable();
+        Ok(Some(found))
+    }
+
+    /// Scores few grains and looks at those that have a score.
+    fn one_by_one(
+        &mut self,
+        ranked: &Ranked<'_>,
+        few: &[Sequence],
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let scores = ranked.asked.scores_of(few)?;
+        let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
+        let mut scored: Vec<(Sequence, f64)> = scored.collect();
+        if let Some(rank) = self.rank() {
+            scored.retain(|(_, score)| *score <= rank.score);
+        }
+        scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for equal in scored.chunk_by(|a, b| a.1 == b.1) {
+            let mut hits = Vec::with_capacity(equal.len());
+            for (sequence, score) in equal {
+                let address = self.judge(ranked, *sequence)?;
+                hits.extend(address.map(|address| (address, *sequence, *score)));
+            }
+            hits.sort_unstable_by_key(|(address, ..)| *address);
+            for (address, sequence, score) in hits {
+                let is_behind =
+                    self.rank().is_none_or(|rank| (score, &rank.address) < (rank.score, &address));
+                if is_behind && self.give(ranked, sequence, score, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Asks the full text for its best, and for more as long as they are wanted.
+    fn by_words(
+        &mut self,
+        ranked: &Ranked<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let after = |rank: &Rank| After { score: rank.score, address: *rank.address.as_bytes() };
+        let mut after = self.rank().map(after);
+        let wanted = self.query.limit().unwrap_or(AT_FIRST).max(self.given.saturating_add(1));
+        let mut at_once = wanted.clamp(1, AT_ONCE);
+        loop {
+            let mut failed = None;
+            let hits = ranked.asked.search(at_once, after, &mut |sequence| {
+                // What has failed is told below; there is no other way out of here.
+                if failed.is_some() {
+                    return Ok(None);
+                }
+                let judged = self.judge(ranked, sequence);
+                let judged = judged.unwrap_or_else(|halt| {
+                    failed = Some(halt);
+                    None
+                });
+                Ok(judged.map(|address| *address.as_bytes()))
+            })?;
+            if let Some(halt) = failed {
+                return Err(halt);
+            }
+            for Hit { sequence, score, .. } in &hits {
+                if self.give(ranked, *sequence, *score, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if hits.len() < at_once {
+                return Ok(ControlFlow::Continue(()));
+            }
+            after = hits.last().map(|hit| After { score: hit.score, address: hit.address });
+            at_once = at_once.saturating_mul(4).min(AT_ONCE);
+        }
+    }
+
+    /// The address of a grain that may be shown.
+    fn judge(
+        &mut self,
+        ranked: &Ranked<'_>,
+        sequence: Sequence,
+    ) -> Result<Option<ContentAddress>, Halt> {
+        let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
+        // The full text may have followed a later view.
+        if sequence > origin.unwrap_or(self.last) {
+            return Ok(None);
+        }
+        self.tick()?;
+        let Some(state) = self.state(sequence)? else { return Ok(None) };
+        let address = self.view.with_blob(sequence, |blob| {
+            with_fields(blob, |grain| {
+                let Some(address) = self.admitted(blob, grain, &state) else { return Ok(None) };
+                let answers = ranked.sought.is_answered(ranked.texts, sequence, grain)?;
+                Ok(answers.then_some(address))
+            })
+        })?;
+        Ok(address)
+    }
+
+    /// Shows an answer whose score is enough.
+    fn give(
+        &mut self,
+        ranked: &Ranked<'_>,
+        sequence: Sequence,
+        score: f64,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        // Rounding may take the best possible score a little above 1.
+        let value = (score / ranked.ceiling).min(1.0);
+        if self.query.floor().is_some_and(|floor| !floor.admits(value)) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Some(state) = self.state(sequence)? else { return Ok(ControlFlow::Continue(())) };
+        self.scores.push(score);
+        let score = Score { value, text: Some(value), vector: None };
+        self.show(sequence, Some((&state, score)), visit)
+    }
+}

@@ -1,0 +1,183 @@
+//! Following the truth: which grains have other words than the full text knows, and what they are.
+//!
+//! Everything is read from one view: new grains from the log, changes of state from the audit log.
+//! Whether it is one write behind, or the whole log when a store opens without a full text, makes no
+//! difference here. Knows nothing of how words are kept.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use grainstore_format::{GrainRef, GrainType};
+use grainstore_index::Sequence;
+use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
+
+use super::languages::Languages;
+use super::turns;
+use crate::audit::AuditEntry;
+use crate::error::Result;
+use crate::keys;
+use crate::view::{View, with_fields};
+
+/// Documents that are kept in case a neighbour wants to borrow from them.
+const REMEMBERED: usize = 8192;
+
+/// How far a full text has followed the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Position {
+    /// The last place of the log whose grain it has.
+    pub(super) sequence: u64,
+    /// The last place of the log that the grains it has could borrow from.
+    pub(super) considered: u64,
+    /// Audit entries whose effects it knows.
+    pub(super) entries: u64,
+}
+
+/// What a grain is found by from now on; nothing for one that has no words.
+pub(super) type Change = (Sequence, Joined);
+
+/// Documents that were read lately, and what reads them.
+#[derive(Default)]
+pub(super) struct Lately {
+    documents: HashMap<Sequence, Arc<Document>>,
+    readers: HashMap<Language, Reader>,
+}
+
+impl std::fmt::Debug for Lately {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lately({} documents)", self.documents.len())
+    }
+}
+
+impl Position {
+    /// Whether there is nothing in a view that it has not followed.
+    pub(super) fn has_reached(&self, view: &View) -> Result<bool> {
+        Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
+    }
+
+    /// Grains of a view that it does not have.
+    pub(super) fn behind(&self, view: &View) -> Result<u64> {
+        Ok(view.last_sequence()?.get().saturating_sub(self.sequence))
+    }
+
+    /// Follows a view by up to `most` grains: where that leads, and what changes on the way.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`. A row of the log that
+    /// is damaged has no words.
+    pub(super) fn follow(
+        self,
+        view: &View,
+        most: u64,
+        languages: &Languages,
+        lately: &mut Lately,
+    ) -> Result<(Self, Vec<Change>)> {
+        let end = view.last_sequence()?.get();
+        let last = end.min(self.sequence.saturating_add(most));
+        let mut touched: BTreeSet<Sequence> = BTreeSet::new();
+        for at in self.sequence + 1..=last {
+            let at = Sequence::new(at);
+            touched.insert(at);
+            if at.get() > self.considered {
+                self.touch_borrowers(view, at, &mut touched)?;
+            }
+        }
+        for at in self.restated(view)? {
+            self.touch_borrowers(view, at, &mut touched)?;
+        }
+        let mut changes = Vec::with_capacity(touched.len());
+        for at in touched {
+            changes.push((at, lately.joined(view, at, languages)?));
+        }
+        let entries = view.audit_len()?;
+        Ok((Self { sequence: last, considered: end, entries }, changes))
+    }
+
+    /// Adds the grains it has that borrow from one.
+    fn touch_borrowers(
+        &self,
+        view: &View,
+        of: Sequence,
+        touched: &mut BTreeSet<Sequence>,
+    ) -> Result<()> {
+        let borrowers = turns::borrowers(view, of)?;
+        touched.extend(borrowers.into_iter().filter(|at| at.get() <= self.sequence));
+        Ok(())
+    }
+
+    /// The grains whose states have changed since.
+    fn restated(&self, view: &View) -> Result<BTreeSet<Sequence>> {
+        let mut found = BTreeSet::new();
+        let mut imported = None;
+        for row in view.audit()?.range(self.entries..keys::AUDIT_HEAD)? {
+            let (at, entry) = row?;
+            // One that is damaged is for `verify` to name.
+            let Some(entry) = whole(AuditEntry::decode(entry.value()))? else { continue };
+            match entry.operation.as_str() {
+                _ if entry.decision != "done" => {}
+                "create" | "put" | "sign" => {}
+                "import" => imported = imported.or(Some(at.value())),
+                _ => {
+                    for address in &entry.subjects {
+                        found.extend(view.sequence_of(address)?);
+                    }
+                }
+            }
+        }
+        if let Some(entry) = imported {
+            found.extend(view.ended_since(entry)?);
+        }
+        Ok(found)
+    }
+}
+
+impl Lately {
+    /// The words of a grain with what is lent to it.
+    fn joined(&mut self, view: &View, at: Sequence, languages: &Languages) -> Result<Joined> {
+        let own = self.document(view, at, languages)?;
+        let lenders = turns::lenders(view, at)?;
+        let mut lent = Vec::with_capacity(lenders.len());
+        for lender in lenders {
+            lent.push(self.document(view, lender, languages)?);
+        }
+        let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
+        Ok(Joined::of(&own, &lent))
+    }
+
+    fn document(
+        &mut self,
+        view: &View,
+        at: Sequence,
+        languages: &Languages,
+    ) -> Result<Arc<Document>> {
+        if let Some(document) = self.documents.get(&at) {
+            return Ok(Arc::clone(document));
+        }
+        let read = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| Ok(self.read(grain, languages.of(grain.partition()))))
+        });
+        let document = Arc::new(whole(read)?.unwrap_or_default());
+        if self.documents.len() >= REMEMBERED {
+            self.documents.clear();
+        }
+        self.documents.insert(at, Arc::clone(&document));
+        Ok(document)
+    }
+
+    /// The words of a grain. Opaque ones have none: no statement asks for them (OMS 19.4).
+    fn read(&mut self, grain: &GrainRef<'_>, language: Language) -> Document {
+        if matches!(grain.grain_type(), GrainType::Opaque(_)) {
+            return Document::default();
+        }
+        let reader = || Reader::new(Settings::new(language));
+        self.readers.entry(language).or_insert_with(reader).document(grain)
+    }
+}
+
+/// What was read of a row, or nothing where it is damaged or gone.
+pub(super) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_integrity() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

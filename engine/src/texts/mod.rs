@@ -1,0 +1,354 @@
+//! The full text of a store: kept beside the truth, followed from it, saved under `text/`.
+//!
+//! Nobody writes to it: what a view has and the full text has not is read from that view, by a
+//! thread in the background or by whoever searches first. So a search sees every acknowledged
+//! write, a write waits for no words, and a full text that is missing, damaged, stale or of another
+//! store is one that is far behind.
+//!
+//! - `languages`: which language a namespace is in
+//! - `turns`: who lends words to whom in a conversation
+//! - `catching`: what has changed between the full text and a view
+//! - `stamp`, `files`: what is saved, and of which state
+//! - `worker`: the thread
+
+mod catching;
+mod files;
+mod languages;
+mod stamp;
+mod turns;
+mod worker;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use grainstore_index::text::{ANALYSIS_VERSION, Fold, MAX_TAIL, Manifest, TextStats, Texts};
+use sha2::{Digest, Sha256};
+
+use self::catching::{Lately, Position};
+use self::files::Files;
+use crate::error::{Error, Result, guarded};
+use crate::sync::{Mutex, MutexGuard};
+use crate::view::View;
+
+pub(crate) use languages::Languages;
+pub(crate) use worker::Worker;
+
+/// Grains that are followed at once, while searches wait.
+const STEP: u64 = 512;
+/// Documents that are not saved, from which on a store saves them when it is closed: reading so many
+/// again takes less time than saving them.
+const WORTH_SAVING: u64 = 64;
+
+/// The full text of a store.
+#[derive(Debug)]
+pub(crate) struct Library {
+    /// Nothing for a store that is in memory.
+    files: Option<Files>,
+    languages: Languages,
+    state: Mutex<State>,
+    progress: Progress,
+}
+
+/// How a full text is.
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) texts: TextStats,
+    /// Grains of the log it has not followed yet.
+    pub(crate) behind: u64,
+    /// Why it had to be built anew since the store was opened, if it had to.
+    pub(crate) rebuilt: Option<String>,
+}
+
+/// What a writer wants to know without waiting for a search.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The last place of the log that was followed; 0 while nothing was read.
+    reached: AtomicU64,
+    /// Grains it was behind when it was first read.
+    debt: AtomicU64,
+}
+
+/// The full text as far as it has come.
+#[derive(Debug)]
+struct State {
+    /// Read from disk when it is first needed.
+    texts: Option<Texts>,
+    at: Position,
+    lately: Lately,
+    /// Documents that changed since it was saved.
+    unsaved: u64,
+    /// The files that were read or written.
+    on_disk: BTreeSet<String>,
+    /// Why it was built anew, if it was.
+    rebuilt: Option<String>,
+}
+
+impl Library {
+    /// The full text of the store in a directory, as yet unread.
+    pub(crate) fn new(store: Option<&Path>, languages: Languages) -> Self {
+        let state = State {
+            texts: None,
+            at: Position::default(),
+            lately: Lately::default(),
+            unsaved: 0,
+            on_disk: BTreeSet::new(),
+            rebuilt: None,
+        };
+        let files = store.map(Files::of);
+        Self { files, languages, state: Mutex::new(state), progress: Progress::default() }
+    }
+
+    pub(crate) fn languages(&self) -> &Languages {
+        &self.languages
+    }
+
+    /// The full text with everything a view has.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`.
+    pub(crate) fn of(&self, view: &View) -> Result<Texts> {
+        let mut state = self.lock();
+        while !self.step(&mut state, view)? {
+            self.make_room(&mut state, view)?;
+        }
+        state.loaded().cloned()
+    }
+
+    /// What was read of it so far, whatever a view has beyond.
+    ///
+    /// # Errors
+    /// As [`Library::of`].
+    pub(crate) fn status(&self, view: &View) -> Result<Status> {
+        let mut state = self.lock();
+        self.load(&mut state, view)?;
+        Ok(Status {
+            texts: state.loaded()?.stats(),
+            behind: state.at.behind(view)?,
+            rebuilt: state.rebuilt.clone(),
+        })
+    }
+
+    /// Forgets everything; what a view has is read again, and saved.
+    ///
+    /// # Errors
+    /// As [`Library::of`]; `ERR_IO` where it cannot be saved.
+    pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
+        self.lock().start_anew(self.analysis())?;
+        self.of(view)?;
+        self.save(view)
+    }
+
+    /// Follows a view by one step. Gives whether its end is reached.
+    fn step(&self, state: &mut State, view: &View) -> Result<bool> {
+        self.load(state, view)?;
+        if state.at.has_reached(view)? {
+            return Ok(true);
+        }
+        let State { at, lately, .. } = state;
+        let (reached, changes) = at.follow(view, STEP, &self.languages, lately)?;
+        state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
+        let taken = state.loaded_mut().and_then(|texts| {
+            changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;
+            Ok(())
+        });
+        match taken {
+            Ok(()) => {
+                state.at = reached;
+                self.progress.reached.store(reached.sequence, Ordering::Relaxed);
+            }
+            Err(error) => state.give_up(&error, self.analysis())?,
+        }
+        Ok(false)
+    }
+
+    /// Folds a tail that has become much longer than a search should have to look through.
+    fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
+        if state.loaded()?.stats().tail < 2 * MAX_TAIL {
+            return Ok(());
+        }
+        let fold = state.freeze(view)?;
+        let folded = fold.run()?;
+        state.loaded_mut()?.adopt(folded)?;
+        Ok(())
+    }
+
+    /// Folds the tail if it is long enough, or in any case; searches go on meanwhile. Gives whether
+    /// anything was folded.
+    fn fold(&self, view: &View, even_short: bool) -> Result<bool> {
+        let fold = {
+            let mut state = self.lock();
+            let Some(texts) = &state.texts else { return Ok(false) };
+            let stats = texts.stats();
+            if stats.tail < MAX_TAIL && !even_short {
+                return Ok(false);
+            }
+            state.freeze(view)?
+        };
+        let folded = guarded(|| Ok(fold.run()?))?;
+        // Somebody else may have folded meanwhile, which is as good.
+        let _ = self.lock().loaded_mut()?.adopt(folded);
+        Ok(true)
+    }
+
+    /// Folds everything and brings it to disk. What cannot be saved is read from the log again when
+    /// the store is next opened.
+    ///
+    /// # Errors
+    /// `ERR_IO`; `ERR_INTEGRITY`.
+    fn save(&self, view: &View) -> Result<()> {
+        let Some(files) = &self.files else { return Ok(()) };
+        self.fold(view, true)?;
+        self.write(files)
+    }
+
+    /// Writes the files there are now.
+    fn write(&self, files: &Files) -> Result<()> {
+        let (texts, changed, there) = {
+            let state = self.lock();
+            (state.loaded()?.clone(), state.unsaved, state.on_disk.clone())
+        };
+        let names: BTreeSet<String> = texts.names().into_iter().collect();
+        let new = names.difference(&there);
+        let new = new.filter_map(|name| Some((name.as_str(), texts.file(name)?)));
+        files.save(&new.collect::<Vec<_>>(), &texts.manifest(), &names)?;
+        let mut state = self.lock();
+        state.unsaved = state.unsaved.saturating_sub(changed);
+        state.on_disk = names;
+        Ok(())
+    }
+
+    /// Brings to disk what is worth it.
+    ///
+    /// # Errors
+    /// As [`Library::of`]; `ERR_IO` where it cannot be saved.
+    pub(crate) fn settle(&self, view: &View) -> Result<()> {
+        if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
+            return Ok(());
+        }
+        self.of(view)?;
+        self.save(view)
+    }
+
+    /// Saves what is worth it before the store is closed.
+    fn finish(&self, view: &View) {
+        // All of it can be read from the log again.
+        let _ = guarded(|| self.settle(view));
+    }
+
+    /// Reads what was saved, if it was not read yet. What is of no use is built anew.
+    fn load(&self, state: &mut State, view: &View) -> Result<()> {
+        if state.texts.is_some() {
+            return Ok(());
+        }
+        let analysis = self.analysis();
+        let saved = match &self.files {
+            Some(files) => self.read(files, view),
+            None => Ok(None),
+        };
+        match saved {
+            Ok(Some((texts, at))) => {
+                state.on_disk = texts.names().into_iter().collect();
+                (state.texts, state.at) = (Some(texts), at);
+            }
+            Ok(None) => state.start_anew(analysis)?,
+            Err(reason) => {
+                state.start_anew(analysis)?;
+                state.rebuilt = Some(reason);
+            }
+        }
+        self.progress.reached.store(state.at.sequence, Ordering::Relaxed);
+        self.progress.debt.store(state.at.behind(view)?, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// What was saved, and how far it has followed the store of a view; nothing where nothing was.
+    /// Else why it is of no use.
+    fn read(&self, files: &Files, view: &View) -> Result<Option<(Texts, Position)>, String> {
+        let told = |error: Error| error.to_string();
+        let Some(manifest) = files.manifest().map_err(told)? else { return Ok(None) };
+        let manifest = Manifest::decode(&manifest).map_err(|error| error.to_string())?;
+        if manifest.analysis() != self.analysis() {
+            return Err("its words were analysed in another way".to_owned());
+        }
+        let at = guarded(|| stamp::position(view, manifest.stamp())).map_err(told)?;
+        let at = at.ok_or("it is of another state of the store than the log")?;
+        let mut missing = None;
+        let texts = guarded(|| {
+            let texts = Texts::open(&manifest, &mut |name| match files.read(name) {
+                Ok(Some(bytes)) => Ok(bytes),
+                lost => {
+                    missing = Some((name.to_owned(), lost.err()));
+                    Ok(Vec::new())
+                }
+            });
+            Ok(texts?)
+        });
+        match (texts, missing) {
+            (Ok(texts), None) => Ok(Some((texts, at))),
+            (_, Some((name, None))) => Err(format!("{name} is missing")),
+            (_, Some((name, Some(error)))) => Err(format!("{name}: {error}")),
+            (Err(error), None) => Err(error.to_string()),
+        }
+    }
+
+    /// What tells analyses apart: another version or other languages give other words.
+    fn analysis(&self) -> u64 {
+        let settings = format!("{ANALYSIS_VERSION}\n{}", self.languages.settings());
+        let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
+        hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn loaded(&self) -> Result<&Texts> {
+        self.texts.as_ref().ok_or_else(unread)
+    }
+
+    fn loaded_mut(&mut self) -> Result<&mut Texts> {
+        self.texts.as_mut().ok_or_else(unread)
+    }
+
+    /// Starts a fold of what is there.
+    fn freeze(&mut self, view: &View) -> Result<Fold> {
+        let stamp = stamp::stamp(view, self.at)?;
+        Ok(self.loaded_mut()?.freeze(&stamp)?)
+    }
+
+    /// Documents that a closing store would have to save.
+    fn pending(&self, view: &View) -> Result<u64> {
+        let behind = match self.texts {
+            // What was saved is not known before it is read, and then nobody has written.
+            None => 0,
+            Some(_) => self.at.behind(view)?,
+        };
+        Ok(self.unsaved.saturating_add(behind))
+    }
+
+    fn start_anew(&mut self, analysis: u64) -> Result<()> {
+        self.texts = Some(Texts::new(analysis)?);
+        self.at = Position::default();
+        self.unsaved = 0;
+        self.on_disk.clear();
+        Ok(())
+    }
+
+    /// Starts anew where what is in memory turned out to be damaged; what fails twice is told.
+    fn give_up(&mut self, error: &Error, analysis: u64) -> Result<()> {
+        if self.rebuilt.is_some() {
+            return Err(error.clone());
+        }
+        self.start_anew(analysis)?;
+        self.rebuilt = Some(error.to_string());
+        Ok(())
+    }
+}
+
+fn unread() -> Error {
+    Error::integrity("the full text was not read")
+}

@@ -1,0 +1,19 @@
+//! The full text of a store: right after the write, after reopening, whatever happens to its files,
+//! and as nothing but what the grains say.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at a surprise"
+)]
+
+mod crowd;
+mod files;
+mod hostile;
+mod kit;
+mod naive;
+mod pages;
+#[path = "../kit/random.rs"]
+mod random;
+mod turns;
+mod words;

@@ -1,0 +1,83 @@
+//! The answer to a search, page by page, while others write.
+
+use grainstore::cal::{Predicate, Query};
+use grainstore::{ContentAddress, Page, Session};
+
+use crate::kit::{belief, scored, store};
+
+/// Every page of an answer, with `between` called before each but the first.
+fn paged(
+    session: &Session,
+    query: &Query,
+    rows: usize,
+    mut between: impl FnMut(usize),
+) -> Vec<(ContentAddress, u64)> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let answer = session.query(query, &Page::first(rows).after(cursor)).unwrap();
+        all.extend(answer.results.iter().map(|row| (row.content_address, row.score.to_bits())));
+        cursor = answer.next_cursor;
+        if cursor.is_none() {
+            return all;
+        }
+        between(all.len());
+    }
+}
+
+#[test]
+fn pages_together_are_the_answer_there_was() {
+    let (_dir, session) = store();
+    let words = ["tea", "green tea", "tea and more tea", "green", "coffee and tea in the morning"];
+    let grains =
+        (0..500).map(|at| belief(&format!("s{}", at % 50), &format!("{} {at}", words[at % 5])));
+    session.put_batch(grains).unwrap();
+    let third = Predicate::text_is("subject", "s3").unwrap();
+    for query in [
+        Query::default().searching("green tea"),
+        Query::default().searching("tea*"),
+        Query::default().searching("tea").when(third),
+    ] {
+        let whole = scored(&session, &query);
+        for rows in [1, 7, 64, 65, 400] {
+            assert_eq!(paged(&session, &query, rows, |_| ()), whole, "{rows} rows");
+        }
+    }
+}
+
+#[test]
+fn what_others_write_meanwhile_is_on_no_later_page_and_moves_no_row() {
+    let (_dir, session) = store();
+    let grains =
+        (0..300).map(|at| belief(&format!("s{at}"), &format!("tea {at} {}", "x ".repeat(at % 9))));
+    session.put_batch(grains).unwrap();
+    let query = Query::default().searching("tea x");
+    let whole = scored(&session, &query);
+    let mut next = 0;
+    let seen = paged(&session, &query, 20, |_| {
+        next += 1;
+        let more =
+            (0..40).map(|at| belief(&format!("new {next}"), &format!("tea tea {at} {next}")));
+        session.put_batch(more).unwrap();
+        // What is superseded between pages was current on the first.
+        let row = whole[whole.len() - next].0;
+        session.supersede(&row, belief("s", &format!("gone {next}")), None).unwrap();
+    });
+    assert_eq!(seen, whole);
+    assert_ne!(scored(&session, &query), whole, "a new search sees it all");
+}
+
+#[test]
+fn a_cursor_is_of_one_search() {
+    let (_dir, session) = store();
+    session.put_batch((0..50).map(|at| belief("alice", &format!("green tea {at}")))).unwrap();
+    let page = |text: &str, cursor| {
+        let answer =
+            session.query(&Query::default().searching(text), &Page::first(5).after(cursor));
+        answer.map(|answer| answer.next_cursor).map_err(|error| error.code())
+    };
+    let cursor = page("tea", None).unwrap();
+    assert!(page("tea", cursor.clone()).is_ok());
+    assert_eq!(page("green", cursor.clone()), Err("ERR_CURSOR"));
+    let structural = session.query(&Query::default(), &Page::first(5).after(cursor));
+    assert_eq!(structural.map(drop).map_err(|error| error.code()), Err("ERR_CURSOR"));
+}

@@ -1,0 +1,154 @@
+//! What is found by which words, and with what beside it.
+
+use grainstore::cal::{Floor, Order, Predicate, Query, TypeSet, Visibility};
+use grainstore::format::GrainType;
+use grainstore::{OpenOptions, Page, SessionOptions, Store};
+use tempfile::TempDir;
+
+use crate::kit::{addresses, belief, found, grain, open, put, scored, store, turn};
+
+#[test]
+fn what_was_just_written_is_found_and_what_was_superseded_is_not() {
+    let (_dir, session) = store();
+    assert!(found(&session, "tea").is_empty());
+    let old = put(&session, belief("alice", "green tea"));
+    assert_eq!(found(&session, "tea"), [old]);
+    let new = session.supersede(&old, belief("alice", "black tea"), Some("changed")).unwrap();
+    assert_eq!(found(&session, "tea"), [new]);
+    assert!(found(&session, "green").is_empty());
+    let all = Visibility { superseded: true, ..Visibility::default() };
+    let both = addresses(&session, &Query::default().searching("tea").seeing(all));
+    assert_eq!(both.len(), 2);
+    session.contradict(&new, "not so", None).unwrap();
+    assert!(found(&session, "tea").is_empty());
+}
+
+#[test]
+fn words_are_found_by_their_stems_their_parts_and_whole() {
+    let (_dir, session) = store();
+    let at =
+        put(&session, belief("src/main.rs", "user-id of 2024-05-07, Café Zürich, running late"));
+    let other = put(&session, belief("elsewhere", "東京都に住んでいます"));
+    for text in [
+        "run",
+        "RUNNING",
+        "cafe",
+        "zurich",
+        "user-id",
+        "user",
+        "id",
+        "2024-05-07",
+        "main.rs",
+        "main",
+        "src/main.rs",
+        "\"running late\"",
+        "ru*",
+        "runing~",
+        "+late -early",
+    ] {
+        assert_eq!(found(&session, text), [at], "{text}");
+    }
+    for text in ["東京", "京都", "住んで"] {
+        assert_eq!(found(&session, text), [other], "{text}");
+    }
+    for text in ["\"late running\"", "runs -late", "+late +early", "unseen"] {
+        assert!(found(&session, text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn conditions_hold_beside_words_whatever_the_plan() {
+    let (_dir, session) = store();
+    let mut puts = Vec::new();
+    for at in 0..3000 {
+        let mut fields = belief(&format!("s{}", at % 7), &format!("tea number {at}")).into_fields();
+        fields.insert("created_at".to_owned(), (1000 + at).into());
+        puts.push(grainstore::Grain::from_fields(fields).unwrap());
+    }
+    session.put_batch(puts).unwrap();
+    session.put(turn("s", "u", 0, "tea in a turn")).unwrap();
+    let tea = || Query::default().searching("tea");
+    let count = |query: &Query| addresses(&session, query).len();
+    assert_eq!(count(&tea()), 3001);
+    assert_eq!(count(&tea().of_types(TypeSet::of(GrainType::Event))), 1);
+    assert_eq!(count(&tea().of_types(TypeSet::of(GrainType::Belief))), 3000);
+    let third = Predicate::text_is("subject", "s3").unwrap();
+    assert_eq!(count(&tea().when(third.clone())), 429);
+    assert_eq!(count(&Query::default().searching("tea 17").when(third.clone())), 429);
+    let best = scored(&session, &Query::default().searching("+17").when(third));
+    assert_eq!(best.len(), 1, "it is 17 and 17 % 7 is 3");
+    // One and the same score, however it was found.
+    let everywhere = scored(&session, &Query::default().searching("+17"));
+    assert_eq!(best, everywhere);
+    let oldest = scored(&session, &tea().ordered(Order::Oldest));
+    assert_eq!(oldest, scored(&session, &tea()), "a search has an order of its own");
+}
+
+#[test]
+fn an_answer_tells_its_score_and_its_fields_and_a_floor_is_held() {
+    let (_dir, session) = store();
+    put(&session, belief("alice", "green tea"));
+    put(&session, belief("tea", "a plant that grows on green hills far away from here"));
+    let query = Query::default().searching("green tea");
+    let answer = session.query(&query, &Page::first(5)).unwrap();
+    let [best, other] = answer.results.as_slice() else { panic!("two answers") };
+    assert!(0.0 < other.score && other.score < best.score && best.score <= 1.0);
+    assert_eq!(best.matched_fields, ["object"]);
+    assert_eq!(other.matched_fields, ["subject", "object"]);
+    assert_eq!(answer.total, Some(2));
+    let floor = |least, above| query.clone().scoring(Floor { least, above });
+    assert_eq!(addresses(&session, &floor(other.score, false)).len(), 2);
+    assert_eq!(addresses(&session, &floor(other.score, true)).len(), 1);
+    assert_eq!(addresses(&session, &floor(1.0, true)).len(), 0);
+    let honest = Query::default().searching("elephants");
+    let answer = session.query(&honest, &Page::first(5)).unwrap();
+    assert_eq!((answer.results.len(), answer.total), (0, Some(0)));
+}
+
+#[test]
+fn a_session_searches_its_own_namespace() {
+    let (_dir, session) = store();
+    let of = |namespace: &str| SessionOptions {
+        namespace: Some(namespace.to_owned()),
+        ..SessionOptions::default()
+    };
+    let text =
+        r#"{"type": "event", "content": "tea", "role": "user", "created_at": 1000, "namespace": "#;
+    let work = put(&session, grain(&format!("{text}\"work\"}}")));
+    let team = put(&session, grain(&format!("{text}\"work:team\"}}")));
+    put(&session, grain(&format!("{text}\"workshop\"}}")));
+    let mut both = [work, team];
+    both.sort();
+    let store = session.store();
+    assert_eq!(found(&store.session(of("work")), "tea"), both);
+    assert_eq!(found(&store.session(of("work:team")), "tea"), [team]);
+    assert!(found(&store.session(of("home")), "tea").is_empty());
+}
+
+#[test]
+fn a_namespace_has_words_of_its_language() {
+    let dir = TempDir::new().unwrap();
+    let options = |german: bool| {
+        let options = OpenOptions::new().create(true);
+        if german { options.language(Some("de"), "de").unwrap() } else { options }
+    };
+    let said = r#"{"type": "event", "content": "die Häuser am See", "role": "user", "created_at": 1000,
+        "namespace": "de"}"#;
+    let at = |german: bool, text: &str| {
+        let store = Store::open(dir.path(), &options(german)).unwrap();
+        let namespace = Some("de".to_owned());
+        let session = store.session(SessionOptions { namespace, ..SessionOptions::default() });
+        let count = found(&session, text).len();
+        store.close();
+        count
+    };
+    let store = Store::open(dir.path(), &options(true)).unwrap();
+    put(&store.session(SessionOptions::default()), grain(said));
+    store.close();
+    assert_eq!(at(true, "Haus"), 1, "the plural has the stem of the singular");
+    assert_eq!(at(false, "Haus"), 0, "not in English");
+    assert_eq!(at(false, "Häuser"), 1);
+    assert_eq!(at(true, "Haus"), 1, "built anew with the other language");
+    assert!(OpenOptions::new().language(None, "klingon").is_err());
+    drop(open(&dir));
+}

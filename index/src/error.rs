@@ -11,11 +11,15 @@ pub enum ErrorKind {
     Io,
     /// `ERR_INTEGRITY`: the derived tables contradict themselves; they have to be rebuilt.
     Integrity,
+    /// `ERR_DIMENSION`: a vector of another length, or of more numbers than a space can have.
+    Dimension,
+    /// `ERR_SCHEMA`: a vector with numbers that mean nothing, or a space without a model.
+    Vector,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 2] = [Self::Io, Self::Integrity];
+    pub const ALL: [Self; 4] = [Self::Io, Self::Integrity, Self::Dimension, Self::Vector];
 
     /// The stable code, e.g. `ERR_IO`.
     #[must_use]
@@ -23,6 +27,8 @@ impl ErrorKind {
         match self {
             Self::Io => "ERR_IO",
             Self::Integrity => "ERR_INTEGRITY",
+            Self::Dimension => "ERR_DIMENSION",
+            Self::Vector => "ERR_SCHEMA",
         }
     }
 
@@ -32,6 +38,12 @@ impl ErrorKind {
         match self {
             Self::Io => "check the disk, its free space and the rights to the store",
             Self::Integrity => "rebuild the indexes from the log; no memory is lost by that",
+            Self::Dimension => {
+                "embed with the model whose vectors are stored, or name another space"
+            }
+            Self::Vector => {
+                "give finite numbers, not all of them zero where directions are compared"
+            }
         }
     }
 }
@@ -56,6 +68,16 @@ impl Error {
     /// An error of an index that has no room for another sequence, namespace or term.
     pub(crate) fn full() -> Self {
         Self::integrity("the index is full")
+    }
+
+    /// An error of a vector or a query that does not have the length of its space.
+    pub(crate) fn dimension(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Dimension, message: message.into(), source: None }
+    }
+
+    /// An error of a vector or a space that no store can use.
+    pub(crate) fn vector(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Vector, message: message.into(), source: None }
     }
 
     /// What went wrong.

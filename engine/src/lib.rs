@@ -11,6 +11,7 @@
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
+//! - [`embed`]: vectors of text, by a program of the host's.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;
@@ -18,6 +19,7 @@ mod ask;
 mod audit;
 mod clock;
 mod directory;
+pub mod embed;
 mod error;
 mod folder;
 #[cfg(feature = "fuzzing")]

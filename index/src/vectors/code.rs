@@ -181,12 +181,19 @@ fn quantise(vector: &Vector, unit: f64, limit: f64, mut push: impl FnMut(f64)) -
     let mut lost = 0.0;
     for value in vector.values() {
         let value = f64::from(*value) * unit;
-        let code = if step > 0.0 { (value / step).round().clamp(-limit, limit) } else { 0.0 };
+        let code = if step > 0.0 { rounded(value / step).clamp(-limit, limit) } else { 0.0 };
         let missing = value - step * code;
         lost += missing * missing;
         push(code);
     }
     (scale, lost.sqrt())
+}
+
+/// To the nearest whole number, about: how far it is off is counted. `f64::round` is a call.
+fn rounded(value: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, reason = "cut off on purpose; codes are small")]
+    let whole = (value + 0.5_f64.copysign(value)) as i32;
+    f64::from(whole)
 }
 
 /// The inner loop: blocks of a fixed length, which compilers turn into multiply-add of pairs.

@@ -162,9 +162,8 @@ impl Approximate for Graph {
 
     fn audit(&self, rows: &Rows) -> Audit {
         let known = self.bottom().map_or(0..0, Layer::nodes);
-        let live = known.filter(|row| !rows.is_dead(*row)).count();
-        let rows_count = live.saturating_sub(self.holes.len());
-        Audit { rows: rows_count, orphans: self.orphans(rows).len() }
+        let is_known = |row: &u32| !rows.is_dead(*row) && self.holes.binary_search(row).is_err();
+        Audit { rows: known.filter(is_known).count(), orphans: self.orphans(rows).len() }
     }
 
     fn bytes(&self) -> usize {

@@ -9,7 +9,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::predicate::Predicate;
-use crate::search::{self, Ask, Floor, Search};
+use crate::search::{self, Ask, Floor, Near, Search};
 
 /// A recall, desugared.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,7 @@ pub struct Query {
     pub(crate) known_at: Option<EpochMs>,
     pub(crate) predicates: Vec<Predicate>,
     pub(crate) search: Option<Search>,
+    pub(crate) near: Option<Near>,
     pub(crate) floor: Option<Floor>,
     pub(crate) visibility: Visibility,
     pub(crate) order: Order,
@@ -43,6 +44,7 @@ impl Default for Query {
             known_at: None,
             predicates: Vec::new(),
             search: None,
+            near: None,
             floor: None,
             visibility: Visibility::default(),
             order: Order::Newest,
@@ -119,6 +121,14 @@ impl Query {
     #[must_use]
     pub fn searching(mut self, text: impl Into<String>) -> Self {
         self.require_search(Ask { text: text.into(), field: None });
+        self
+    }
+
+    /// The same query for the grains whose vectors are nearest to this one; beside a text for those
+    /// that answer either best.
+    #[must_use]
+    pub fn nearing(mut self, near: Near) -> Self {
+        self.near = Some(near);
         self
     }
 
@@ -281,6 +291,13 @@ impl Query {
     #[must_use]
     pub fn search(&self) -> Option<&Search> {
         self.search.as_ref()
+    }
+
+    /// The vector whose neighbours are looked for, if there is one. Grains come best first then, as
+    /// for a search, and many more than are near have a score.
+    #[must_use]
+    pub fn near(&self) -> Option<&Near> {
+        self.near.as_ref()
     }
 
     /// The least score of a match, where one is asked for. It counts among the matches.

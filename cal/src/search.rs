@@ -2,6 +2,8 @@
 //!
 //! What the words of a search mean is the memory's business: its language, its index, its score.
 
+use std::sync::Arc;
+
 /// What a recall searches for. Every ask must be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
@@ -17,6 +19,15 @@ pub struct Ask {
     /// The payload field they are looked for in; none looks in all that carry language, and in the
     /// turns around a turn of a conversation.
     pub field: Option<&'static str>,
+}
+
+/// A vector whose neighbours are looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Near {
+    /// The model it was made by; none where the memory has vectors of one alone.
+    pub model: Option<String>,
+    /// Its numbers.
+    pub values: Arc<[f32]>,
 }
 
 /// How well a grain answers what was asked, from 0 to 1.

@@ -41,6 +41,9 @@ impl Explained {
             Asked::Stored(stored) => stored.policy()?,
             Asked::Offered(Offer::Grain(grain)) => explain(grain)?,
             Asked::Offered(Offer::Blob(bytes)) => explain(&Grain::decode(bytes)?)?,
+            Asked::Offered(Offer::Embedded(offer, _)) => {
+                return Self::of(Asked::Offered(*offer.clone()), attempt);
+            }
             Asked::Offered(Offer::Signed(bytes)) => {
                 explain(&Envelope::parse(bytes.clone())?.grain()?)?
             }

@@ -43,11 +43,15 @@ pub enum ErrorKind {
     StoreVersion,
     /// `ERR_TIMEOUT`: the deadline passed.
     Timeout,
+    /// `ERR_DIMENSION`: a vector of another length than those it is to be compared with.
+    Dimension,
+    /// `ERR_EMBEDDER`: what makes vectors of text failed, or answered what nobody can use.
+    Embedder,
 }
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 15] = [
+    pub const OWN: [Self; 17] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -63,6 +67,8 @@ impl ErrorKind {
         Self::Io,
         Self::StoreVersion,
         Self::Timeout,
+        Self::Dimension,
+        Self::Embedder,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -85,6 +91,8 @@ impl ErrorKind {
             Self::Io => "ERR_IO",
             Self::StoreVersion => "ERR_STORE_VERSION",
             Self::Timeout => "ERR_TIMEOUT",
+            Self::Dimension => "ERR_DIMENSION",
+            Self::Embedder => "ERR_EMBEDDER",
         }
     }
 
@@ -114,6 +122,10 @@ impl ErrorKind {
             Self::Io => "check the disk; reopening the store recovers every acknowledged write",
             Self::StoreVersion => "open it with the version that wrote it, or create a new store",
             Self::Timeout => "narrow the query, or allow more time",
+            Self::Dimension => {
+                "embed with the model whose vectors are stored, or name another space"
+            }
+            Self::Embedder => "run the embedder by hand on one line; the memory itself is stored",
         }
     }
 }
@@ -280,9 +292,12 @@ impl From<grainstore_index::Error> for Error {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }
             grainstore_index::ErrorKind::Limit => ErrorKind::Limit,
+            grainstore_index::ErrorKind::Dimension => ErrorKind::Dimension,
+            grainstore_index::ErrorKind::Vector => ErrorKind::Format(format::ErrorKind::Schema),
             _ => ErrorKind::Io,
         };
-        Self::caused(kind, error.to_string(), error)
+        let hint = error.hint();
+        Self::caused(kind, error.to_string(), error).with_hint(hint)
     }
 }
 

@@ -3,12 +3,18 @@
 //! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the
 //! index crate. Nothing here decides anything.
 
+mod vectors;
+
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 use redb::TableDefinition;
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
+
+pub(crate) use vectors::{
+    Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows, encode_rows, open_space, seal_space,
+};
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.
 pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("log");

@@ -11,15 +11,19 @@
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
+//! - [`embed`]: vectors of text, by a program of the host's.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;
 mod ask;
 mod audit;
 mod clock;
+mod derived;
 mod directory;
+pub mod embed;
 mod error;
 mod folder;
+mod follow;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -48,6 +52,7 @@ mod sync;
 mod tests;
 mod texts;
 mod truth;
+mod vectors;
 mod view;
 mod writer;
 
@@ -80,8 +85,9 @@ pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
 pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
 pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
-pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
+pub use session::{MAX_BATCH, MAX_BATCH_BYTES, MAX_VECTORS, Session, Stored};
 pub use store::Store;
+pub use vectors::VectorSpace;
 
 /// The Rust example of the README, compiled and run.
 #[cfg(doctest)]

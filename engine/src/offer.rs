@@ -2,6 +2,7 @@
 
 use grainstore_format::{Blob, Envelope, Grain, Header};
 
+use crate::embed::Embedding;
 use crate::error::Error;
 use crate::policy::{doubts, may_be_doubted};
 use crate::view::with_fields;
@@ -15,6 +16,9 @@ pub enum Offer {
     Blob(Vec<u8>),
     /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), kept byte for byte.
     Signed(Vec<u8>),
+    /// One of these with vectors of the grain, which are stored with it or not at all. Of a grain that
+    /// is stored already they take the place of those it has in the same spaces.
+    Embedded(Box<Offer>, Vec<Embedding>),
 }
 
 impl From<Grain> for Offer {
@@ -36,6 +40,24 @@ impl From<Envelope> for Offer {
 }
 
 impl Offer {
+    /// The same with vectors of the grain.
+    #[must_use]
+    pub fn with_vectors(self, vectors: Vec<Embedding>) -> Self {
+        if vectors.is_empty() { self } else { Self::Embedded(Box::new(self), vectors) }
+    }
+
+    /// The grain by itself, and its vectors.
+    pub(crate) fn apart(self) -> (Self, Vec<Embedding>) {
+        match self {
+            Self::Embedded(offer, mut vectors) => {
+                let (offer, others) = offer.apart();
+                vectors.extend(others);
+                (offer, vectors)
+            }
+            offer => (offer, Vec::new()),
+        }
+    }
+
     /// What about the invalidation policy of the grain is probably not meant so, a sentence each: a
     /// mode the standard does not have, a quorum nobody can meet, a misspelt field. It is stored all
     /// the same (OMS 23.3). Nothing for what is no grain.
@@ -51,6 +73,7 @@ impl Offer {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 grain.encode(encoding).map_err(Error::from).and_then(|blob| of_blob(blob.bytes()))
             }
+            Self::Embedded(offer, _) => return offer.warnings(),
             Self::Blob(bytes) => of_blob(bytes),
             Self::Signed(bytes) => Envelope::parse(bytes.clone())
                 .map_err(Error::from)

@@ -10,6 +10,7 @@ mod circles;
 mod conflict;
 mod disguise;
 mod due;
+mod embed;
 mod goals;
 mod import;
 mod known;
@@ -27,8 +28,10 @@ use grainstore_format::{
     Blob, ContentAddress, EpochMs, Grain, GrainState, GrainType, Header, Value,
 };
 use grainstore_index::Sequence;
+use grainstore_index::vectors::Space;
 
 use crate::audit::{AuditRecord, Operation};
+use crate::embed::Embedding;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
@@ -58,6 +61,8 @@ pub(crate) struct Prepared {
     pub(crate) open_bytes: usize,
     /// Who signed it, or signed for it.
     pub(crate) proofs: Proofs,
+    /// Vectors it came with.
+    pub(crate) vectors: Vec<Embedding>,
 }
 
 impl Prepared {
@@ -65,14 +70,15 @@ impl Prepared {
     /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
-        let proofs = Proofs::default();
-        Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs })
+        let (proofs, vectors) = (Proofs::default(), Vec::new());
+        Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs, vectors })
     }
 
     /// Bytes it waits with.
     pub(crate) fn bytes(&self) -> usize {
         let wrapping = self.wrapping.as_ref().map_or(0, |w| w.prefix.len() + w.suffix.len());
-        self.blob.bytes().len().saturating_add(wrapping)
+        let vectors: usize = self.vectors.iter().map(|vector| 4 * vector.values().len()).sum();
+        self.blob.bytes().len().saturating_add(wrapping).saturating_add(vectors)
     }
 }
 
@@ -165,6 +171,10 @@ pub(crate) struct Plan<'v> {
     pub(crate) roots: Rows<Vec<Sequence>>,
     /// Envelopes that take the place of stored ones.
     pub(crate) wrappings: Rows<Arc<Wrapping>>,
+    /// Vectors of grains that are stored already.
+    pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
+    /// Spaces that come with the vectors.
+    pub(crate) spaces: Vec<Space>,
     pub(crate) audit: Vec<AuditRecord>,
     /// Grains that stop being current, each with the place in `audit` of what ended it.
     pub(crate) ended: Rows<usize>,
@@ -187,6 +197,8 @@ impl<'v> Plan<'v> {
             states: Rows::default(),
             roots: Rows::default(),
             wrappings: Rows::default(),
+            vectors: Vec::new(),
+            spaces: Vec::new(),
             audit: Vec::new(),
             ended: Rows::default(),
             by_address: HashMap::new(),
@@ -209,6 +221,7 @@ impl<'v> Plan<'v> {
         self.grains.is_empty()
             && self.states.is_empty()
             && self.wrappings.is_empty()
+            && self.vectors.is_empty()
             && self.audit.is_empty()
     }
 
@@ -282,8 +295,9 @@ impl<'v> Plan<'v> {
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
-        if self.locate(&address)?.is_some() {
+        if let Some(sequence) = self.locate(&address)? {
             self.improve(&prepared, author)?;
+            self.embed(sequence, prepared.vectors)?;
             return Ok(Put::Duplicate(address));
         }
         self.check_fields(&prepared, author)?;
@@ -341,6 +355,7 @@ impl<'v> Plan<'v> {
     /// records of policy refusals.
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit) = (self.grains.len(), self.audit.len());
+        let (vectors, spaces) = (self.vectors.len(), self.spaces.len());
         self.states.begin();
         self.roots.begin();
         self.wrappings.begin();
@@ -355,6 +370,8 @@ impl<'v> Plan<'v> {
             self.roots.roll_back();
             self.wrappings.roll_back();
             self.ended.roll_back();
+            self.vectors.truncate(vectors);
+            self.spaces.truncate(spaces);
             let refusals = self.audit.split_off(audit).into_iter().filter(|r| r.refused);
             self.audit.extend(refusals.collect::<Vec<_>>());
         }
@@ -384,6 +401,7 @@ impl<'v> Plan<'v> {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));
         }
+        self.admit_spaces(&prepared.vectors)?;
         let (protects, held) = own_terms(prepared.blob.bytes())?;
         let (old, released) = match succession {
             Some(Succession { old, released }) => (Some(old), released),
@@ -422,11 +440,12 @@ pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Pr
         return Ok(prepared);
     }
     let encoding = prepared.grain.decoded_header().map(Header::encoding).unwrap_or_default();
+    let vectors = prepared.vectors;
     let mut fields = prepared.grain.into_fields();
     match fields.entry(PARENTS.to_owned()).or_insert(Value::Array(Vec::new())) {
         Value::Array(parents) => parents.push(parent),
         other => *other = Value::Array(vec![parent]),
     }
     let grain = Grain::from_fields(fields)?;
-    Prepared::new(grain.encode(encoding)?, grain, false)
+    Ok(Prepared { vectors, ..Prepared::new(grain.encode(encoding)?, grain, false)? })
 }

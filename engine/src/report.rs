@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::keys;
 use crate::session::Session;
 use crate::store::Store;
+use crate::vectors::VectorSpace;
 use crate::view::View;
 
 /// Audit entries one answer holds at most.
@@ -56,6 +57,8 @@ pub struct Stats {
     pub text_tail: u64,
     /// Grains of the log the full text has not followed yet.
     pub text_behind: u64,
+    /// Vectors, by the models they were made by.
+    pub vectors: Vec<VectorSpace>,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
     /// Grains whose access counts are not written yet.
@@ -99,6 +102,7 @@ impl Store {
             text_gone: text.texts.gone,
             text_tail: text.texts.tail,
             text_behind: text.behind,
+            vectors: self.inner().vectors().stats(&view)?,
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),

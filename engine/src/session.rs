@@ -23,6 +23,8 @@ use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
 
+/// Vectors one grain comes with.
+pub const MAX_VECTORS: usize = 1_024;
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
 /// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
@@ -335,7 +337,14 @@ impl Session {
 
     /// Validates, encodes and addresses what is offered.
     fn prepare(&self, offer: Offer) -> Result<Prepared> {
+        let (offer, vectors) = offer.apart();
+        if vectors.len() > MAX_VECTORS {
+            let message = format!("a grain comes with {MAX_VECTORS} vectors at most");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
         let prepared = match offer {
+            // Its vectors were taken off.
+            Offer::Embedded(inner, _) => self.prepare(*inner)?,
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 let blob = grain.encode(encoding)?;
@@ -366,7 +375,7 @@ impl Session {
                 "give the grain the session's namespace, or open a session that has it",
             ));
         }
-        Ok(prepared)
+        Ok(Prepared { vectors, ..prepared })
     }
 
     /// Verifies an envelope and takes the grain in it.
@@ -392,6 +401,7 @@ impl Session {
         offer: Offer,
         justification: Option<&str>,
     ) -> Result<Prepared> {
+        let (offer, vectors) = offer.apart();
         let offer = match (offer, justification) {
             (Offer::Grain(grain), Some(why)) if grain.get(JUSTIFICATION).is_none() => {
                 let mut fields = grain.into_fields();
@@ -400,7 +410,7 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let prepared = derive_from(self.prepare(offer)?, old)?;
+        let prepared = derive_from(self.prepare(offer.with_vectors(vectors))?, old)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
+use crate::follow::Following;
 use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
@@ -25,8 +26,9 @@ use crate::source::{Home, Opening, Source};
 use crate::sync::mpsc::{SyncSender, sync_channel};
 use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
-use crate::texts::{Library, Worker};
+use crate::texts::Library;
 use crate::truth::Truth;
+use crate::vectors::Vectors;
 use crate::view::View;
 use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
 
@@ -63,6 +65,7 @@ pub(crate) struct Inner {
     operator: Option<String>,
     opening: Opening,
     library: Arc<Library>,
+    vectors: Arc<Vectors>,
 }
 
 impl Store {
@@ -137,6 +140,12 @@ impl Store {
         Ok(self.0.library.status(&view)?.rebuilt)
     }
 
+    /// Graphs of vectors that were saved and had to be made again since the store was opened.
+    #[must_use]
+    pub fn remade_graphs(&self) -> usize {
+        self.0.vectors.remade()
+    }
+
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -201,7 +210,14 @@ impl Store {
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
         let library = Arc::new(Library::new(home, options.languages.clone()));
-        let words = home.map(|_| Worker::start(Arc::clone(&library), Arc::clone(&shared)));
+        let vectors = Arc::new(Vectors::new(home));
+        let mut followers = Vec::new();
+        if home.is_some() {
+            let words = Arc::clone(&library);
+            followers.push(Following::start("grainstore-words", words, &shared)?);
+            let graphs = Arc::clone(&vectors);
+            followers.push(Following::start("grainstore-vectors", graphs, &shared)?);
+        }
         let writer = Writer {
             db,
             folder,
@@ -214,7 +230,7 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             library: Arc::clone(&library),
-            words: words.transpose()?,
+            followers,
             _lock: lock,
         };
         let (requests, incoming) = sync_channel(QUEUE);
@@ -239,6 +255,7 @@ impl Store {
             operator: options.operator.clone(),
             opening,
             library,
+            vectors,
         })))
     }
 
@@ -349,6 +366,11 @@ impl Inner {
     /// The full text.
     pub(crate) fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// The vectors.
+    pub(crate) fn vectors(&self) -> &Vectors {
+        &self.vectors
     }
 
     /// The newest view.

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use grainstore_format::GrainState;
 use grainstore_index::Sequence;
+use grainstore_index::vectors::Space;
 use redb::{
     Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     TableDefinition, TableError, Value,
@@ -16,7 +17,9 @@ use redb::{
 use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, AuditHead, Envelope, STATE_LEN, StateRecord, Wrapping};
+use crate::keys::{
+    self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Wrapping,
+};
 use crate::source::{Leased, Source};
 
 /// A state of the truth, frozen.
@@ -29,6 +32,9 @@ pub(crate) struct Truth {
     reasons: Lazy<u64, &'static [u8]>,
     access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
     signatures: Lazy<u64, &'static [u8]>,
+    vectors: Lazy<u64, &'static [u8]>,
+    /// Spaces of vectors by their numbers.
+    spaces: OnceLock<BTreeMap<u32, Space>>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -77,6 +83,8 @@ impl Truth {
             reasons: Lazy::new(keys::REASONS),
             access: Lazy::new(keys::ACCESS),
             signatures: Lazy::new(keys::SIGNATURES),
+            vectors: Lazy::new(keys::VECTORS),
+            spaces: OnceLock::new(),
         })
     }
 
@@ -129,12 +137,14 @@ impl Truth {
     pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
         let access = self.access.get_if_there(&self.txn)?;
         let signatures = self.signatures.get_if_there(&self.txn)?;
+        let vectors = self.vectors.get_if_there(&self.txn)?;
         Ok(BTreeMap::from([
             ("log", self.log_len()?),
             ("state", self.state_len()?),
             ("roots", self.roots.get(&self.txn)?.len()?),
             ("access", access.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("signatures", signatures.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("vectors", vectors.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("audit", self.audit_len()?),
             ("reasons", self.reasons.get(&self.txn)?.len()?),
         ]))
@@ -216,6 +226,55 @@ impl Truth {
     pub(crate) fn has_wrapping(&self, sequence: Sequence) -> Result<bool> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(false) };
         Ok(table.get(sequence.get())?.is_some())
+    }
+
+    /// The spaces of vectors, by their numbers.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn spaces(&self) -> Result<&BTreeMap<u32, Space>> {
+        if let Some(spaces) = self.spaces.get() {
+            return Ok(spaces);
+        }
+        let mut found = BTreeMap::new();
+        match self.txn.open_table(keys::SPACES) {
+            Ok(table) => {
+                for row in table.range::<u64>(..)? {
+                    let (number, record) = row?;
+                    let number = number.value();
+                    let space = keys::open_space(number, record.value())?;
+                    found.insert(u32::try_from(number).unwrap_or(u32::MAX), space);
+                }
+            }
+            Err(TableError::TableDoesNotExist(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.spaces.get_or_init(|| found))
+    }
+
+    /// The vectors behind a row, in the order they were given, each with its row.
+    ///
+    /// # Errors
+    /// `ERR_IO`; so do the items, and `ERR_INTEGRITY`.
+    pub(crate) fn vectors_after(
+        &self,
+        row: u64,
+    ) -> Result<impl Iterator<Item = Result<(u64, Placed)>> + '_> {
+        let table = self.vectors.get_if_there(&self.txn)?;
+        let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
+        Ok(rows.into_iter().flatten().map(|row| {
+            let (row, bytes) = row?;
+            Ok((row.value(), Placed::open(row.value(), bytes.value())?))
+        }))
+    }
+
+    /// The last row of vectors; 0 where there is none.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn last_vector(&self) -> Result<u64> {
+        let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(0) };
+        Ok(table.last()?.map_or(0, |(row, _)| row.value()))
     }
 
     /// The ancestors whose protection reaches the grain at a place in the log.

@@ -10,6 +10,7 @@ use grainstore_format::{
     SHARED,
 };
 use grainstore_index::text::Texts;
+use grainstore_index::vectors;
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
 
 use crate::error::{Error, Result};
@@ -17,6 +18,7 @@ use crate::indexed::Indexed;
 use crate::keys::{AddressKey, Wrapping};
 use crate::texts::Library;
 use crate::truth::Truth;
+use crate::vectors::Vectors;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
@@ -24,6 +26,8 @@ pub(crate) struct View {
     indexed: Indexed,
     /// The full text as the first search of this view found it.
     texts: OnceLock<Texts>,
+    /// The vectors as the first search of this view found them.
+    vectors: OnceLock<vectors::View>,
 }
 
 impl std::fmt::Debug for View {
@@ -51,7 +55,7 @@ pub(crate) struct Row {
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
-        Self { truth, indexed, texts: OnceLock::new() }
+        Self { truth, indexed, texts: OnceLock::new(), vectors: OnceLock::new() }
     }
 
     /// The full text with everything this view has: for every search the same.
@@ -64,6 +68,20 @@ impl View {
             None => {
                 let texts = library.of(self)?;
                 Ok(self.texts.get_or_init(|| texts))
+            }
+        }
+    }
+
+    /// The vectors this view has: for every search the same.
+    ///
+    /// # Errors
+    /// As [`Vectors::of`].
+    pub(crate) fn vectors(&self, all: &Vectors) -> Result<&vectors::View> {
+        match self.vectors.get() {
+            Some(vectors) => Ok(vectors),
+            None => {
+                let vectors = all.of(self)?;
+                Ok(self.vectors.get_or_init(|| vectors))
             }
         }
     }

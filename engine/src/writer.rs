@@ -8,6 +8,7 @@
 mod backlog;
 mod import;
 mod states;
+mod vectors;
 
 use std::fs::File;
 use std::sync::{Arc, PoisonError};
@@ -21,6 +22,7 @@ use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
+use crate::follow::Following;
 use crate::indexed::Indexed;
 use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
@@ -29,13 +31,14 @@ use crate::policy::Proofs;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{RwLock, receive_within};
-use crate::texts::{Library, Worker};
+use crate::texts::Library;
 use crate::truth::Truth;
 use crate::view::View;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use import::Ground;
 use states::{write_roots, write_states};
+use vectors::write_vectors;
 
 /// Writes that wait for the writer before senders have to.
 pub(crate) const QUEUE: usize = 4096;
@@ -148,10 +151,10 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
-    /// The full text, which follows what is written.
+    /// The full text.
     pub(crate) library: Arc<Library>,
-    /// The thread that reads words; nothing where nobody waits for them.
-    pub(crate) words: Option<Worker>,
+    /// What follows the writes in the background; nothing for a store in memory.
+    pub(crate) followers: Vec<Following>,
     /// Released last: until then the database is in use.
     pub(crate) _lock: Option<File>,
 }
@@ -176,8 +179,8 @@ impl Writer {
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
-        if let Some(words) = self.words.take() {
-            words.finish(&self.view);
+        for follower in self.followers.drain(..) {
+            follower.finish(&self.view);
         }
     }
 
@@ -258,6 +261,7 @@ impl Writer {
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains)?;
         write_signatures(&txn, plan)?;
+        write_vectors(&txn, plan)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
         append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
@@ -330,8 +334,7 @@ impl Writer {
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
         guarded(|| self.fold_all())?;
-        // What cannot be saved of the words is read from the log again.
-        let _ = guarded(|| self.library.settle(&self.view));
+        self.followers.iter().for_each(|follower| follower.settle(&self.view));
         Ok(())
     }
 
@@ -368,9 +371,7 @@ impl Writer {
 
     /// Says that readers see new grains.
     fn grown(&self) {
-        if let Some(words) = &self.words {
-            words.grown(&self.view);
-        }
+        self.followers.iter().for_each(|follower| follower.grown(&self.view));
     }
 
     fn publish(&self, view: Option<Arc<View>>) {

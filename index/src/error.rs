@@ -13,11 +13,16 @@ pub enum ErrorKind {
     Integrity,
     /// `ERR_LIMIT`: a question asks for more than is looked for at once.
     Limit,
+    /// `ERR_DIMENSION`: a vector of another length, or of more numbers than a space can have.
+    Dimension,
+    /// `ERR_SCHEMA`: a vector with numbers that mean nothing, or a space without a model.
+    Vector,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 3] = [Self::Io, Self::Integrity, Self::Limit];
+    pub const ALL: [Self; 5] =
+        [Self::Io, Self::Integrity, Self::Limit, Self::Dimension, Self::Vector];
 
     /// The stable code, e.g. `ERR_IO`.
     #[must_use]
@@ -26,6 +31,8 @@ impl ErrorKind {
             Self::Io => "ERR_IO",
             Self::Integrity => "ERR_INTEGRITY",
             Self::Limit => "ERR_LIMIT",
+            Self::Dimension => "ERR_DIMENSION",
+            Self::Vector => "ERR_SCHEMA",
         }
     }
 
@@ -36,6 +43,12 @@ impl ErrorKind {
             Self::Io => "check the disk, its free space and the rights to the store",
             Self::Integrity => "rebuild the indexes from the log; no memory is lost by that",
             Self::Limit => "ask for less, or in several questions",
+            Self::Dimension => {
+                "embed with the model whose vectors are stored, or name another space"
+            }
+            Self::Vector => {
+                "give finite numbers, not all of them zero where directions are compared"
+            }
         }
     }
 }
@@ -71,6 +84,16 @@ impl Error {
     pub(crate) fn text(source: impl StdError + Send + Sync + 'static) -> Self {
         let message = "a segment of the full text cannot be read".to_owned();
         Self { kind: ErrorKind::Integrity, message, source: Some(Box::new(source)) }
+    }
+
+    /// An error of a vector or a query that does not have the length of its space.
+    pub(crate) fn dimension(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Dimension, message: message.into(), source: None }
+    }
+
+    /// An error of a vector or a space that no store can use.
+    pub(crate) fn vector(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Vector, message: message.into(), source: None }
     }
 
     /// What went wrong.

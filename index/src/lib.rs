@@ -18,6 +18,7 @@
 //! - `merge`, `names`, `scan`, `intersect`: tables and tail as one ordered sequence
 //! - `reader`, `addresses`, `size`, `stats`: what a view answers
 //! - [`text`]: the full text, beside the tables
+//! - [`vectors`]: what is near in meaning, beside the tables
 
 mod error;
 mod field;
@@ -56,6 +57,8 @@ mod size;
 mod stats;
 
 pub mod text;
+
+pub mod vectors;
 
 #[cfg(test)]
 mod model_tests;

@@ -60,7 +60,7 @@ pub fn state<E: From<Error>>(
 ) -> Result<IndexState, E> {
     let stored = stored_state(txn).or_else(|error| match error.kind() {
         ErrorKind::Integrity => Ok(IndexState::Stale(StaleReason::Damaged)),
-        ErrorKind::Io | ErrorKind::Limit => Err(error),
+        _ => Err(error),
     })?;
     if let IndexState::Ready(Some(mark)) = stored
         && address_at(mark.sequence)? != Some(mark.address)

@@ -6,6 +6,7 @@
 //! - `options`: the command line. `random`, `data`: the rows. `ask`, `shapes`: the questions.
 //! - `peer`: what a store must do to be compared; `peers`: those that do.
 //! - `record`, `machine`: figures. `trial`: one peer at one size. `report`: the tables.
+//! - `vectors`: a comparison of its own, of nearest neighbours.
 
 mod options;
 mod random;
@@ -24,6 +25,8 @@ mod record;
 mod trial;
 
 mod report;
+
+mod vectors;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -61,6 +64,7 @@ fn main() -> Result<()> {
         Some(Child::Crash { peer, directory, first, count }) => {
             trial::crash(named(&peer)?, &directory, first, count)
         }
+        Some(Child::Vectors(run)) => vectors::run(&run),
     }
 }
 

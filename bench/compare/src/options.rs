@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::peer::CONTENDERS;
+use crate::vectors;
 
 /// Measures Grainstore beside raw redb and SQLite: the same grains, one run, one disk.
 #[derive(Debug, Parser)]
@@ -45,9 +46,12 @@ pub(crate) struct Run {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// What the program starts itself for: opening and crashing need processes of their own.
+/// Other things to compare, and what the program starts itself for: opening and crashing need
+/// processes of their own.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Child {
+    /// Compares nearest neighbours: recall, microseconds, seconds to build
+    Vectors(vectors::Run),
     /// Opens a store, reads, and prints how long it took and what memory it takes
     #[command(hide = true)]
     Open {

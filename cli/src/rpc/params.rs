@@ -256,7 +256,8 @@ pub(crate) struct Put<'p> {
     grain: Option<&'p RawValue>,
     blob: Option<Base64>,
     cose: Option<Base64>,
-    vectors: Option<Vec<Value>>,
+    #[serde(default)]
+    vectors: Vec<Given>,
     #[serde(default)]
     pub(crate) same_fact: SameFact,
 }
@@ -264,11 +265,39 @@ pub(crate) struct Put<'p> {
 impl Put<'_> {
     /// What is offered.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
-        if self.vectors.as_ref().is_some_and(|vectors| !vectors.is_empty()) {
-            return Err(Error::unavailable(Code::Schema, "vectors").into());
-        }
-        offer(self.grain, self.blob.take(), self.cose.take())
+        let offer = offer(self.grain, self.blob.take(), self.cose.take())?;
+        let vectors = std::mem::take(&mut self.vectors).into_iter().map(Given::embedding);
+        Ok(offer.with_vectors(vectors.collect::<Result<_, _>>()?))
     }
+}
+
+/// A vector of a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    model: String,
+    metric: Option<String>,
+    #[serde(default)]
+    chunk: u32,
+    values: Vec<f64>,
+}
+
+impl Given {
+    fn embedding(self) -> Result<Embedding, Fault> {
+        let name = self.metric.as_deref().unwrap_or("cosine");
+        let Some(metric) = Metric::named(name) else {
+            let hint = "use cosine, dot or l2";
+            return Err(Error::new(Code::Schema, format!("no metric {name:?}"), hint).into());
+        };
+        let embedding = Embedding::new(&self.model, metric, numbers(&self.values))?;
+        Ok(embedding.of_chunk(self.chunk))
+    }
+}
+
+/// Numbers as vectors have them. What is too large for them is infinite, and refused as such.
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
+pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|value| *value as f32).collect()
 }
 
 /// `put_batch`.

@@ -1,6 +1,6 @@
 //! The method `query`: conditions as an object, answered in the envelope of OMS 28.1.
 
-use grainstore::cal::{Predicate, Query, Reach, TimeRange, TypeSet, Visibility};
+use grainstore::cal::{Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility};
 use grainstore::format::{GrainType, Map, Profile, Value, parse_json};
 use grainstore::{Cursor, EpochMs, Grain, Page};
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,7 @@ struct Params<'p> {
     #[serde(rename = "where", borrow)]
     conditions: Option<&'p RawValue>,
     text: Option<String>,
-    #[serde(borrow)]
-    vector: Option<&'p RawValue>,
+    vector: Option<Vector>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[serde(default)]
@@ -55,6 +54,14 @@ struct Conditions<'p> {
     valid_at: Option<i64>,
 }
 
+/// `vector`: what is looked for by its meaning.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    model: Option<String>,
+    values: Vec<f64>,
+}
+
 /// The envelope.
 #[derive(Debug, Serialize)]
 struct Envelope {
@@ -73,15 +80,15 @@ pub(crate) fn conditions(given: &RawValue) -> Result<Query, Fault> {
 
 pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: Params<'_> = params::read(params)?;
-    if params.vector.is_some() {
-        return Err(Error::unavailable(Code::Schema, "vector search").into());
-    }
     let mut query = params.conditions.map_or_else(|| Ok(Query::default()), conditions)?;
     if params.include_superseded {
         query = query.seeing(Visibility { superseded: true, ..Visibility::default() });
     }
     if let Some(text) = params.text {
         query = query.searching(words(text)?);
+    }
+    if let Some(Vector { model, values }) = params.vector {
+        query = query.nearing(Near { model, values: params::numbers(&values).into() });
     }
     let session = host.session()?;
     let defaults = Page::default();

@@ -220,6 +220,12 @@ impl Examined {
         );
         self.add("tail", Health::Good, detail, None);
         self.text(store, &stats)?;
+        let remade = store.remade_graphs();
+        if remade > 0 {
+            let detail =
+                format!("{remade} saved graphs of vectors were of no use and are made again");
+            self.add("vectors", Health::Notice, detail, Some("check the disk under vectors/"));
+        }
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();

@@ -2,7 +2,7 @@
 //!
 //! - `access`: which postings a query is answered from.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `search`: the same for what is searched for by words.
+//! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
 //! - `cursor`: where a page ended.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
@@ -12,6 +12,7 @@
 mod access;
 mod cursor;
 mod explain;
+mod near;
 mod search;
 mod walk;
 
@@ -201,12 +202,14 @@ impl Session {
             None => None,
             Some(last) => {
                 let (time, address) = (last.grain.time(), last.content_address);
-                let last = match query.search() {
-                    None => Last::Place(Place { time, address }),
-                    Some(_) => {
+                let last = match query.search().is_some() || query.near().is_some() {
+                    false => Last::Place(Place { time, address }),
+                    true => {
                         let score = walk.scores.get(rows.found.len() - 1).copied();
                         let score = score.unwrap_or_default();
-                        let statistics = std::mem::take(&mut walk.statistics);
+                        let mut statistics = std::mem::take(&mut walk.statistics);
+                        // Without a search there are none; a cursor tells its kind by them.
+                        statistics.resize(statistics.len().max(8), 0);
                         Last::Rank(Rank { score, address, statistics })
                     }
                 };

@@ -95,7 +95,7 @@ impl Sought {
 }
 
 /// A search while it runs.
-struct Ranked<'r> {
+pub(super) struct Ranked<'r> {
     sought: Sought,
     texts: &'r Texts,
     asked: Asked<'r>,
@@ -103,17 +103,43 @@ struct Ranked<'r> {
     ceiling: f64,
 }
 
-impl Walk<'_> {
+impl Ranked<'_> {
+    /// Whether its parts have to be looked at one by one.
+    pub(super) fn has_parts(&self) -> bool {
+        !self.sought.parts.is_empty()
+    }
+
+    /// The score of a grain that had everything in plenty.
+    pub(super) fn ceiling(&self) -> f64 {
+        self.ceiling
+    }
+
+    /// The scores of some grains; nothing for those that are no answers.
+    pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
+        Ok(self.asked.scores_of(of)?)
+    }
+}
+
+impl<'w> Walk<'w> {
     /// Shows every answer to the search of the query, the best first, until `visit` has enough.
     pub(super) fn ranked(
         &mut self,
         search: &Search,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
+        let Some(ranked) = self.ranking(search)? else { return Ok(ControlFlow::Continue(())) };
+        match self.few()? {
+            Some(few) => self.one_by_one(&ranked, &few, visit),
+            None => self.by_words(&ranked, visit),
+        }
+    }
+
+    /// What the query searches for, looked up; nothing where it asks for nothing.
+    pub(super) fn ranking(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
         let view = self.view;
         let sought = Sought::of(self.session, self.query.reach(), search)?;
         if sought.whole.is_empty() {
-            return Ok(ControlFlow::Continue(()));
+            return Ok(None);
         }
         let texts = view.texts(self.session.store().inner().library())?;
         let asked = match self.rank() {
@@ -122,15 +148,11 @@ impl Walk<'_> {
         };
         self.statistics = asked.statistics();
         let ceiling = asked.ceiling();
-        let ranked = Ranked { sought, texts, asked, ceiling };
-        match self.few()? {
-            Some(few) => self.one_by_one(&ranked, &few, visit),
-            None => self.by_words(&ranked, visit),
-        }
+        Ok(Some(Ranked { sought, texts, asked, ceiling }))
     }
 
     /// The grains that can meet the other conditions, ascending, where they are few.
-    fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
+    pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         let mut found = Vec::new();
@@ -171,14 +193,14 @@ impl Walk<'_> {
         for equal in scored.chunk_by(|a, b| a.1 == b.1) {
             let mut hits = Vec::with_capacity(equal.len());
             for (sequence, score) in equal {
-                let address = self.judge(ranked, *sequence)?;
+                let address = self.judge(Some(ranked), *sequence)?;
                 hits.extend(address.map(|address| (address, *sequence, *score)));
             }
             hits.sort_unstable_by_key(|(address, ..)| *address);
             for (address, sequence, score) in hits {
                 let is_behind =
                     self.rank().is_none_or(|rank| (score, &rank.address) < (rank.score, &address));
-                if is_behind && self.give(ranked, sequence, score, visit)?.is_break() {
+                if is_behind && self.give_words(ranked, sequence, score, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -197,24 +219,9 @@ impl Walk<'_> {
         let wanted = self.query.limit().unwrap_or(AT_FIRST).max(self.given.saturating_add(1));
         let mut at_once = wanted.clamp(1, AT_ONCE);
         loop {
-            let mut failed = None;
-            let hits = ranked.asked.search(at_once, after, &mut |sequence| {
-                // What has failed is told below; there is no other way out of here.
-                if failed.is_some() {
-                    return Ok(None);
-                }
-                let judged = self.judge(ranked, sequence);
-                let judged = judged.unwrap_or_else(|halt| {
-                    failed = Some(halt);
-                    None
-                });
-                Ok(judged.map(|address| *address.as_bytes()))
-            })?;
-            if let Some(halt) = failed {
-                return Err(halt);
-            }
+            let hits = self.best_words(ranked, at_once, after)?;
             for Hit { sequence, score, .. } in &hits {
-                if self.give(ranked, *sequence, *score, visit)?.is_break() {
+                if self.give_words(ranked, *sequence, *score, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -222,14 +229,38 @@ impl Walk<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             after = hits.last().map(|hit| After { score: hit.score, address: hit.address });
-            at_once = at_once.saturating_mul(4).min(AT_ONCE);
+            at_once = at_once.saturating_mul(16).min(AT_ONCE);
         }
     }
 
-    /// The address of a grain that may be shown.
-    fn judge(
+    /// The best answers by words, behind one of them.
+    pub(super) fn best_words(
         &mut self,
         ranked: &Ranked<'_>,
+        limit: usize,
+        after: Option<After>,
+    ) -> Result<Vec<Hit>, Halt> {
+        let mut failed = None;
+        let hits = ranked.asked.search(limit, after, &mut |sequence| {
+            // What has failed is told below; there is no other way out of here.
+            if failed.is_some() {
+                return Ok(None);
+            }
+            let judged = self.judge(Some(ranked), sequence);
+            let judged = judged.unwrap_or_else(|halt| {
+                failed = Some(halt);
+                None
+            });
+            Ok(judged.map(|address| *address.as_bytes()))
+        })?;
+        failed.map_or(Ok(hits), Err)
+    }
+
+    /// The address of a grain that may be shown. Where the parts of a search have to be looked at, it
+    /// answers each of them.
+    pub(super) fn judge(
+        &mut self,
+        ranked: Option<&Ranked<'_>>,
         sequence: Sequence,
     ) -> Result<Option<ContentAddress>, Halt> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
@@ -242,15 +273,20 @@ impl Walk<'_> {
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let Some(address) = self.admitted(blob, grain, &state) else { return Ok(None) };
-                let answers = ranked.sought.is_answered(ranked.texts, sequence, grain)?;
+                let answers = match ranked {
+                    Some(Ranked { sought, texts, .. }) => {
+                        sought.is_answered(texts, sequence, grain)?
+                    }
+                    None => true,
+                };
                 Ok(answers.then_some(address))
             })
         })?;
         Ok(address)
     }
 
-    /// Shows an answer whose score is enough.
-    fn give(
+    /// Shows an answer by words whose score is enough.
+    fn give_words(
         &mut self,
         ranked: &Ranked<'_>,
         sequence: Sequence,
@@ -259,12 +295,22 @@ impl Walk<'_> {
     ) -> Result<ControlFlow<()>, Halt> {
         // Rounding may take the best possible score a little above 1.
         let value = (score / ranked.ceiling).min(1.0);
-        if self.query.floor().is_some_and(|floor| !floor.admits(value)) {
+        self.give(sequence, score, Score { value, text: Some(value), vector: None }, visit)
+    }
+
+    /// Shows an answer whose score is enough; `rank` is what it is ranked by.
+    pub(super) fn give(
+        &mut self,
+        sequence: Sequence,
+        rank: f64,
+        score: Score,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        if self.query.floor().is_some_and(|floor| !floor.admits(score.value)) {
             return Ok(ControlFlow::Continue(()));
         }
         let Some(state) = self.state(sequence)? else { return Ok(ControlFlow::Continue(())) };
-        self.scores.push(score);
-        let score = Score { value, text: Some(value), vector: None };
+        self.scores.push(rank);
         self.show(sequence, Some((&state, score)), visit)
     }
 }

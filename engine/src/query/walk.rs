@@ -121,8 +121,10 @@ impl<'w> Walk<'w> {
 impl Walk<'_> {
     /// Shows every match in order until `visit` has enough.
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
-        if let Some(search) = self.query.search() {
-            return self.ranked(search, visit);
+        match (self.query.near(), self.query.search()) {
+            (Some(near), search) => return self.nearest(near, search, visit),
+            (None, Some(search)) => return self.ranked(search, visit),
+            (None, None) => {}
         }
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);

@@ -8,15 +8,12 @@
 //! - `languages`: which language a namespace is in
 //! - `turns`: who lends words to whom in a conversation
 //! - `catching`: what has changed between the full text and a view
-//! - `stamp`, `files`: what is saved, and of which state
-//! - `worker`: the thread
+//! - `stamp`: which state was saved
 
 mod catching;
-mod files;
 mod languages;
 mod stamp;
 mod turns;
-mod worker;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,16 +24,19 @@ use grainstore_index::text::{ANALYSIS_VERSION, Fold, MAX_TAIL, Manifest, TextSta
 use sha2::{Digest, Sha256};
 
 use self::catching::{Lately, Position};
-use self::files::Files;
+use crate::derived::Files;
 use crate::error::{Error, Result, guarded};
+use crate::follow::Follower;
 use crate::sync::{Mutex, MutexGuard};
 use crate::view::View;
 
 pub(crate) use languages::Languages;
-pub(crate) use worker::Worker;
+pub(crate) use turns::lenders;
 
 /// Grains that are followed at once, while searches wait.
 const STEP: u64 = 512;
+/// Grains the full text may be behind before the writer helps.
+const MOST_BEHIND: u64 = 16_384;
 /// Documents that are not saved, from which on a store saves them when it is closed: reading so many
 /// again takes less time than saving them.
 const WORTH_SAVING: u64 = 64;
@@ -96,7 +96,7 @@ impl Library {
             on_disk: BTreeSet::new(),
             rebuilt: None,
         };
-        let files = store.map(Files::of);
+        let files = store.map(|store| Files::of(store, "text"));
         Self { files, languages, state: Mutex::new(state), progress: Progress::default() }
     }
 
@@ -110,7 +110,7 @@ impl Library {
     /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`.
     pub(crate) fn of(&self, view: &View) -> Result<Texts> {
         let mut state = self.lock();
-        while !self.step(&mut state, view)? {
+        while !self.advance(&mut state, view)? {
             self.make_room(&mut state, view)?;
         }
         state.loaded().cloned()
@@ -141,7 +141,7 @@ impl Library {
     }
 
     /// Follows a view by one step. Gives whether its end is reached.
-    fn step(&self, state: &mut State, view: &View) -> Result<bool> {
+    fn advance(&self, state: &mut State, view: &View) -> Result<bool> {
         self.load(state, view)?;
         if state.at.has_reached(view)? {
             return Ok(true);
@@ -219,24 +219,6 @@ impl Library {
         Ok(())
     }
 
-    /// Brings to disk what is worth it.
-    ///
-    /// # Errors
-    /// As [`Library::of`]; `ERR_IO` where it cannot be saved.
-    pub(crate) fn settle(&self, view: &View) -> Result<()> {
-        if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
-            return Ok(());
-        }
-        self.of(view)?;
-        self.save(view)
-    }
-
-    /// Saves what is worth it before the store is closed.
-    fn finish(&self, view: &View) {
-        // All of it can be read from the log again.
-        let _ = guarded(|| self.settle(view));
-    }
-
     /// Reads what was saved, if it was not read yet. What is of no use is built anew.
     fn load(&self, state: &mut State, view: &View) -> Result<()> {
         if state.texts.is_some() {
@@ -302,6 +284,43 @@ impl Library {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Follower for Library {
+    fn step(&self, view: &View) -> Result<bool> {
+        let reached = self.advance(&mut self.lock(), view)?;
+        if self.fold(view, false)? {
+            if let Some(files) = &self.files {
+                // What cannot be saved is read from the log again when the store is next opened.
+                let _ = self.write(files);
+            }
+            return Ok(false);
+        }
+        Ok(reached)
+    }
+
+    /// Not much further behind than it was when it was first read.
+    fn stay_close(&self, view: &View) -> Result<()> {
+        let last = view.last_sequence()?.get();
+        loop {
+            let Progress { reached, debt } = &self.progress;
+            let behind = last.saturating_sub(reached.load(Ordering::Relaxed));
+            if behind <= MOST_BEHIND.saturating_add(debt.load(Ordering::Relaxed)) {
+                return Ok(());
+            }
+            let mut state = self.lock();
+            self.advance(&mut state, view)?;
+            self.make_room(&mut state, view)?;
+        }
+    }
+
+    fn settle(&self, view: &View) -> Result<()> {
+        if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
+            return Ok(());
+        }
+        self.of(view)?;
+        self.save(view)
     }
 }
 

@@ -91,7 +91,7 @@ impl Turn {
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn lenders(view: &View, of: Sequence) -> Result<Vec<Sequence>> {
+pub(crate) fn lenders(view: &View, of: Sequence) -> Result<Vec<Sequence>> {
     let Some(turn) = Turn::at(view, of)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for order in [Order::Newest, Order::Oldest] {

@@ -1,0 +1,221 @@
+//! The answer to a vector, alone or beside words: the grains that are nearest, those that have the
+//! words, and each of them judged by both.
+//!
+//! Both legs give their best, what one leg found is scored by the other, and the sum decides
+//! (docs/adr/0008). A turn of a conversation counts half by its own vector and half by those of the
+//! turns around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use grainstore_cal::{Near, Score, Search, Visit};
+use grainstore_index::Sequence;
+use grainstore_index::vectors::{Ask, Care, Space, Vector, View as Spaces};
+
+use super::search::Ranked;
+use super::walk::{Halt, Walk};
+use crate::error::{Error, ErrorKind, Result};
+use crate::view::View;
+
+/// Answers each leg gives at least, and at most.
+const LEG: usize = 128;
+const LONGEST_LEG: usize = 1024;
+
+/// A vector that is asked for, with the space it is of.
+struct Sighted<'v> {
+    spaces: &'v Spaces,
+    space: Space,
+    vector: Vector,
+}
+
+/// A grain one of the legs has found.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// As the full text scores it; 0 where it has none of the words.
+    text: f64,
+    /// How near it is, from 0 to 1; 0 where it has no vector.
+    near: f64,
+    /// The same with what is around it.
+    around: f64,
+}
+
+impl Walk<'_> {
+    /// Shows the grains that are nearest to a vector, and those that answer a search as well, the
+    /// best first, until `visit` has enough.
+    pub(super) fn nearest(
+        &mut self,
+        near: &Near,
+        search: Option<&Search>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let view = self.view;
+        let Some(sighted) = self.sighted(view, near)? else { return Ok(ControlFlow::Continue(())) };
+        let ranked = match search {
+            Some(search) => self.ranking(search)?,
+            None => None,
+        };
+        let mut found = BTreeMap::new();
+        self.by_vector(&sighted, ranked.as_ref(), &mut found)?;
+        if let Some(ranked) = &ranked {
+            self.add_words(ranked, &mut found)?;
+            complete(&sighted, &mut found)?;
+        }
+        look_around(view, &sighted, &mut found)?;
+        self.give_both(ranked.as_ref(), &found, visit)
+    }
+
+    /// The vector in its space. None where no vector of its model is stored.
+    fn sighted<'v>(&self, view: &'v View, near: &Near) -> Result<Option<Sighted<'v>>> {
+        let vector = Vector::new(near.values.to_vec())?;
+        let known = view.spaces()?;
+        let space = match &near.model {
+            Some(model) => known.values().find(|space| space.model() == model),
+            None if known.len() > 1 => {
+                let message = "vectors of several models are stored; which one is this of?";
+                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                return Err(Error::new(schema, message).with_hint("name the model"));
+            }
+            None => known.values().next(),
+        };
+        let Some(space) = space.cloned() else { return Ok(None) };
+        space.admit(&vector)?;
+        let spaces = view.vectors(self.session.store().inner().vectors())?;
+        Ok(Some(Sighted { spaces, space, vector }))
+    }
+
+    /// How many answers each leg gives.
+    fn leg(&self) -> usize {
+        let wanted = self.query.limit().unwrap_or(0).max(self.given);
+        wanted.saturating_mul(4).clamp(LEG, LONGEST_LEG)
+    }
+
+    /// The vector leg. With a search in several parts, what it finds answers each of them.
+    fn by_vector(
+        &mut self,
+        sighted: &Sighted<'_>,
+        ranked: Option<&Ranked<'_>>,
+        found: &mut BTreeMap<Sequence, Found>,
+    ) -> Result<(), Halt> {
+        let few = self.few()?;
+        let ask = Ask {
+            vector: &sighted.vector,
+            limit: self.leg(),
+            within: few.as_deref(),
+            care: Care::Usual,
+        };
+        let parts = ranked.filter(|ranked| ranked.has_parts());
+        let answer = sighted.spaces.search::<Halt>(&sighted.space, &ask, &mut |sequence| {
+            let address = self.judge(parts, sequence)?;
+            Ok(address.map(|address| *address.as_bytes()))
+        })?;
+        for near in answer.near {
+            let closeness = near.closeness(sighted.space.metric()).into();
+            found.entry(near.sequence).or_default().near = closeness;
+        }
+        Ok(())
+    }
+
+    /// The leg of words, and the words of what the other leg has found.
+    fn add_words(
+        &mut self,
+        ranked: &Ranked<'_>,
+        found: &mut BTreeMap<Sequence, Found>,
+    ) -> Result<(), Halt> {
+        for hit in self.best_words(ranked, self.leg(), None)? {
+            found.entry(hit.sequence).or_default().text = hit.score;
+        }
+        let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
+        let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
+        for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
+            if let Some(found) = found.get_mut(sequence) {
+                found.text = score.unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what was found, the best sum first.
+    fn give_both(
+        &mut self,
+        ranked: Option<&Ranked<'_>>,
+        found: &BTreeMap<Sequence, Found>,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>, Halt> {
+        let best = |of: fn(&Found) -> f64| found.values().map(of).fold(0.0, f64::max);
+        let (best_text, best_near) = (best(|found| found.text), best(|found| found.around));
+        let ceiling = ranked.map_or(1.0, Ranked::ceiling);
+        // The best answer is as good as its better side; the others stand in proportion.
+        let quality = best_near.max((best_text / ceiling).min(1.0));
+        let legs = if ranked.is_some() { 2.0 } else { 1.0 };
+        let share = |value: f64, best: f64| if best > 0.0 { value / best } else { 0.0 };
+        let mut rows = Vec::with_capacity(found.len());
+        for (sequence, found) in found {
+            let Some(address) = self.judge(ranked.filter(|r| r.has_parts()), *sequence)? else {
+                continue;
+            };
+            let sum = share(found.text, best_text) + share(found.around, best_near);
+            let text = ranked.map(|_| (found.text / ceiling).min(1.0));
+            let score = Score { value: quality * sum / legs, text, vector: Some(found.near) };
+            rows.push((address, *sequence, score));
+        }
+        rows.sort_by(|a, b| b.2.value.total_cmp(&a.2.value).then(a.0.cmp(&b.0)));
+        for (address, sequence, score) in rows {
+            let is_behind = self
+                .rank()
+                .is_none_or(|rank| (score.value, &rank.address) < (rank.score, &address));
+            if is_behind && self.give(sequence, score.value, score, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// How near the grains are that only their words have found.
+fn complete(sighted: &Sighted<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
+    let missing = found.iter().filter(|(_, found)| found.near == 0.0);
+    let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
+    for (sequence, near) in closeness_of(sighted, &missing)? {
+        if let Some(found) = found.get_mut(&sequence) {
+            found.near = near;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the turns around each turn into account.
+fn look_around(
+    view: &View,
+    sighted: &Sighted<'_>,
+    found: &mut BTreeMap<Sequence, Found>,
+) -> Result<()> {
+    let mut lenders = BTreeMap::new();
+    for sequence in found.keys() {
+        lenders.insert(*sequence, crate::texts::lenders(view, *sequence)?);
+    }
+    let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
+    let others: Vec<Sequence> = others.into_iter().collect();
+    let near = closeness_of(sighted, &others)?;
+    for (sequence, found) in found {
+        let around = lenders.get(sequence).into_iter().flatten();
+        let around: Vec<f64> = around.filter_map(|lender| near.get(lender).copied()).collect();
+        let count = u32::try_from(around.len()).unwrap_or(u32::MAX);
+        found.around = match count {
+            0 => found.near,
+            _ => f64::midpoint(found.near, around.iter().sum::<f64>() / f64::from(count)),
+        };
+    }
+    Ok(())
+}
+
+/// How near some grains are, from 0 to 1; those without a vector are left out.
+fn closeness_of(sighted: &Sighted<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
+    if of.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ask = Ask { vector: &sighted.vector, limit: of.len(), within: Some(of), care: Care::Exact };
+    // Who is asked about is known; in which order they come is of no matter.
+    let found = sighted.spaces.search::<Error>(&sighted.space, &ask, &mut |_| Ok(Some([0; 32])))?;
+    let metric = sighted.space.metric();
+    Ok(found.near.iter().map(|near| (near.sequence, near.closeness(metric).into())).collect())
+}

@@ -1,0 +1,264 @@
+//! Vectors that are stored with grains: found by their nearness, alone and beside words.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a test stops at a surprise"
+)]
+
+#[path = "search/kit.rs"]
+#[expect(dead_code, reason = "shared with the tests of searches")]
+mod kit;
+#[path = "kit/random.rs"]
+#[expect(dead_code, reason = "shared with other tests")]
+mod random;
+
+use std::fs;
+
+use grainstore::cal::{Near, Predicate, Query};
+use grainstore::embed::{Embedding, Metric};
+use grainstore::{ContentAddress, Error, Offer, Page, Put, Session, SessionOptions};
+
+use kit::{addresses, belief, open, put, store, turn};
+use random::Random;
+
+/// A belief with a vector of three numbers.
+fn seen(object: &str, values: [f32; 3]) -> Offer {
+    let vector = Embedding::new("eyes", Metric::Cosine, values.to_vec()).unwrap();
+    Offer::Grain(belief("alice", object)).with_vectors(vec![vector])
+}
+
+fn near(values: &[f32]) -> Query {
+    Query::default().nearing(Near { model: None, values: values.into() })
+}
+
+fn code<T>(outcome: Result<T, Error>) -> Result<(), &'static str> {
+    outcome.map(drop).map_err(|error| error.code())
+}
+
+#[test]
+fn the_nearest_comes_first_right_after_the_write_and_after_reopening() {
+    let (dir, session) = store();
+    let east = session.put(seen("east", [1.0, 0.0, 0.0])).unwrap().address();
+    assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [east]);
+    let north = session.put(seen("north", [0.0, 1.0, 0.0])).unwrap().address();
+    let between = session.put(seen("between", [0.7, 0.7, 0.0])).unwrap().address();
+    put(&session, belief("alice", "no vector"));
+    let expected = [east, between, north];
+    assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), expected);
+    let answer = session.query(&near(&[1.0, 0.0, 0.0]), &Page::first(1)).unwrap();
+    assert!((answer.results[0].score - 1.0).abs() < 1e-6);
+    session.contradict(&east, "not so", None).unwrap();
+    assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [between, north]);
+    session.store().close();
+    let session = open(&dir).session(SessionOptions::default());
+    assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [between, north]);
+    let stats = session.store().stats().unwrap();
+    assert_eq!(stats.vectors[0].model, "eyes");
+    assert_eq!(stats.vectors[0].vectors, Some(3));
+    assert_eq!(stats.rows["vectors"], 3);
+}
+
+#[test]
+fn a_vector_that_is_refused_refuses_its_grain() {
+    let (_dir, session) = store();
+    session.put(seen("first", [1.0, 0.0, 0.0])).unwrap();
+    let of = |model: &str, metric, values: &[f32]| Embedding::new(model, metric, values.to_vec());
+    assert_eq!(code(of("eyes", Metric::Cosine, &[f32::NAN, 0.0])), Err("ERR_SCHEMA"));
+    assert_eq!(code(of("eyes", Metric::Cosine, &[0.0, 0.0])), Err("ERR_SCHEMA"));
+    assert_eq!(code(of("eyes", Metric::Cosine, &[])), Err("ERR_DIMENSION"));
+    assert_eq!(code(of("eyes", Metric::Cosine, &vec![0.5; 4097])), Err("ERR_DIMENSION"));
+    assert_eq!(code(of("", Metric::Dot, &[1.0])), Err("ERR_SCHEMA"));
+    let offer =
+        |object: &str, embedding| Offer::Grain(belief("bob", object)).with_vectors(vec![embedding]);
+    let short = of("eyes", Metric::Cosine, &[1.0, 0.0]).unwrap();
+    assert_eq!(code(session.put(offer("short", short.clone()))), Err("ERR_DIMENSION"));
+    let dot = of("eyes", Metric::Dot, &[1.0, 0.0, 0.0]).unwrap();
+    assert_eq!(code(session.put(offer("dot", dot))), Err("ERR_DIMENSION"));
+    let new = || of("ears", Metric::L2, &[1.0]).unwrap();
+    let batch = [offer("good", new()), offer("short", short)];
+    assert_eq!(code(session.put_batch(batch)), Err("ERR_DIMENSION"));
+    assert_eq!(addresses(&session, &Query::default()).len(), 1, "none of them is there");
+    // The space that came with a refused batch is not there either.
+    let other = of("ears", Metric::Cosine, &[1.0, 2.0]).unwrap();
+    assert!(session.put(offer("other", other)).is_ok());
+    let asked = |values: &[f32]| {
+        let near = Near { model: Some("eyes".to_owned()), values: values.into() };
+        code(session.query(&Query::default().nearing(near), &Page::first(3)))
+    };
+    assert_eq!(asked(&[1.0, 0.0]), Err("ERR_DIMENSION"));
+    assert_eq!(asked(&[0.0, 0.0, 0.0]), Err("ERR_SCHEMA"));
+    assert_eq!(asked(&[f32::INFINITY, 0.0, 0.0]), Err("ERR_SCHEMA"));
+    let whose = session.query(&near(&[1.0, 0.0, 0.0]), &Page::first(3));
+    assert_eq!(code(whose), Err("ERR_SCHEMA"), "two models, and none is named");
+    let nobody = Near { model: Some("nose".to_owned()), values: [1.0].as_slice().into() };
+    assert!(addresses(&session, &Query::default().nearing(nobody)).is_empty());
+}
+
+#[test]
+fn a_grain_that_is_stored_again_takes_the_later_vectors() {
+    let (dir, session) = store();
+    let one = session.put(seen("one", [1.0, 0.0, 0.0])).unwrap().address();
+    let two = session.put(seen("two", [0.0, 1.0, 0.0])).unwrap().address();
+    let x = || near(&[1.0, 0.0, 0.0]);
+    assert_eq!(addresses(&session, &x()), [one, two]);
+    assert_eq!(session.put(seen("one", [0.0, 0.0, 1.0])).unwrap(), Put::Duplicate(one));
+    session.put(seen("two", [0.9, 0.0, 0.1])).unwrap();
+    assert_eq!(addresses(&session, &x()), [two, one]);
+    assert_eq!(session.store().stats().unwrap().rows["vectors"], 2);
+    let parts = (0..3).map(|chunk| {
+        let mut values = vec![0.0; 3];
+        values[chunk] = 1.0;
+        Embedding::new("eyes", Metric::Cosine, values)
+            .unwrap()
+            .of_chunk(u32::try_from(chunk).unwrap())
+    });
+    session.put(Offer::Grain(belief("alice", "one")).with_vectors(parts.collect())).unwrap();
+    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &Page::first(9)).unwrap();
+    assert_eq!(answer.results[0].content_address, one, "its nearest part counts");
+    assert_eq!(answer.results.len(), 2, "and it comes once");
+    session.store().close();
+    let session = open(&dir).session(SessionOptions::default());
+    assert_eq!(addresses(&session, &near(&[0.0, 1.0, 0.0]))[0], one);
+    session.supersede(&one, seen("newer", [0.0, 1.0, 0.0]), Some("grew")).unwrap();
+    let answer = session.query(&near(&[0.0, 1.0, 0.0]), &Page::first(1)).unwrap();
+    assert_eq!(answer.results[0].grain.text("object"), Some("newer"));
+}
+
+/// Many grains with random vectors.
+fn many(session: &Session, count: usize) -> Vec<(ContentAddress, Vec<f32>, usize)> {
+    let mut random = Random::new(7);
+    let mut all = Vec::new();
+    for from in (0..count).step_by(1000) {
+        let rows: Vec<(Offer, Vec<f32>, usize)> = (from..from + 1000)
+            .map(|at| {
+                let values: Vec<f32> =
+                    (0..8).map(|_| random.below(2001) as f32 / 1000.0 - 1.0).collect();
+                let vector = Embedding::new("m", Metric::Cosine, values.clone()).unwrap();
+                let grain = belief(&format!("s{}", at % 100), &format!("object {at}"));
+                (Offer::Grain(grain).with_vectors(vec![vector]), values, at % 100)
+            })
+            .collect();
+        let puts = session.put_batch(rows.iter().map(|row| row.0.clone())).unwrap();
+        let rows = puts.iter().zip(rows);
+        all.extend(rows.map(|(put, (_, values, subject))| (put.address(), values, subject)));
+    }
+    all
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn a_condition_beside_a_vector_is_met_exactly() {
+    let (_dir, session) = store();
+    let all = many(&session, 3000);
+    let wanted = vec![0.3, -0.2, 0.9, 0.1, -0.7, 0.4, 0.0, 0.2];
+    for subject in [None, Some(3), Some(42)] {
+        let mut expected: Vec<_> =
+            all.iter().filter(|row| subject.is_none_or(|subject| row.2 == subject)).collect();
+        expected.sort_by(|a, b| cosine(&b.1, &wanted).total_cmp(&cosine(&a.1, &wanted)));
+        let mut query = near(&wanted);
+        if let Some(subject) = subject {
+            query = query.when(Predicate::text_is("subject", format!("s{subject}")).unwrap());
+        }
+        let answer = session.query(&query, &Page::first(10)).unwrap();
+        let found: Vec<_> = answer.results.iter().map(|row| row.content_address).collect();
+        let expected: Vec<_> = expected.iter().take(10).map(|row| row.0).collect();
+        assert_eq!(found, expected, "{subject:?}");
+    }
+}
+
+#[test]
+fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
+    let (dir, session) = store();
+    many(&session, 9000);
+    let queries: Vec<Query> = (0..20)
+        .map(|at| near(&(0..8).map(|i| ((at * 7 + i * 3) % 11) as f32 - 5.0).collect::<Vec<_>>()))
+        .collect();
+    let answers = |session: &Session| -> Vec<Vec<ContentAddress>> {
+        let one = |query| session.query(query, &Page::first(10)).unwrap();
+        let ten = queries.iter().map(one);
+        ten.map(|answer| answer.results.iter().map(|row| row.content_address).collect()).collect()
+    };
+    let exact = answers(&session);
+    session.store().flush().unwrap();
+    session.store().close();
+    let near_enough = |found: &[Vec<ContentAddress>], what: &str| {
+        let hits: usize =
+            found.iter().zip(&exact).map(|(a, b)| a.iter().filter(|x| b.contains(x)).count()).sum();
+        assert!(hits >= 190, "{what}: {hits} of 200");
+    };
+    let graph = || {
+        let mut files = fs::read_dir(dir.path().join("vectors")).unwrap();
+        files.next().unwrap().unwrap().path()
+    };
+    let bytes = fs::read(graph()).unwrap();
+    for harm in ["none", "flip", "cut", "empty", "delete"] {
+        match harm {
+            "flip" => {
+                let mut other = bytes.clone();
+                other[bytes.len() / 2] ^= 1;
+                fs::write(graph(), other).unwrap();
+            }
+            "cut" => fs::write(graph(), &bytes[..bytes.len() / 2]).unwrap(),
+            "empty" => fs::write(graph(), b"").unwrap(),
+            "delete" => fs::remove_file(graph()).unwrap(),
+            _ => {}
+        }
+        let store = open(&dir);
+        let session = store.session(SessionOptions::default());
+        near_enough(&answers(&session), harm);
+        store.close();
+        near_enough(&answers(&open(&dir).session(SessionOptions::default())), harm);
+    }
+}
+
+#[test]
+fn words_and_vectors_answer_together() {
+    let (_dir, session) = store();
+    let both = session.put(seen("green tea", [1.0, 0.0, 0.0])).unwrap().address();
+    let words = session.put(seen("tea from the hills", [-1.0, 0.1, 0.0])).unwrap().address();
+    let meaning = session.put(seen("a hot drink", [0.9, 0.2, 0.0])).unwrap().address();
+    let query = near(&[1.0, 0.0, 0.0]).searching("tea");
+    let answer = session.query(&query, &Page::first(10)).unwrap();
+    let found: Vec<_> = answer.results.iter().map(|row| row.content_address).collect();
+    assert_eq!(found[0], both);
+    assert!(found.contains(&words) && found.contains(&meaning));
+    let scores: Vec<f64> = answer.results.iter().map(|row| row.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b) && scores.iter().all(|s| (0.0..=1.0).contains(s)));
+    assert_eq!(answer.results[0].matched_fields, ["object"]);
+    let mut paged = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = session.query(&query, &Page::first(1).after(cursor)).unwrap();
+        paged.extend(page.results.iter().map(|row| row.content_address));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, found);
+}
+
+#[test]
+fn a_turn_is_near_what_is_said_around_it() {
+    let (_dir, session) = store();
+    let said = |second: i64, values: [f32; 3]| {
+        let vector = Embedding::new("eyes", Metric::Cosine, values.to_vec()).unwrap();
+        let turn = turn("s", "ann", second, &format!("turn {second}"));
+        session.put(Offer::Grain(turn).with_vectors(vec![vector])).unwrap().address()
+    };
+    let beside = said(0, [0.5, 0.5, 0.0]);
+    let named = said(1, [1.0, 0.0, 0.0]);
+    let apart = said(100, [0.5, 0.5, 0.0]);
+    (3..9).for_each(|second| drop_address(said(second * 10, [0.0, 0.0, 1.0])));
+    let found = addresses(&session, &near(&[1.0, 0.0, 0.0]));
+    let place = |of| found.iter().position(|address| *address == of).unwrap();
+    assert_eq!(place(named), 0);
+    assert!(place(beside) < place(apart), "as near by itself, in better company");
+}
+
+fn drop_address(_: ContentAddress) {}

@@ -1,0 +1,112 @@
+//! The best grains so far, each asked about before it is kept. Knows nothing of vectors.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::posting::Sequence;
+
+use super::near::Near;
+use super::rows::Key;
+
+/// Says whether a grain may be seen: its address, by which equal scores are put in order, or none.
+/// It is asked once a grain while a search keeps it in mind, and before any grain is answered.
+pub type Judge<'j, E> = &'j mut dyn FnMut(Sequence) -> Result<Option<[u8; 32]>, E>;
+
+/// Greater scores first, then ascending addresses.
+type Place = (Reverse<Ordered>, [u8; 32]);
+
+/// The best `limit` grains of those offered, by score, then by address.
+pub(crate) struct Best<'j, E> {
+    limit: usize,
+    judge: Judge<'j, E>,
+    kept: BTreeMap<Place, Near>,
+    /// Where a grain is kept; none, where it was refused.
+    known: HashMap<Sequence, Option<Place>>,
+}
+
+impl<'j, E> Best<'j, E> {
+    pub(crate) fn new(limit: usize, judge: Judge<'j, E>) -> Self {
+        Self { limit, judge, kept: BTreeMap::new(), known: HashMap::new() }
+    }
+
+    /// The least score that can still change the answer; none while anything can.
+    pub(crate) fn floor(&self) -> Option<f32> {
+        if self.kept.len() < self.limit {
+            return None;
+        }
+        Some(self.kept.last_key_value().map_or(f32::INFINITY, |((Reverse(least), _), _)| least.0))
+    }
+
+    /// Whether as many grains are kept as were asked for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.len() >= self.limit
+    }
+
+    /// Takes a row into account.
+    pub(crate) fn offer(&mut self, key: Key, score: f32) -> Result<(), E> {
+        if self.floor().is_some_and(|floor| score < floor) {
+            return Ok(());
+        }
+        let near = Near { sequence: key.sequence, chunk: key.chunk, score };
+        let address = match self.known.get(&key.sequence) {
+            Some(None) => return Ok(()),
+            Some(Some(place)) => {
+                self.improve(*place, near);
+                return Ok(());
+            }
+            None => (self.judge)(key.sequence)?,
+        };
+        let place = address.map(|address| (Reverse(Ordered(score)), address));
+        self.known.insert(key.sequence, place);
+        if let Some(place) = place {
+            self.kept.insert(place, near);
+            if self.kept.len() > self.limit
+                && let Some((_, out)) = self.kept.pop_last()
+            {
+                self.known.remove(&out.sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// A grain that is kept has another part: the nearer one counts, then the earlier one.
+    fn improve(&mut self, place: Place, near: Near) {
+        let better =
+            |kept: &Near| (near.score, Reverse(near.chunk)) > (kept.score, Reverse(kept.chunk));
+        if self.kept.get(&place).is_some_and(better) {
+            self.kept.remove(&place);
+            let place = (Reverse(Ordered(near.score)), place.1);
+            self.kept.insert(place, near);
+            self.known.insert(near.sequence, Some(place));
+        }
+    }
+
+    /// The answer, best first.
+    pub(crate) fn into_near(self) -> Vec<Near> {
+        self.kept.into_values().collect()
+    }
+}
+
+/// A score with a total order.
+#[derive(Debug, Clone, Copy)]
+struct Ordered(f32);
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ordered {}

@@ -1,0 +1,230 @@
+//! How rows get into a graph: in batches that first only look, all at once, then link. Knows
+//! nothing of queries.
+//!
+//! No row of a batch sees what another one changes, so that threads need no locks and their number
+//! changes nothing. Rows of one batch are compared with each other directly.
+
+use std::sync::atomic::Ordering;
+
+use super::approximate::Effort;
+use super::code::{self, Probe};
+use super::graph::{self, Graph, LINKS, ROOM, UPPER_LINKS, UPPER_ROOM};
+use super::layer::{Layer, Met};
+use super::rows::Rows;
+
+/// Nodes a row that is added keeps in mind when it looks for its neighbours.
+const WIDTH: usize = 96;
+/// Rows of a batch, at least and at most; between, a part of those that are in.
+const BATCH_LEAST: usize = 64;
+const BATCH_MOST: usize = 512;
+const BATCH_PART: usize = 8;
+/// Rounds of linking what cannot be reached.
+const MENDS: usize = 4;
+
+/// A row that is added, and its neighbours in each of its layers, the bottom first.
+struct Placed {
+    row: u32,
+    neighbours: Vec<Vec<u32>>,
+}
+
+/// A link back from a neighbour.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Back {
+    level: usize,
+    to: u32,
+    row: u32,
+}
+
+/// Adds rows; none where it was stopped, and the graph is of no use then.
+pub(crate) fn extend(
+    graph: &mut Graph,
+    rows: &Rows,
+    mut new: &[u32],
+    effort: &Effort<'_>,
+) -> Option<()> {
+    while !new.is_empty() {
+        if effort.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let known = graph.bottom().map_or(0, Layer::len);
+        let size = (known / BATCH_PART).clamp(BATCH_LEAST, BATCH_MOST).min(new.len());
+        let (batch, rest) = new.split_at_checked(size)?;
+        let placed = parallel(batch, effort.threads, |row| look(graph, rows, batch, *row));
+        link(graph, rows, &placed, effort.threads);
+        new = rest;
+    }
+    Some(())
+}
+
+/// Links rows nothing leads to: from the nearest that has room, or else from the very nearest.
+pub(crate) fn mend(graph: &mut Graph, rows: &Rows) {
+    for _ in 0..MENDS {
+        let orphans = graph.orphans(rows);
+        if orphans.is_empty() {
+            return;
+        }
+        for row in orphans {
+            let probe = probe_of(graph, rows, row);
+            let starts = graph.descend(rows, &probe, 0);
+            let Some(bottom) = graph.layers.first_mut() else { return };
+            let met = bottom.walk((rows, &probe, graph.reach), starts, WIDTH, |_, _| ());
+            let mut near =
+                met.into_iter().map(|met| met.node).filter(|node| *node != row).peekable();
+            let first = near.peek().copied();
+            let has_room = |node: &u32| bottom.links(*node).len() < bottom.room();
+            let Some(from) = near.find(has_room).or(first) else { continue };
+            let mut links = bottom.links(from).to_vec();
+            links.truncate(bottom.room().saturating_sub(1));
+            if !links.contains(&row) {
+                links.push(row);
+            }
+            bottom.set(from, links);
+        }
+    }
+}
+
+/// Finds the neighbours of a row in the graph as it is and in its batch.
+fn look(graph: &Graph, rows: &Rows, batch: &[u32], row: u32) -> Placed {
+    let probe = probe_of(graph, rows, row);
+    let level = graph::level(row);
+    let mates: Vec<Met> = batch
+        .iter()
+        .filter(|mate| **mate != row)
+        .map(|mate| Met { near: between(graph, rows, row, *mate), node: *mate })
+        .collect();
+    let mut starts = graph.descend(rows, &probe, level.min(graph.layers.len().saturating_sub(1)));
+    let mut neighbours = Vec::with_capacity(level.saturating_add(1));
+    for layer_level in (0..=level).rev() {
+        let of_layer = |mate: &&Met| graph::level(mate.node) >= layer_level;
+        let mut found: Vec<Met> = mates.iter().filter(of_layer).copied().collect();
+        if let Some(layer) = graph.layers.get(layer_level) {
+            let met = layer.walk((rows, &probe, graph.reach), starts, WIDTH, |_, _| ());
+            let named = met.iter().map(|met| Met { node: layer.row(met.node), ..*met });
+            found.extend(named.filter(|met| met.node != row && !rows.is_dead(met.node)));
+            let below = layer_level.checked_sub(1).and_then(|below| graph.layers.get(below));
+            starts = below.map_or_else(Vec::new, |below| graph::below(layer, below, &met));
+        } else {
+            let below = layer_level.checked_sub(1).and_then(|below| graph.layers.get(below));
+            starts = below.map_or_else(Vec::new, |below| below.nodes().take(1).collect());
+        }
+        found.sort_unstable_by(graph::nearest);
+        found.truncate(WIDTH);
+        neighbours.push(diverse(graph, rows, &found, limits(layer_level).0));
+    }
+    neighbours.reverse();
+    Placed { row, neighbours }
+}
+
+/// Puts the rows of a batch in, and links their neighbours back to them.
+fn link(graph: &mut Graph, rows: &Rows, placed: &[Placed], threads: usize) {
+    let mut back = Vec::new();
+    for Placed { row, neighbours } in placed {
+        for (level, neighbours) in neighbours.iter().enumerate() {
+            if graph.layers.len() <= level {
+                graph.layers.push(Layer::upper(limits(level).1));
+            }
+            if let Some(layer) = graph.layers.get_mut(level) {
+                layer.add(*row);
+            }
+            back.extend(neighbours.iter().map(|to| Back { level, to: *to, row: *row }));
+        }
+    }
+    for Placed { row, neighbours } in placed {
+        for (layer, neighbours) in graph.layers.iter_mut().zip(neighbours) {
+            let links: Vec<u32> = neighbours.iter().filter_map(|to| layer.node(*to)).collect();
+            if let Some(node) = layer.node(*row) {
+                layer.set(node, links);
+            }
+        }
+    }
+    back.sort_unstable();
+    let lists: Vec<&[Back]> = back.chunk_by(|a, b| (a.level, a.to) == (b.level, b.to)).collect();
+    let links = parallel(&lists, threads, |list| linked_back(graph, rows, list));
+    for (list, links) in lists.iter().zip(links) {
+        if let Some(first) = list.first()
+            && let Some(layer) = graph.layers.get_mut(first.level)
+            && let Some(node) = layer.node(first.to)
+        {
+            layer.set(node, links);
+        }
+    }
+}
+
+/// The links of a node with those that lead back: thinned out where there is no room for all.
+fn linked_back(graph: &Graph, rows: &Rows, list: &[Back]) -> Vec<u32> {
+    let Some(first) = list.first() else { return Vec::new() };
+    let Some(layer) = graph.layers.get(first.level) else { return Vec::new() };
+    let Some(node) = layer.node(first.to) else { return Vec::new() };
+    let mut links = layer.links(node).to_vec();
+    for back in list {
+        if let Some(new) = layer.node(back.row)
+            && !links.contains(&new)
+        {
+            links.push(new);
+        }
+    }
+    if links.len() <= layer.room() {
+        return links;
+    }
+    let (limit, _) = limits(first.level);
+    let of = |link: u32| {
+        let row = layer.row(link);
+        Met { near: between(graph, rows, first.to, row), node: row }
+    };
+    let mut met: Vec<Met> = links.into_iter().map(of).collect();
+    met.sort_unstable_by(graph::nearest);
+    let kept = diverse(graph, rows, &met, limit);
+    kept.into_iter().filter_map(|row| layer.node(row)).collect()
+}
+
+/// Of rows, nearest first, those that are nearer to the middle than to any one taken before: links
+/// in all directions lead further than links into the same crowd.
+pub(crate) fn diverse(graph: &Graph, rows: &Rows, near: &[Met], limit: usize) -> Vec<u32> {
+    let mut taken: Vec<u32> = Vec::with_capacity(limit);
+    for met in near {
+        if taken.len() >= limit {
+            break;
+        }
+        let is_new = |other: &u32| between(graph, rows, *other, met.node) <= met.near;
+        if taken.iter().all(is_new) {
+            taken.push(met.node);
+        }
+    }
+    taken
+}
+
+/// Links and room of a layer.
+pub(crate) fn limits(level: usize) -> (usize, usize) {
+    if level == 0 { (LINKS, ROOM) } else { (UPPER_LINKS, UPPER_ROOM) }
+}
+
+/// How near two rows are.
+pub(crate) fn between(graph: &Graph, rows: &Rows, a: u32, b: u32) -> f32 {
+    code::between(rows.space().metric(), rows.codes(a), rows.codes(b), graph.reach)
+}
+
+fn probe_of(graph: &Graph, rows: &Rows, row: u32) -> Probe {
+    let (codes, head) = rows.codes(row);
+    Probe::row(rows.space().metric(), codes, head, graph.reach)
+}
+
+/// The results of `run` in the order of the items.
+fn parallel<T: Sync, R: Send>(items: &[T], threads: usize, run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let share = items.len().div_ceil(threads.max(1)).max(1);
+    if share >= items.len() {
+        return items.iter().map(run).collect();
+    }
+    let mut results: Vec<Option<R>> = Vec::new();
+    results.resize_with(items.len(), || None);
+    std::thread::scope(|scope| {
+        for (items, results) in items.chunks(share).zip(results.chunks_mut(share)) {
+            let run = &run;
+            scope.spawn(move || {
+                for (item, result) in items.iter().zip(results) {
+                    *result = Some(run(item));
+                }
+            });
+        }
+    });
+    results.into_iter().flatten().collect()
+}

@@ -1,0 +1,222 @@
+//! Vectors as bytes: eight bits a number, with what is lost by that known. Knows nothing of rows
+//! or graphs.
+//!
+//! A vector `x` is kept as `scale * code`, each code in -127..=127, and the length of
+//! `x - scale * code` beside it. What is looked for is coded in 13 bits. The inner product of the
+//! codes is exact in `i32` (4,095 * 127 * 4,096 < 2^31), so that the true one is known within a
+//! bound: see [`Probe::most`].
+
+use super::space::{Metric, Space, Vector};
+
+/// Codes are padded with zeros to a multiple of this: one block of the inner loop.
+const LANES: usize = 32;
+const ROW_LIMIT: f64 = 127.0;
+const PROBE_LIMIT: f64 = 4095.0;
+/// More than the rounding of `f32` takes from what a head keeps, relative to the lengths.
+const SLACK: f64 = 1e-6;
+
+/// What is kept beside the codes of a row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    pub(crate) scale: f32,
+    /// Length of the difference between the vector and its codes, rounded up.
+    pub(crate) lost: f32,
+    /// Square of the length of what was coded: 1 where angles are compared.
+    pub(crate) square: f32,
+}
+
+/// Codes a row of this many numbers takes.
+pub(crate) fn stride(dimension: usize) -> usize {
+    dimension.next_multiple_of(LANES)
+}
+
+/// Appends the codes of a vector.
+pub(crate) fn encode(metric: Metric, vector: &Vector, codes: &mut Vec<i8>) -> Head {
+    let unit = unit(metric, vector);
+    let (scale, lost) = quantise(vector, unit, ROW_LIMIT, |code| {
+        #[expect(clippy::cast_possible_truncation, reason = "within ROW_LIMIT")]
+        codes.push(code as i8);
+    });
+    let padding = stride(vector.dimension()).saturating_sub(vector.dimension());
+    codes.extend(std::iter::repeat_n(0, padding));
+    let length = vector.length() * unit;
+    #[expect(clippy::cast_possible_truncation, reason = "rounding is within SLACK")]
+    let square = (length * length) as f32;
+    Head { scale, lost: up(lost), square }
+}
+
+/// What rows are compared with: a query, or a row that looks for its neighbours.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    codes: Box<[i16]>,
+    metric: Metric,
+    scale: f64,
+    lost: f64,
+    length: f64,
+    side: Side,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Query,
+    /// A row, with the length it has beyond its own numbers (see [`beyond`]).
+    Row(f32),
+}
+
+impl Probe {
+    /// That of what is looked for.
+    pub(crate) fn query(space: &Space, vector: &Vector) -> Self {
+        let metric = space.metric();
+        let unit = unit(metric, vector);
+        let mut codes = Vec::with_capacity(stride(vector.dimension()));
+        let (scale, lost) = quantise(vector, unit, PROBE_LIMIT, |code| {
+            #[expect(clippy::cast_possible_truncation, reason = "within PROBE_LIMIT")]
+            codes.push(code as i16);
+        });
+        codes.resize(stride(vector.dimension()), 0);
+        let (scale, length) = (f64::from(scale), vector.length() * unit);
+        Self { codes: codes.into(), metric, scale, lost, length, side: Side::Query }
+    }
+
+    /// That of a row. `reach` is the square of the greatest length, for inner products alone.
+    pub(crate) fn row(metric: Metric, codes: &[i8], head: &Head, reach: f32) -> Self {
+        let codes = codes.iter().map(|code| i16::from(*code)).collect();
+        let (scale, lost) = (f64::from(head.scale), f64::from(head.lost));
+        let length = f64::from(head.square).sqrt();
+        Self { codes, metric, scale, lost, length, side: Side::Row(beyond(head, reach)) }
+    }
+
+    /// How near a row is, about: greater is nearer. Half the negative square of the distance for
+    /// L2, and for inner products among rows, whose vectors are thought one dimension longer, so
+    /// that all have one length and the nearest by angle has the greatest product.
+    pub(crate) fn about(&self, codes: &[i8], head: &Head, reach: f32) -> f32 {
+        #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
+        let product =
+            (self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes))) as f32;
+        match (self.metric, self.side) {
+            (Metric::L2, _) => {
+                #[expect(clippy::cast_possible_truncation, reason = "an estimate")]
+                let own = (self.length * self.length) as f32;
+                product - f32::midpoint(own, head.square)
+            }
+            (Metric::Dot, Side::Row(own)) => own.mul_add(beyond(head, reach), product),
+            _ => product,
+        }
+    }
+
+    /// The greatest rank a row may have: its true rank is never above.
+    ///
+    /// With `q = a + e` and `x = b + d`, where a and b are what the codes say:
+    /// `q.x = a.b + e.b + q.d`, so `|q.x - a.b| <= |e| |b| + |q| |d|`, and `|b| <= |x| + |d|`.
+    pub(crate) fn most(&self, codes: &[i8], head: &Head) -> f64 {
+        let product = self.scale * f64::from(head.scale) * f64::from(dot(&self.codes, codes));
+        let (square, lost) = (f64::from(head.square), f64::from(head.lost));
+        let length = square.sqrt();
+        let own = self.length * self.length;
+        let doubt = self.lost * (length + lost) + self.length * lost;
+        let rounding = SLACK * (own + square + self.length * length);
+        let most = product + doubt + rounding;
+        match self.metric {
+            Metric::L2 => most - f64::midpoint(own, square),
+            _ => most,
+        }
+    }
+}
+
+/// How near two rows are, in the terms of [`Probe::about`] of either.
+pub(crate) fn between(metric: Metric, a: (&[i8], &Head), b: (&[i8], &Head), reach: f32) -> f32 {
+    let ((a, a_head), (b, b_head)) = (a, b);
+    let mut sum = 0_i32;
+    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+        let products = a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b));
+        sum = sum.wrapping_add(products.sum::<i32>());
+    }
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let product = a_head.scale * b_head.scale * sum as f32;
+    match metric {
+        Metric::Cosine => product,
+        Metric::L2 => product - f32::midpoint(a_head.square, b_head.square),
+        Metric::Dot => beyond(a_head, reach).mul_add(beyond(b_head, reach), product),
+    }
+}
+
+/// The inner product in `f64`, always summed in the same order.
+pub(crate) fn product(a: &[f32], b: &[f32]) -> f64 {
+    folded(a, b, |a, b| a * b)
+}
+
+/// The square of the distance in `f64`, always summed in the same order.
+pub(crate) fn distance_square(a: &[f32], b: &[f32]) -> f64 {
+    folded(a, b, |a, b| (a - b) * (a - b))
+}
+
+fn folded(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
+    const WIDTH: usize = 8;
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
+    let mut sums = [0.0_f64; WIDTH];
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += term(f64::from(*a), f64::from(*b));
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| term((*a).into(), (*b).into())).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// What a number is multiplied with before it is coded: angles are compared by unit vectors.
+fn unit(metric: Metric, vector: &Vector) -> f64 {
+    match metric {
+        Metric::Cosine => vector.length().recip(),
+        _ => 1.0,
+    }
+}
+
+/// Scale, and the length of what the codes do not say.
+fn quantise(vector: &Vector, unit: f64, limit: f64, mut push: impl FnMut(f64)) -> (f32, f64) {
+    let greatest = vector.values().iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    #[expect(clippy::cast_possible_truncation, reason = "what rounding changes is counted below")]
+    let scale = (f64::from(greatest) * unit / limit) as f32;
+    let step = f64::from(scale);
+    let mut lost = 0.0;
+    for value in vector.values() {
+        let value = f64::from(*value) * unit;
+        let code = if step > 0.0 { rounded(value / step).clamp(-limit, limit) } else { 0.0 };
+        let missing = value - step * code;
+        lost += missing * missing;
+        push(code);
+    }
+    (scale, lost.sqrt())
+}
+
+/// To the nearest whole number, about: how far it is off is counted. `f64::round` is a call.
+fn rounded(value: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, reason = "cut off on purpose; codes are small")]
+    let whole = (value + 0.5_f64.copysign(value)) as i32;
+    f64::from(whole)
+}
+
+/// The inner loop: blocks of a fixed length, which compilers turn into multiply-add of pairs.
+fn dot(probe: &[i16], row: &[i8]) -> i32 {
+    let mut sum = 0_i32;
+    for (a, b) in probe.as_chunks::<LANES>().0.iter().zip(row.as_chunks::<LANES>().0) {
+        let products = a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b));
+        sum = sum.wrapping_add(products.sum::<i32>());
+    }
+    sum
+}
+
+/// The number a row would have in one more dimension, which makes all rows equally long.
+fn beyond(head: &Head, reach: f32) -> f32 {
+    (reach - head.square).max(0.0).sqrt()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounded, then made more than it was")]
+fn up(value: f64) -> f32 {
+    let rounded = value as f32;
+    if f64::from(rounded) < value { rounded.next_up() } else { rounded }
+}
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+//! The exact answer: codes first, numbers for those that may be among the best. Knows nothing of
+//! graphs.
+//!
+//! A row is left out only where the most its codes allow is below the worst grain kept. What is
+//! answered is what a scan of all numbers would answer.
+
+use super::best::Best;
+use super::query::Query;
+use super::rows::Rows;
+
+/// Rows looked at closely for each grain asked for, in the first round, and at least.
+const CLOSE: usize = 8;
+const CLOSE_LEAST: usize = 256;
+/// How many times more there are in each further round.
+const MORE: usize = 8;
+
+/// A row and the most its score can be.
+type Bound = (f32, u32);
+
+/// Offers every row of `among` that can be among the best.
+pub(crate) fn search<E>(
+    rows: &Rows,
+    query: &Query<'_>,
+    among: &(impl Iterator<Item = u32> + Clone),
+    best: &mut Best<'_, E>,
+    limit: usize,
+) -> Result<(), E> {
+    let mut close = limit.saturating_mul(CLOSE).max(CLOSE_LEAST).min(rows.len().max(1));
+    let mut done: Option<Bound> = None;
+    loop {
+        let bounds = most(rows, query, among.clone(), best.floor(), done, close);
+        let more = bounds.len() == close;
+        done = bounds.last().copied();
+        for (bound, row) in bounds {
+            if best.floor().is_some_and(|floor| bound < floor) {
+                return Ok(());
+            }
+            if let (Some(key), Some(score)) = (rows.key(row), query.score(rows, row)) {
+                best.offer(key, score)?;
+            }
+        }
+        if !more {
+            return Ok(());
+        }
+        close = close.saturating_mul(MORE).min(rows.len().max(1));
+    }
+}
+
+/// The `close` greatest bounds after those that are done, greatest first.
+fn most(
+    rows: &Rows,
+    query: &Query<'_>,
+    among: impl Iterator<Item = u32>,
+    floor: Option<f32>,
+    done: Option<Bound>,
+    close: usize,
+) -> Vec<Bound> {
+    let mut bounds: Vec<Bound> = Vec::with_capacity(close.saturating_mul(2));
+    let mut least = floor.unwrap_or(f32::NEG_INFINITY);
+    for row in among {
+        if rows.is_dead(row) {
+            continue;
+        }
+        let bound = (query.most(rows, row), row);
+        let is_done = done.is_some_and(|done| before(&bound, &done).is_le());
+        if bound.0 < least || is_done {
+            continue;
+        }
+        bounds.push(bound);
+        if bounds.len() >= close.saturating_mul(2) {
+            bounds.select_nth_unstable_by(close.saturating_sub(1), before);
+            bounds.truncate(close);
+            least = bounds.last().map_or(least, |bound| bound.0.max(least));
+        }
+    }
+    bounds.sort_unstable_by(before);
+    bounds.truncate(close);
+    bounds
+}
+
+/// Greater bounds first, then ascending rows.
+fn before(a: &Bound, b: &Bound) -> std::cmp::Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+#[cfg(test)]
+#[path = "exact_tests.rs"]
+mod tests;

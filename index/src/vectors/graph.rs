@@ -1,0 +1,200 @@
+//! A hierarchical graph of near neighbours (Malkov and Yashunin 2016), over the codes of rows.
+//! Knows nothing of files, and nothing of grains.
+//!
+//! The same rows in the same order give the same graph, whatever the number of threads.
+
+use std::sync::Arc;
+
+use super::approximate::{Allow, Approximate, Audit, Effort};
+use super::code::Probe;
+use super::layer::{Layer, Met};
+use super::rows::{Rows, place_of};
+use super::{build, saved};
+
+/// Links a node keeps when its list is thinned out.
+pub(crate) const LINKS: usize = 32;
+/// Links a list has room for before it is: thinning out is what building takes longest for.
+pub(crate) const ROOM: usize = 48;
+/// The same above the bottom.
+pub(crate) const UPPER_LINKS: usize = 16;
+pub(crate) const UPPER_ROOM: usize = 24;
+/// One row of 2^4 is in the layer above.
+const LEVEL_BITS: u32 = 4;
+/// Levels there are at most: more than 2^32 rows need.
+const MOST_LEVELS: u32 = 8;
+/// Nodes a descent through the upper layers keeps in mind.
+const DESCENT: usize = 4;
+
+/// Layers, the bottom first.
+#[derive(Debug, Clone)]
+pub(crate) struct Graph {
+    pub(crate) layers: Vec<Layer>,
+    /// Square of the greatest length among the first rows, for inner products.
+    pub(crate) reach: f32,
+    pub(crate) holes: Vec<u32>,
+}
+
+impl Graph {
+    /// A graph of these rows; none where it was stopped.
+    pub(crate) fn build(rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
+        let squares = rows.ids().map(|row| rows.codes(row).1.square);
+        let reach = squares.fold(0.0_f32, f32::max);
+        let empty = Self { layers: vec![Layer::bottom(ROOM)], reach, holes: Vec::new() };
+        empty.with(rows, effort)
+    }
+
+    /// The same with all rows there are.
+    pub(crate) fn with(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Self> {
+        let mut graph = self.clone();
+        let fresh = rows.ids().skip(usize::try_from(self.covers()).unwrap_or(usize::MAX));
+        let new: Vec<u32> =
+            self.holes.iter().copied().chain(fresh).filter(|row| !rows.is_dead(*row)).collect();
+        build::extend(&mut graph, rows, &new, effort)?;
+        if let (Some(last), Some(bottom)) = (rows.ids().last(), graph.layers.first_mut()) {
+            bottom.add(last);
+        }
+        graph.holes = Vec::new();
+        build::mend(&mut graph, rows);
+        Some(graph)
+    }
+
+    /// The bottom, where all rows are.
+    pub(crate) fn bottom(&self) -> Option<&Layer> {
+        self.layers.first()
+    }
+
+    /// Goes down from the top to the layer above `level`; where to go on from in that of `level`.
+    pub(crate) fn descend(&self, rows: &Rows, probe: &Probe, level: usize) -> Vec<u32> {
+        let mut starts: Vec<u32> = Vec::new();
+        let mut above: Option<&Layer> = None;
+        for layer in self.layers.iter().skip(level).rev() {
+            starts = match above {
+                None => layer.nodes().take(1).collect(),
+                Some(above) => {
+                    let met = above.walk((rows, probe, self.reach), starts, DESCENT, |_, _| ());
+                    below(above, layer, &met)
+                }
+            };
+            above = Some(layer);
+        }
+        starts
+    }
+
+    /// Rows no path from the entry reaches, dead ones left out.
+    pub(crate) fn orphans(&self, rows: &Rows) -> Vec<u32> {
+        let Some(bottom) = self.bottom() else { return Vec::new() };
+        let mut reached = vec![0_u64; bottom.len().div_ceil(64)];
+        let mut open = Vec::new();
+        let mut reach = |node: u32, open: &mut Vec<u32>| {
+            let (word, bit) = place_of(node);
+            if let Some(word) = reached.get_mut(word)
+                && *word & bit == 0
+            {
+                *word |= bit;
+                open.push(node);
+            }
+        };
+        if let Some(entry) = self.entry() {
+            reach(entry, &mut open);
+        }
+        while let Some(node) = open.pop() {
+            for link in bottom.links(node) {
+                reach(*link, &mut open);
+            }
+        }
+        let is_reached = |row: &u32| {
+            let (word, bit) = place_of(*row);
+            reached.get(word).is_some_and(|word| word & bit != 0)
+        };
+        let known = bottom.nodes().filter(|row| self.holes.binary_search(row).is_err());
+        known.filter(|row| !rows.is_dead(*row) && !is_reached(row)).collect()
+    }
+
+    /// The row every search starts at.
+    fn entry(&self) -> Option<u32> {
+        let top = self.layers.last()?;
+        Some(top.row(top.nodes().next()?))
+    }
+}
+
+impl Approximate for Graph {
+    fn covers(&self) -> u32 {
+        self.bottom().map_or(0, |bottom| bottom.nodes().end)
+    }
+
+    fn holes(&self) -> &[u32] {
+        &self.holes
+    }
+
+    fn search(
+        &self,
+        rows: &Rows,
+        probe: &Probe,
+        width: usize,
+        allow: Option<Allow<'_>>,
+    ) -> Vec<u32> {
+        let Some(bottom) = self.bottom() else { return Vec::new() };
+        let width = width.clamp(1, bottom.len().max(1));
+        let starts = self.descend(rows, probe, 0);
+        let about = (rows, probe, self.reach);
+        let Some(allow) = allow else {
+            let met = bottom.walk(about, starts, width, |_, _| ());
+            return met.into_iter().map(|met| met.node).collect();
+        };
+        let mut allowed = Vec::new();
+        bottom.walk(about, starts, width, |row, near| {
+            if allow(row) {
+                allowed.push(Met { near, node: row });
+            }
+        });
+        allowed.sort_unstable_by(nearest);
+        allowed.truncate(width);
+        allowed.into_iter().map(|met| met.node).collect()
+    }
+
+    fn extended(&self, rows: &Rows, effort: &Effort<'_>) -> Option<Arc<dyn Approximate>> {
+        Some(Arc::new(self.with(rows, effort)?))
+    }
+
+    fn to_bytes(&self, rows: &Rows) -> Vec<u8> {
+        saved::to_bytes(self, rows)
+    }
+
+    fn audit(&self, rows: &Rows) -> Audit {
+        let known = self.bottom().map_or(0..0, Layer::nodes);
+        let is_known = |row: &u32| !rows.is_dead(*row) && self.holes.binary_search(row).is_err();
+        Audit { rows: known.filter(is_known).count(), orphans: self.orphans(rows).len() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.layers.iter().map(Layer::bytes).sum()
+    }
+}
+
+/// Nearest first, then ascending.
+pub(crate) fn nearest(a: &Met, b: &Met) -> std::cmp::Ordering {
+    b.near.total_cmp(&a.near).then(a.node.cmp(&b.node))
+}
+
+/// The same rows in the layer below.
+pub(crate) fn below(above: &Layer, layer: &Layer, met: &[Met]) -> Vec<u32> {
+    met.iter().filter_map(|met| layer.node(above.row(met.node))).collect()
+}
+
+/// The highest layer a row is in. Drawn from its number alone.
+pub(crate) fn level(row: u32) -> usize {
+    let zeros = mixed(row.into()).leading_zeros() / LEVEL_BITS;
+    usize::try_from(zeros.min(MOST_LEVELS)).unwrap_or(0)
+}
+
+/// Spreads consecutive numbers over all bits.
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+#[path = "graph_tests.rs"]
+mod tests;

@@ -1,0 +1,273 @@
+//! The spaces of a store as they are now, and what is due in them. Starts no thread and reads no
+//! file: the host asks for work, does it, and brings it back.
+//!
+//! Every vector that was added is found from then on, and none that was removed: rows a graph does
+//! not have yet are compared one by one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::posting::Sequence;
+
+use super::rows::{Key, Rows};
+use super::saved;
+use super::shelf::Shelf;
+use super::space::{Space, Vector};
+use super::view::View;
+use super::work::{Done, Made, Outcome, Saved, Task, Work};
+
+/// Vectors up to which a scan of them all takes no longer than a graph.
+const FEW: usize = 8192;
+/// Dead rows that are worth a new start: one of this many, and no fewer than those.
+const DEAD_PART: usize = 5;
+const DEAD_LEAST: usize = 64;
+/// Rows beside the graph that are worth taking in: so many, and one of this many.
+const BESIDE_LEAST: usize = 512;
+const BESIDE_PART: usize = 64;
+/// Changes that are worth saving again before the store is closed: one row of this many.
+const UNSAVED_PART: usize = 8;
+
+/// The spaces of a store.
+#[derive(Debug)]
+pub struct Keeper {
+    shelves: Arc<BTreeMap<Space, Shelf>>,
+    records: BTreeMap<Space, Record>,
+    few: usize,
+}
+
+/// What is known of a space beside its vectors.
+#[derive(Debug, Default)]
+struct Record {
+    /// Goes on with every change that makes work in progress useless.
+    generation: u64,
+    /// A saved graph that was not read yet.
+    file: Option<Vec<u8>>,
+    /// Rows added and removed since the graph was saved; none where it never was.
+    unsaved: Option<usize>,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Keeper {
+    /// No spaces yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_scan_up_to(FEW)
+    }
+
+    /// No spaces yet. Spaces of at most this many vectors have no graph and are scanned.
+    #[must_use]
+    pub fn with_scan_up_to(vectors: usize) -> Self {
+        Self { shelves: Arc::default(), records: BTreeMap::new(), few: vectors }
+    }
+
+    /// The name of the file that the graph of a space is saved in.
+    #[must_use]
+    pub fn file_of(space: &Space) -> String {
+        let digest = saved::digest(space);
+        let start = digest.iter().take(8);
+        start.map(|byte| format!("{byte:02x}")).chain([".graph".to_owned()]).collect()
+    }
+
+    /// All spaces as they are now.
+    #[must_use]
+    pub fn view(&self) -> View {
+        View { shelves: Arc::clone(&self.shelves) }
+    }
+
+    /// Adds the vector of a grain, or of a part of it. One that is there already gives way.
+    ///
+    /// On open, vectors are best added in the order of their sequences: it saves memory.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION`, `ERR_SCHEMA`: the vector is not of this space. `ERR_INTEGRITY`: the space
+    /// is full.
+    pub fn add(
+        &mut self,
+        space: &Space,
+        sequence: Sequence,
+        chunk: u32,
+        vector: &Vector,
+    ) -> Result<()> {
+        space.admit(vector)?;
+        let shelves = Arc::make_mut(&mut self.shelves);
+        if !shelves.contains_key(space) {
+            shelves.insert(space.clone(), Shelf::new(Rows::new(space.clone()), self.few));
+        }
+        if let Some(shelf) = shelves.get_mut(space) {
+            shelf.rows.push(Key { sequence, chunk }, vector)?;
+        }
+        self.record(space).changed();
+        Ok(())
+    }
+
+    /// Removes all vectors of a grain, in every space, and names the saved graphs that may still
+    /// say with which others it was near: whoever erases the grain removes those files.
+    pub fn remove(&mut self, sequence: Sequence) -> Vec<String> {
+        let shelves = Arc::make_mut(&mut self.shelves);
+        let removed = shelves
+            .iter_mut()
+            .filter_map(|(space, shelf)| shelf.rows.remove(sequence).then(|| space.clone()));
+        let spaces: Vec<Space> = removed.collect();
+        for space in &spaces {
+            self.record(space).changed();
+        }
+        spaces.iter().map(Self::file_of).collect()
+    }
+
+    /// Removes a space with all its vectors, such as one whose model was replaced; the name of its
+    /// file.
+    pub fn remove_space(&mut self, space: &Space) -> String {
+        Arc::make_mut(&mut self.shelves).remove(space);
+        self.record(space).generation += 1;
+        self.record(space).file = None;
+        Self::file_of(space)
+    }
+
+    /// Takes a saved graph. It is checked by the next work of the space; until then, and where it
+    /// is damaged or stale, all vectors are compared one by one.
+    pub fn restore(&mut self, space: &Space, bytes: Vec<u8>) {
+        self.record(space).file = Some(bytes);
+    }
+
+    /// What is most urgent; none where nothing is. Ask again when it was brought back.
+    #[must_use]
+    pub fn plan(&mut self) -> Option<Work> {
+        let space = self.shelves.keys().find(|space| self.due(space).is_some())?.clone();
+        let due = self.due(&space)?;
+        let record = self.record(&space);
+        let task = match due {
+            Due::Load => Task::Load(record.file.take()?),
+            Due::Build => Task::Build,
+            Due::Extend => Task::Extend,
+            Due::Save => Task::Save,
+        };
+        self.work(space, task)
+    }
+
+    /// What is to be done before the store is closed: graphs that changed are saved.
+    #[must_use]
+    pub fn last_plan(&mut self) -> Option<Work> {
+        let is_unsaved = |(space, shelf): &(&Space, &Shelf)| {
+            let saved = self.records.get(*space).and_then(|record| record.unsaved);
+            shelf.graph.is_some() && saved != Some(0)
+        };
+        let space = self.shelves.iter().find(is_unsaved)?.0.clone();
+        self.work(space, Task::Save)
+    }
+
+    /// Puts the result of a work to use. What was added and removed since it began is not lost.
+    pub fn adopt(&mut self, done: Done) -> (Outcome, Option<Saved>) {
+        let Done { work, space, before, generation } = done;
+        let shelves = Arc::make_mut(&mut self.shelves);
+        let record = self.records.entry(space.clone()).or_default();
+        let Some(shelf) = shelves.get_mut(&space).filter(|_| record.generation == generation)
+        else {
+            return (Outcome::Dropped, None);
+        };
+        let outcome = match work {
+            Made::Loaded(graph) => {
+                record.generation += 1;
+                record.unsaved = Some(0);
+                shelf.graph = Some(graph);
+                Outcome::Loaded
+            }
+            Made::Unusable => Outcome::Unusable,
+            Made::Built(rows, graph) => {
+                record.generation += 1;
+                record.unsaved = None;
+                let vectors = rows.len();
+                let is_built = graph.is_some();
+                shelf.rows = caught_up(rows, &before, &shelf.rows);
+                shelf.graph = graph;
+                if is_built { Outcome::Built(vectors) } else { Outcome::Compacted(vectors) }
+            }
+            Made::Extended(graph) => {
+                record.generation += 1;
+                let beside = shelf.beside().count();
+                shelf.graph = Some(graph);
+                Outcome::Extended(beside.saturating_sub(shelf.beside().count()))
+            }
+            // What was removed meanwhile may be erased: a file that names it must not come back.
+            Made::Saved(_) if before.dead_count() != shelf.rows.dead_count() => Outcome::Dropped,
+            Made::Saved(bytes) => {
+                record.unsaved = Some(0);
+                let saved = Saved { name: Self::file_of(&space), bytes };
+                return (Outcome::Saved, Some(saved));
+            }
+            Made::Nothing => Outcome::Dropped,
+        };
+        (outcome, None)
+    }
+
+    fn record(&mut self, space: &Space) -> &mut Record {
+        self.records.entry(space.clone()).or_default()
+    }
+
+    fn work(&self, space: Space, task: Task) -> Option<Work> {
+        let shelf = self.shelves.get(&space)?.clone();
+        let generation = self.records.get(&space).map_or(0, |record| record.generation);
+        Some(Work { space, shelf, task, generation })
+    }
+
+    fn due(&self, space: &Space) -> Option<Due> {
+        let shelf = self.shelves.get(space)?;
+        let record = self.records.get(space)?;
+        let (all, dead) = (shelf.rows.len(), shelf.rows.dead_count());
+        let few = shelf.rows.live_count() <= self.few;
+        if record.file.is_some() && shelf.graph.is_none() && !few {
+            return Some(Due::Load);
+        }
+        let many_dead = dead >= DEAD_LEAST && dead.saturating_mul(DEAD_PART) > all;
+        if many_dead || (shelf.graph.is_none() && !few) {
+            return Some(Due::Build);
+        }
+        shelf.graph.as_ref()?;
+        if shelf.beside().count() > BESIDE_LEAST.saturating_add(all / BESIDE_PART) {
+            return Some(Due::Extend);
+        }
+        let is_unsaved = |changes: usize| changes.saturating_mul(UNSAVED_PART) > all;
+        record.unsaved.is_none_or(is_unsaved).then_some(Due::Save)
+    }
+}
+
+/// What is due in a space, the most urgent first.
+enum Due {
+    Load,
+    Build,
+    Extend,
+    Save,
+}
+
+impl Record {
+    fn changed(&mut self) {
+        self.unsaved = self.unsaved.map(|changes| changes.saturating_add(1));
+    }
+}
+
+/// The live rows of `before`, compacted, with what was added and removed since.
+fn caught_up(mut rows: Rows, before: &Rows, now: &Rows) -> Rows {
+    for row in before.ids() {
+        if now.is_dead(row)
+            && !before.is_dead(row)
+            && let Some(key) = now.key(row)
+        {
+            rows.remove_key(key);
+        }
+    }
+    for row in before.ids().end..now.ids().end {
+        if !now.is_dead(row) {
+            rows.copy_of(now, row);
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

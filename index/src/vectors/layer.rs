@@ -1,0 +1,209 @@
+//! One layer of a graph: nodes and their links, and the walk along them. Knows nothing of levels,
+//! and not how links are chosen.
+
+use std::collections::HashMap;
+
+use super::code::Probe;
+use super::rows::{Rows, place_of};
+
+/// Fills a list of links to its end.
+const NONE: u32 = u32::MAX;
+
+/// Nodes and links. Lists of links all have the same room.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer {
+    room: usize,
+    links: Vec<u32>,
+    names: Names,
+}
+
+/// Which row a node stands for.
+#[derive(Debug, Clone)]
+enum Names {
+    /// The row of its own number: the bottom, where all rows are.
+    Same,
+    /// One of some.
+    Some { rows: Vec<u32>, nodes: HashMap<u32, u32> },
+}
+
+/// A node that was met, and how near it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Met {
+    pub(crate) near: f32,
+    pub(crate) node: u32,
+}
+
+impl Layer {
+    /// The layer all rows are in.
+    pub(crate) fn bottom(room: usize) -> Self {
+        Self { room, links: Vec::new(), names: Names::Same }
+    }
+
+    /// A layer some rows are in.
+    pub(crate) fn upper(room: usize) -> Self {
+        let names = Names::Some { rows: Vec::new(), nodes: HashMap::new() };
+        Self { room, links: Vec::new(), names }
+    }
+
+    /// Nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.links.len() / self.room.max(1)
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Links a node has room for.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let names = match &self.names {
+            Names::Same => 0,
+            Names::Some { rows, .. } => rows.len().saturating_mul(3),
+        };
+        self.links.len().saturating_add(names).saturating_mul(size_of::<u32>())
+    }
+
+    /// The row of a node.
+    pub(crate) fn row(&self, node: u32) -> u32 {
+        match &self.names {
+            Names::Same => node,
+            Names::Some { rows, .. } => at(rows, node).copied().unwrap_or(NONE),
+        }
+    }
+
+    /// The node of a row; none where the row is not in this layer.
+    pub(crate) fn node(&self, row: u32) -> Option<u32> {
+        match &self.names {
+            Names::Same => self.nodes().contains(&row).then_some(row),
+            Names::Some { nodes, .. } => nodes.get(&row).copied(),
+        }
+    }
+
+    /// Adds the node of a row without links; at the bottom, all rows below it, too.
+    pub(crate) fn add(&mut self, row: u32) {
+        let next = self.nodes().end;
+        let nodes = match &mut self.names {
+            Names::Same => row.saturating_add(1).saturating_sub(next),
+            Names::Some { rows, nodes } => {
+                if nodes.insert(row, next).is_some() {
+                    nodes.insert(row, next.saturating_sub(1));
+                    return;
+                }
+                rows.push(row);
+                1
+            }
+        };
+        let more = usize::try_from(nodes).unwrap_or(0).saturating_mul(self.room);
+        self.links.extend(std::iter::repeat_n(NONE, more));
+    }
+
+    /// The nodes a node leads to.
+    pub(crate) fn links(&self, node: u32) -> &[u32] {
+        let from = usize::try_from(node).unwrap_or(usize::MAX).saturating_mul(self.room);
+        let list = self.links.get(from..from.saturating_add(self.room)).unwrap_or_default();
+        let end = list.iter().position(|link| *link == NONE).unwrap_or(list.len());
+        list.get(..end).unwrap_or_default()
+    }
+
+    /// Gives a node these links, as far as there is room.
+    pub(crate) fn set(&mut self, node: u32, links: impl IntoIterator<Item = u32>) {
+        let from = usize::try_from(node).unwrap_or(usize::MAX).saturating_mul(self.room);
+        let list = self.links.get_mut(from..from.saturating_add(self.room)).unwrap_or_default();
+        let links = links.into_iter().chain(std::iter::repeat(NONE));
+        for (slot, link) in list.iter_mut().zip(links) {
+            *slot = link;
+        }
+    }
+
+    /// Walks from `starts` towards what the probe is near to. Answers the `width` nearest nodes
+    /// met, nearest first; each node met is shown to `meet` once.
+    pub(crate) fn walk(
+        &self,
+        (rows, probe, reach): (&Rows, &Probe, f32),
+        starts: impl IntoIterator<Item = u32>,
+        width: usize,
+        mut meet: impl FnMut(u32, f32),
+    ) -> Vec<Met> {
+        let mut seen = Seen::new(self.len());
+        let mut pool = Pool::new(width);
+        let mut fresh: Vec<u32> = starts.into_iter().filter(|node| seen.first(*node)).collect();
+        loop {
+            for node in fresh.drain(..) {
+                let row = self.row(node);
+                let (codes, head) = rows.codes(row);
+                let near = probe.about(codes, head, reach);
+                meet(row, near);
+                pool.offer(Met { near, node });
+            }
+            let Some(open) = pool.open() else { break };
+            fresh.extend(self.links(open).iter().filter(|node| seen.first(**node)));
+        }
+        pool.met.into_iter().map(|(met, _)| met).collect()
+    }
+}
+
+/// Which nodes were met: a bit each.
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn new(nodes: usize) -> Self {
+        Self(vec![0; nodes.div_ceil(64)])
+    }
+
+    /// Whether a node is met for the first time. A node that does not exist never is.
+    fn first(&mut self, node: u32) -> bool {
+        let (word, bit) = place_of(node);
+        let Some(word) = self.0.get_mut(word) else { return false };
+        let first = *word & bit == 0;
+        *word |= bit;
+        first
+    }
+}
+
+/// The nearest nodes met, nearest first, and which of them were followed.
+struct Pool {
+    width: usize,
+    met: Vec<(Met, bool)>,
+    /// All before this were followed.
+    next: usize,
+}
+
+impl Pool {
+    fn new(width: usize) -> Self {
+        Self { width, met: Vec::with_capacity(width.saturating_add(1)), next: 0 }
+    }
+
+    fn offer(&mut self, met: Met) {
+        if self.met.len() >= self.width {
+            if self.met.last().is_none_or(|(last, _)| met.near <= last.near) {
+                return;
+            }
+            self.met.pop();
+        }
+        let place = self.met.partition_point(|(other, _)| other.near >= met.near);
+        self.met.insert(place, (met, false));
+        self.next = self.next.min(place);
+    }
+
+    /// The nearest that was not followed yet; it counts as followed from now on.
+    fn open(&mut self) -> Option<u32> {
+        loop {
+            let (met, followed) = self.met.get_mut(self.next)?;
+            self.next = self.next.saturating_add(1);
+            if !*followed {
+                *followed = true;
+                return Some(met.node);
+            }
+        }
+    }
+}
+
+fn at(list: &[u32], index: u32) -> Option<&u32> {
+    list.get(usize::try_from(index).ok()?)
+}

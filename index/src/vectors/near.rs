@@ -1,0 +1,70 @@
+//! What a search answers: which grain is how near. Knows nothing of how it was found.
+
+use crate::posting::Sequence;
+
+use super::space::Metric;
+
+/// A grain that is near.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// Where the grain is in the log.
+    pub sequence: Sequence,
+    /// Which of its parts is nearest.
+    pub chunk: u32,
+    /// Greater is nearer: the cosine in \[-1, 1\], the inner product, or the Euclidean distance with
+    /// its sign turned. Computed in `f64`, rounded once.
+    pub score: f32,
+}
+
+impl Near {
+    /// How near, in \[0, 1\], never in another order than the scores:
+    /// `(1 + cosine) / 2`; `(1 + dot / (1 + |dot|)) / 2`; `1 / (1 + distance)`.
+    #[must_use]
+    pub fn closeness(&self, metric: Metric) -> f32 {
+        closeness(metric, self.score)
+    }
+}
+
+/// How near a score is, in \[0, 1\].
+pub(crate) fn closeness(metric: Metric, score: f32) -> f32 {
+    match metric {
+        Metric::Cosine => f32::midpoint(1.0, score),
+        Metric::Dot => f32::midpoint(1.0, score / (1.0 + score.abs())),
+        Metric::L2 => (1.0 - score).recip(),
+    }
+}
+
+/// The score of a rank (see `query::rank`). Never turns the order of two ranks round.
+pub(crate) fn score(metric: Metric, rank: f64) -> f32 {
+    let score = match metric {
+        Metric::Cosine => rank.clamp(-1.0, 1.0),
+        Metric::Dot => rank,
+        Metric::L2 => -(-2.0 * rank).max(0.0).sqrt(),
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "rounded, and within f32 by MAX_NUMBER")]
+    let score = score as f32;
+    // One zero, so that equal scores are equal in every order.
+    score + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closeness_lies_between_nought_and_one_and_keeps_the_order() {
+        let cases: [(Metric, &[f32]); 3] = [
+            (Metric::Cosine, &[-1.0, -0.3, 0.0, 0.7, 1.0]),
+            (Metric::Dot, &[-1e30, -2.0, 0.0, 0.1, 5.0, 1e30]),
+            (Metric::L2, &[-1e30, -3.0, -0.5, 0.0]),
+        ];
+        for (metric, scores) in cases {
+            let of = |score: &f32| {
+                Near { sequence: Sequence::new(1), chunk: 0, score: *score }.closeness(metric)
+            };
+            let close: Vec<f32> = scores.iter().map(of).collect();
+            assert!(close.is_sorted(), "{metric:?}: {close:?}");
+            assert!(close.iter().all(|close| (0.0..=1.0).contains(close)), "{metric:?}: {close:?}");
+        }
+    }
+}

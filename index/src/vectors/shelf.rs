@@ -1,0 +1,215 @@
+//! Rows and graph of one space. Knows nothing of other spaces.
+
+use std::sync::Arc;
+
+use super::approximate::{Approximate, Audit};
+use super::best::Best;
+use super::exact;
+use super::near;
+use super::query::{Query, rank};
+use super::rows::Rows;
+use super::view::Way;
+use crate::posting::Sequence;
+
+/// Nodes a search keeps in mind unless it is told otherwise, and for each grain asked for.
+const WIDTH: usize = 96;
+const WIDTH_EACH: usize = 2;
+/// How much wider the next try is where too few of those found may be seen, and when there is none.
+const WIDER: usize = 4;
+const WIDEST_PART: usize = 8;
+
+/// A snapshot: a clone costs next to nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    pub(crate) rows: Rows,
+    pub(crate) graph: Option<Arc<dyn Approximate>>,
+    /// Rows up to which a scan of them all is as good as a graph.
+    pub(crate) few: usize,
+}
+
+/// What is known of a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpaceStats {
+    /// Vectors that can be found.
+    pub vectors: usize,
+    /// Vectors that were removed and still take memory.
+    pub dead: usize,
+    /// Vectors a graph does not cover: they are compared one by one.
+    pub beside: usize,
+    /// Memory of the vectors and their codes.
+    pub rows_bytes: usize,
+    /// Memory of the graph.
+    pub graph_bytes: usize,
+    /// What an audit says of the graph; none where there is no graph.
+    pub audit: Option<Audit>,
+}
+
+impl Shelf {
+    pub(crate) fn new(rows: Rows, few: usize) -> Self {
+        Self { rows, graph: None, few }
+    }
+
+    /// Rows the graph does not find.
+    pub(crate) fn beside(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        let (holes, covers) = match &self.graph {
+            Some(graph) => (graph.holes(), graph.covers()),
+            None => (&[][..], 0),
+        };
+        holes.iter().copied().chain(covers..self.rows.ids().end.max(covers))
+    }
+
+    pub(crate) fn stats(&self) -> SpaceStats {
+        SpaceStats {
+            vectors: self.rows.live_count(),
+            dead: self.rows.dead_count(),
+            beside: self.beside().count(),
+            rows_bytes: self.rows.bytes(),
+            graph_bytes: self.graph.as_ref().map_or(0, |graph| graph.bytes()),
+            audit: self.graph.as_ref().map(|graph| graph.audit(&self.rows)),
+        }
+    }
+
+    /// How close the nearest parts of two grains are; none where either has none here.
+    pub(crate) fn between(&self, a: Sequence, b: Sequence) -> Option<f32> {
+        let (a, b) = (self.rows.of(&[a]), self.rows.of(&[b]));
+        let metric = self.rows.space().metric();
+        let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (*a, *b)));
+        let ranks = pairs.filter_map(|(a, b)| {
+            let (one, other) = (self.rows.values(a)?, self.rows.values(b)?);
+            Some(near::closeness(metric, near::score(metric, rank(metric, one, other))))
+        });
+        ranks.max_by(f32::total_cmp)
+    }
+
+    /// All rows, one by one.
+    pub(crate) fn scan<E>(
+        &self,
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        limit: usize,
+    ) -> Result<Way, E> {
+        exact::search(&self.rows, query, &self.rows.ids(), best, limit)?;
+        Ok(Way::Exact { rows: self.rows.live_count() })
+    }
+
+    /// The rows of some grains: one by one, or by the graph where they are many. A list of m rows
+    /// takes m steps, a graph of n some thousands divided by m / n.
+    pub(crate) fn within<E>(
+        &self,
+        sequences: &[Sequence],
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        (limit, width): (usize, Option<usize>),
+    ) -> Result<Way, E> {
+        let rows = self.rows.of(sequences);
+        let cost = self.few.saturating_mul(self.rows.len());
+        let many = width.is_some() || rows.len().saturating_mul(rows.len()) > cost;
+        let Some(graph) = self.graph.as_ref().filter(|_| many) else {
+            return self.among(&rows, query, best, limit);
+        };
+        let mut allowed = Bits::new(self.rows.len());
+        for row in &rows {
+            allowed.set(*row);
+        }
+        let beside: Vec<u32> = self.beside().filter(|row| allowed.has(*row)).collect();
+        let is_allowed = |row: u32| allowed.has(row);
+        let room = (limit, width, rows.len());
+        match self.wander(graph.as_ref(), query, best, room, &is_allowed, &beside)? {
+            Some(way) => Ok(way),
+            None => self.among(&rows, query, best, limit),
+        }
+    }
+
+    /// The rows of some grains, one by one.
+    pub(crate) fn scan_within<E>(
+        &self,
+        sequences: &[Sequence],
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        limit: usize,
+    ) -> Result<Way, E> {
+        self.among(&self.rows.of(sequences), query, best, limit)
+    }
+
+    fn among<E>(
+        &self,
+        rows: &[u32],
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        limit: usize,
+    ) -> Result<Way, E> {
+        exact::search(&self.rows, query, &rows.iter().copied(), best, limit)?;
+        Ok(Way::Exact { rows: rows.len() })
+    }
+
+    /// All rows: by the graph where there is one and they are many.
+    pub(crate) fn anywhere<E>(
+        &self,
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        (limit, width): (usize, Option<usize>),
+    ) -> Result<Way, E> {
+        let few = self.rows.live_count() <= self.few && width.is_none();
+        let Some(graph) = self.graph.as_ref().filter(|_| !few) else {
+            return self.scan(query, best, limit);
+        };
+        let beside: Vec<u32> = self.beside().collect();
+        let live = self.rows.live_count();
+        let is_live = |row: u32| !self.rows.is_dead(row);
+        let room = (limit, width, live);
+        match self.wander(graph.as_ref(), query, best, room, &is_live, &beside)? {
+            Some(way) => Ok(way),
+            None => self.scan(query, best, limit),
+        }
+    }
+
+    /// By the graph, wider and wider; none where that would take longer than comparing all.
+    fn wander<E>(
+        &self,
+        graph: &dyn Approximate,
+        query: &Query<'_>,
+        best: &mut Best<'_, E>,
+        (limit, width, may): (usize, Option<usize>, usize),
+        allow: &dyn Fn(u32) -> bool,
+        beside: &[u32],
+    ) -> Result<Option<Way>, E> {
+        let all = self.rows.len();
+        let plain = may == all && self.rows.dead_count() == 0;
+        let allow = (!plain).then_some(allow);
+        // As many of those that may be answered are met as without a filter.
+        let wide = |width: usize| width.saturating_mul(all) / may.max(1);
+        let mut width = width.unwrap_or(WIDTH).max(limit.saturating_mul(WIDTH_EACH));
+        while wide(width) <= all / WIDEST_PART {
+            let found = graph.search(&self.rows, &query.probe, wide(width), allow);
+            let among = found.iter().chain(beside).copied();
+            exact::search(&self.rows, query, &among, best, limit)?;
+            if best.is_full() {
+                return Ok(Some(Way::Graph { width, beside: beside.len() }));
+            }
+            width = width.saturating_mul(WIDER);
+        }
+        Ok(None)
+    }
+}
+
+/// A set of rows.
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(rows: usize) -> Self {
+        Self(vec![0; rows.div_ceil(64)])
+    }
+
+    fn set(&mut self, row: u32) {
+        let (word, bit) = super::rows::place_of(row);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= bit;
+        }
+    }
+
+    fn has(&self, row: u32) -> bool {
+        let (word, bit) = super::rows::place_of(row);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+}

@@ -1,0 +1,202 @@
+//! Spaces of vectors, and the vectors that may stand in one. Knows nothing of how they are kept.
+
+use crate::error::{Error, Result};
+
+/// Most numbers a vector can have.
+pub const MAX_DIMENSION: usize = 4096;
+/// Most bytes the name of a model can have.
+const MAX_MODEL_BYTES: usize = 256;
+/// Greatest magnitude of one number: its square, 4,096 times, is still an `f32`.
+const MAX_NUMBER: f32 = 1e17;
+
+/// How near two vectors are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Metric {
+    /// By the angle between them; their lengths do not matter.
+    Cosine,
+    /// By their inner product.
+    Dot,
+    /// By the Euclidean distance between them.
+    L2,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 3] = [Self::Cosine, Self::Dot, Self::L2];
+
+    /// As it is written in names of spaces: `cosine`, `dot` or `l2`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cosine => "cosine",
+            Self::Dot => "dot",
+            Self::L2 => "l2",
+        }
+    }
+
+    /// The metric of a name; none for any other word.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
+
+/// Vectors that may be compared: those of one model, one length and one metric.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Space {
+    model: Box<str>,
+    dimension: usize,
+    metric: Metric,
+}
+
+impl Space {
+    /// The space of a model.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION` unless a vector has 1 to 4,096 numbers; `ERR_SCHEMA` unless the name of the
+    /// model has 1 to 256 bytes.
+    pub fn new(model: &str, dimension: usize, metric: Metric) -> Result<Self> {
+        check_dimension(dimension)?;
+        if model.is_empty() || model.len() > MAX_MODEL_BYTES {
+            let message = format!("the name of a model has 1 to {MAX_MODEL_BYTES} bytes");
+            return Err(Error::vector(message));
+        }
+        Ok(Self { model: model.into(), dimension, metric })
+    }
+
+    /// The model its vectors were made by.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Numbers of each vector.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// How its vectors are compared.
+    #[must_use]
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Whether a vector may stand in this space, or be looked for in it.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION` for another length; `ERR_SCHEMA` for all zeros where angles are compared.
+    pub fn admit(&self, vector: &Vector) -> Result<()> {
+        if vector.dimension() != self.dimension {
+            let Self { model, dimension, .. } = self;
+            let given = vector.dimension();
+            let message = format!("vectors of {model} have {dimension} numbers, this has {given}");
+            return Err(Error::dimension(message));
+        }
+        if self.metric == Metric::Cosine && vector.length == 0.0 {
+            return Err(Error::vector("a vector of zeros has no direction"));
+        }
+        Ok(())
+    }
+}
+
+/// A vector of finite numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vector {
+    values: Box<[f32]>,
+    /// Euclidean.
+    length: f64,
+}
+
+impl Vector {
+    /// A vector of these numbers.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION` unless there are 1 to 4,096; `ERR_SCHEMA` for one that is not finite or has
+    /// a magnitude over 10^17.
+    pub fn new(values: impl Into<Box<[f32]>>) -> Result<Self> {
+        let values = values.into();
+        check_dimension(values.len())?;
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::vector(format!("number {at} of the vector is not finite")));
+        }
+        if let Some(at) = values.iter().position(|value| value.abs() > MAX_NUMBER) {
+            let message = format!("number {at} of the vector is beyond {MAX_NUMBER:e}");
+            return Err(Error::vector(message));
+        }
+        let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+        Ok(Self { values, length })
+    }
+
+    /// Its numbers.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// How many numbers it has.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Its Euclidean length.
+    pub(crate) fn length(&self) -> f64 {
+        self.length
+    }
+}
+
+fn check_dimension(dimension: usize) -> Result<()> {
+    if (1..=MAX_DIMENSION).contains(&dimension) {
+        return Ok(());
+    }
+    let message = format!("a vector has 1 to {MAX_DIMENSION} numbers, not {dimension}");
+    Err(Error::dimension(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_that_mean_nothing_are_refused_with_a_code() {
+        let cases: [(Vec<f32>, &str); 6] = [
+            (vec![], "ERR_DIMENSION"),
+            (vec![0.5; MAX_DIMENSION + 1], "ERR_DIMENSION"),
+            (vec![1.0, f32::NAN], "ERR_SCHEMA"),
+            (vec![f32::INFINITY], "ERR_SCHEMA"),
+            (vec![f32::NEG_INFINITY, 0.0], "ERR_SCHEMA"),
+            (vec![1e18], "ERR_SCHEMA"),
+        ];
+        for (values, code) in cases {
+            assert_eq!(Vector::new(values).unwrap_err().code(), code);
+        }
+    }
+
+    #[test]
+    fn a_space_admits_its_own_length_and_needs_a_direction_for_angles_alone() {
+        for (metric, zeros_code) in
+            [(Metric::Cosine, Some("ERR_SCHEMA")), (Metric::Dot, None), (Metric::L2, None)]
+        {
+            let space = Space::new("m", 3, metric).unwrap();
+            space.admit(&Vector::new(vec![0.0, 1e-30, 0.0]).unwrap()).unwrap();
+            let zeros = space.admit(&Vector::new(vec![0.0; 3]).unwrap());
+            assert_eq!(zeros.err().map(|error| error.code()), zeros_code);
+            let long = space.admit(&Vector::new(vec![1.0; 4]).unwrap()).unwrap_err();
+            assert_eq!(long.code(), "ERR_DIMENSION");
+            assert_eq!(Metric::named(metric.name()), Some(metric));
+        }
+    }
+
+    #[test]
+    fn a_space_without_a_model_or_a_length_is_refused() {
+        for (model, dimension, code) in
+            [("", 3, "ERR_SCHEMA"), ("m", 0, "ERR_DIMENSION"), ("m", 4097, "ERR_DIMENSION")]
+        {
+            assert_eq!(Space::new(model, dimension, Metric::L2).unwrap_err().code(), code);
+        }
+        let long = "m".repeat(257);
+        assert_eq!(Space::new(&long, 3, Metric::L2).unwrap_err().code(), "ERR_SCHEMA");
+    }
+}

@@ -1,0 +1,128 @@
+//! Vectors for tests, and the scan every search is compared with. Knows nothing of codes or graphs.
+
+use std::sync::atomic::AtomicBool;
+
+use super::approximate::Effort;
+use super::keeper::Keeper;
+use super::near::Near;
+use super::space::{Metric, Space, Vector};
+use super::work::{Outcome, Saved};
+use crate::error::Result;
+use crate::posting::Sequence;
+
+/// Numbers that look random and are always the same.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub(crate) fn place(&mut self, end: usize) -> usize {
+        usize::try_from(self.below(end as u64)).unwrap()
+    }
+
+    /// In -1..1, more often near 0.
+    fn number(&mut self) -> f32 {
+        let mut part = || f32::from(u16::try_from(self.next() >> 48).unwrap()) / 65_536.0;
+        part() + part() - 1.0
+    }
+
+    pub(crate) fn vector(&mut self, dimension: usize) -> Vec<f32> {
+        (0..dimension).map(|_| self.number()).collect()
+    }
+}
+
+/// Vectors around `count / 40` middles, which stand in groups themselves.
+pub(crate) fn clustered(random: &mut Random, count: usize, dimension: usize) -> Vec<Vec<f32>> {
+    let add = |a: &[f32], b: Vec<f32>, share: f32| -> Vec<f32> {
+        a.iter().zip(b).map(|(a, b)| a + share * b).collect()
+    };
+    let groups: Vec<Vec<f32>> = (0..=count / 500).map(|_| random.vector(dimension)).collect();
+    let middles: Vec<Vec<f32>> = (0..=count / 40)
+        .map(|at| add(&groups[at % groups.len()], random.vector(dimension), 0.7))
+        .collect();
+    (0..count)
+        .map(|_| {
+            let middle = random.place(middles.len());
+            add(&middles[middle], random.vector(dimension), 0.8)
+        })
+        .collect()
+}
+
+pub(crate) fn vector(values: &[f32]) -> Vector {
+    Vector::new(values.to_vec()).unwrap()
+}
+
+pub(crate) fn space(dimension: usize, metric: Metric) -> Space {
+    Space::new("test", dimension, metric).unwrap()
+}
+
+/// Addresses that do not ascend with sequences.
+pub(crate) fn address(sequence: Sequence) -> [u8; 32] {
+    let mut address = [7; 32];
+    address[..8].copy_from_slice(&sequence.get().wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+    address
+}
+
+/// Accepts every grain.
+pub(crate) fn anyone(sequence: Sequence) -> Result<Option<[u8; 32]>> {
+    Ok(Some(address(sequence)))
+}
+
+/// The best of all these, in `f64`, one after the other.
+pub(crate) fn naive(
+    metric: Metric,
+    query: &[f32],
+    rows: &[(Sequence, u32, Vec<f32>)],
+    limit: usize,
+    may: impl Fn(Sequence) -> bool,
+) -> Vec<Near> {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let score = |row: &[f32]| match metric {
+        Metric::Cosine => dot(query, row) / (dot(query, query).sqrt() * dot(row, row).sqrt()),
+        Metric::Dot => dot(query, row),
+        Metric::L2 => {
+            let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
+            -query.iter().zip(row).map(square).sum::<f64>().sqrt()
+        }
+    };
+    let mut all: Vec<Near> = Vec::new();
+    for (sequence, chunk, row) in rows.iter().filter(|(sequence, ..)| may(*sequence)) {
+        #[expect(clippy::cast_possible_truncation, reason = "scores are rounded once")]
+        let score = score(row) as f32 + 0.0;
+        let near = Near { sequence: *sequence, chunk: *chunk, score };
+        match all.iter_mut().find(|other| other.sequence == *sequence) {
+            None => all.push(near),
+            Some(other) if (score, other.chunk) > (other.score, *chunk) => *other = near,
+            Some(_) => {}
+        }
+    }
+    all.sort_by(|a, b| {
+        b.score.total_cmp(&a.score).then(address(a.sequence).cmp(&address(b.sequence)))
+    });
+    all.truncate(limit);
+    all
+}
+
+/// Does what is due until nothing is.
+pub(crate) fn settle(keeper: &mut Keeper) -> (Vec<Outcome>, Option<Saved>) {
+    let stop = AtomicBool::new(false);
+    let (mut outcomes, mut saved) = (Vec::new(), None);
+    while let Some(work) = keeper.plan() {
+        let done = work.run(&Effort { threads: 2, stop: &stop });
+        let (outcome, file) = keeper.adopt(done);
+        outcomes.push(outcome);
+        saved = file.or(saved);
+    }
+    (outcomes, saved)
+}

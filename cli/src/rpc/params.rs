@@ -1,6 +1,7 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
+use grainstore::embed::{Embedding, Metric};
 use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};

@@ -12,7 +12,7 @@ use grainstore_index::vectors::{Effort, Keeper, Outcome, SpaceStats, View as Spa
 use serde::Serialize;
 
 use crate::derived::Files;
-use crate::error::{Result, guarded};
+use crate::error::Result;
 use crate::follow::Follower;
 use crate::sync::{Mutex, MutexGuard};
 use crate::view::View;
@@ -186,13 +186,17 @@ impl Follower for Vectors {
         Ok(())
     }
 
-    fn settle(&self, _: &View) -> Result<()> {
-        if self.files.is_some() && self.lock().row.is_some() {
-            guarded(|| {
-                while !self.work(true) {}
-                Ok(())
-            })?;
+    /// Makes the graphs that are due, unless the store is being closed, and saves those that changed.
+    fn settle(&self, view: &View) -> Result<()> {
+        {
+            let mut state = self.lock();
+            if self.files.is_none() || state.row.is_none() {
+                return Ok(());
+            }
+            self.follow(&mut state, view)?;
         }
+        while !self.stopped.load(Ordering::Relaxed) && !self.work(false) {}
+        while !self.work(true) {}
         Ok(())
     }
 

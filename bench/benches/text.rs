@@ -147,8 +147,11 @@ fn library(documents: &[Vec<String>]) -> (Searcher, Field, Duration) {
 /// How long it takes until what was saved can be searched.
 fn open(texts: &Texts) {
     let manifest = texts.manifest();
-    let files: Vec<(String, Vec<u8>)> =
-        texts.names().into_iter().map(|name| (name.clone(), texts.file(&name).unwrap().to_vec())).collect();
+    let files: Vec<(String, Vec<u8>)> = texts
+        .names()
+        .into_iter()
+        .map(|name| (name.clone(), texts.file(&name).unwrap().to_vec()))
+        .collect();
     let start = Instant::now();
     let manifest = grainstore_index::text::Manifest::decode(&manifest).unwrap();
     let mut files = files.into_iter();
@@ -158,7 +161,8 @@ fn open(texts: &Texts) {
 }
 
 fn questions() -> Vec<(&'static str, Question)> {
-    let word = |n: u64| Clause { occur: Occur::Should, ask: Ask::Word(vec![format!("w{n}").into()]) };
+    let word =
+        |n: u64| Clause { occur: Occur::Should, ask: Ask::Word(vec![format!("w{n}").into()]) };
     let must = |n: u64| Clause { occur: Occur::Must, ..word(n) };
     let one = |ask| vec![Clause { occur: Occur::Should, ask }];
     let all = [
@@ -204,5 +208,8 @@ fn query(question: &Question, field: Field) -> Option<Box<dyn Query>> {
         let occur = if must { tantivy::query::Occur::Must } else { tantivy::query::Occur::Should };
         clauses.push((occur, query));
     }
-    Some(Box::new(BooleanQuery::new(clauses)))
+    match clauses.len() {
+        1 => clauses.pop().map(|(_, query)| query),
+        _ => Some(Box::new(BooleanQuery::new(clauses))),
+    }
 }

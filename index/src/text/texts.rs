@@ -106,7 +106,7 @@ impl Texts {
         Ok(self.search_counted(question, limit, after, judge)?.0)
     }
 
-    /// As [`search`](Self::search), with the number of documents in segments that were scored.
+    /// As [`search`](Self::search), with the number of documents that were scored one by one.
     pub(super) fn search_counted(
         &self,
         question: &Question,
@@ -120,22 +120,21 @@ impl Texts {
         let mut scored = 0_u64;
         for (at, part) in self.parts().enumerate() {
             let locals = Locals::of(&plan, at);
-            let Part::Segment(segment, gone) = part else {
-                scan_best(&plan, at, part, &mut best)?;
-                continue;
-            };
             if let Some(documents) = few(&locals, part)? {
                 offer(&documents, &locals, &plan, part, &mut best)?;
                 scored = scored.saturating_add(documents.len() as u64);
-            } else if plan.can_prune() {
-                if pruned.is_none() {
-                    pruned = Some(Pruned::of(&plan, &self.searcher)?);
+                continue;
+            }
+            match part {
+                Part::Segment(segment, gone) if plan.can_prune() => {
+                    if pruned.is_none() {
+                        pruned = Some(Pruned::of(&plan, &self.searcher)?);
+                    }
+                    let Some(pruned) = &pruned else { continue };
+                    let more = pruned.search(&plan, &locals, segment, gone, &mut best)?;
+                    scored = scored.saturating_add(more);
                 }
-                let Some(pruned) = &pruned else { continue };
-                let more = pruned.search(&plan, &locals, segment, gone, &mut best)?;
-                scored = scored.saturating_add(more);
-            } else {
-                scan_best(&plan, at, part, &mut best)?;
+                _ => scan_best(&plan, at, part, &mut best)?,
             }
         }
         Ok((best.finish(), scored))

@@ -208,5 +208,8 @@ fn query(question: &Question, field: Field) -> Option<Box<dyn Query>> {
         let occur = if must { tantivy::query::Occur::Must } else { tantivy::query::Occur::Should };
         clauses.push((occur, query));
     }
-    Some(Box::new(BooleanQuery::new(clauses)))
+    match clauses.len() {
+        1 => clauses.pop().map(|(_, query)| query),
+        _ => Some(Box::new(BooleanQuery::new(clauses))),
+    }
 }

@@ -73,7 +73,7 @@ impl Asked<'_> {
         Ok(self.search_counted(limit, after, judge)?.0)
     }
 
-    /// As [`search`](Self::search), with the number of documents in segments that were scored.
+    /// As [`search`](Self::search), with the number of documents that were scored one by one.
     pub(super) fn search_counted(
         &self,
         limit: usize,
@@ -86,22 +86,21 @@ impl Asked<'_> {
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
             let locals = Locals::of(plan, at);
-            let Part::Segment(segment, gone) = part else {
-                scan_best(plan, at, part, &mut best)?;
-                continue;
-            };
             if let Some(documents) = few(&locals, part)? {
                 offer(&documents, &locals, plan, part, &mut best)?;
                 scored = scored.saturating_add(documents.len() as u64);
-            } else if plan.can_prune() {
-                if pruned.is_none() {
-                    pruned = Some(Pruned::of(plan, texts.searcher())?);
+                continue;
+            }
+            match part {
+                Part::Segment(segment, gone) if plan.can_prune() => {
+                    if pruned.is_none() {
+                        pruned = Some(Pruned::of(plan, texts.searcher())?);
+                    }
+                    let Some(pruned) = &pruned else { continue };
+                    let more = pruned.search(plan, &locals, segment, gone, &mut best)?;
+                    scored = scored.saturating_add(more);
                 }
-                let Some(pruned) = &pruned else { continue };
-                let more = pruned.search(plan, &locals, segment, gone, &mut best)?;
-                scored = scored.saturating_add(more);
-            } else {
-                scan_best(plan, at, part, &mut best)?;
+                _ => scan_best(plan, at, part, &mut best)?,
             }
         }
         Ok((best.finish(), scored))

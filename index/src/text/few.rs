@@ -1,5 +1,6 @@
-//! The answers of a segment that has few documents with the words of a question: each is scored
-//! from its words. For so few, compiling the question for pruning would take longer.
+//! The answers of a part that has few documents with the words of a question: each is scored from
+//! its words. For so few, compiling the question for pruning would take longer, and so would going
+//! through the scores of all documents.
 
 use super::best::Best;
 use super::exact::Locals;
@@ -7,11 +8,11 @@ use super::part::Part;
 use super::plan::{Local, Plan};
 use crate::error::Result;
 
-/// The most postings to be looked at one by one.
+/// The most postings in a segment and in a tail to be looked at one by one.
 #[cfg(not(test))]
-const FEW: u64 = 256;
+const FEW: (u64, u64) = (256, 32);
 #[cfg(test)]
-const FEW: u64 = 6;
+const FEW: (u64, u64) = (6, 3);
 
 /// The documents that have any of the terms of a plain question, ascending; `None` if they may be
 /// more than a few.
@@ -19,6 +20,10 @@ const FEW: u64 = 6;
 /// # Errors
 /// `ERR_INTEGRITY` if the postings cannot be read.
 pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>>> {
+    let most = match part {
+        Part::Segment(..) => FEW.0,
+        Part::Tail(_) => FEW.1,
+    };
     let mut postings = 0_u64;
     for local in &locals.units {
         postings = postings.saturating_add(match local {
@@ -27,7 +32,7 @@ pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>
             Local::Phrase(_) | Local::Group(_) => return Ok(None),
         });
     }
-    if postings > FEW {
+    if postings > most {
         return Ok(None);
     }
     let mut documents = Vec::with_capacity(usize::try_from(postings).unwrap_or_default());

@@ -22,6 +22,7 @@ use grainstore::{ContentAddress, Error, Offer, Page, Put, Session, SessionOption
 
 use kit::{addresses, belief, open, put, store, turn};
 use random::Random;
+use redb::ReadableTable;
 
 /// A belief with a vector of three numbers.
 fn seen(object: &str, values: [f32; 3]) -> Offer {
@@ -263,3 +264,46 @@ fn a_turn_is_near_what_is_said_around_it() {
 }
 
 fn drop_address(_: ContentAddress) {}
+
+#[test]
+fn damage_to_the_vectors_of_the_truth_is_named() {
+    let (dir, session) = store();
+    let put = session.put(seen("east", [1.0, 0.0, 0.0])).unwrap();
+    session.put(seen("north", [0.0, 1.0, 0.0])).unwrap();
+    let whole = session.store().verify(true).unwrap();
+    assert!(whole.ok, "{:?}", whole.problems);
+    assert_eq!(whole.checked.vectors, 2);
+    session.store().close();
+    let vectors = redb::TableDefinition::<u64, &[u8]>::new("vectors");
+    let rows = redb::TableDefinition::<u64, &[u8]>::new("vector_rows");
+    let change = |harm: &str| {
+        let db = redb::Database::open(dir.path().join("grains.redb")).unwrap();
+        let txn = db.begin_write().unwrap();
+        {
+            let mut vectors = txn.open_table(vectors).unwrap();
+            let mut rows = txn.open_table(rows).unwrap();
+            let mut bytes = vectors.get(1).unwrap().unwrap().value().to_vec();
+            match harm {
+                "flipped" => *bytes.last_mut().unwrap() ^= 1,
+                "gone" => drop(vectors.remove(1).unwrap()),
+                _ => drop(rows.remove(1).unwrap()),
+            }
+            if harm == "flipped" {
+                vectors.insert(1, bytes.as_slice()).unwrap();
+            }
+        }
+        txn.commit().unwrap();
+    };
+    let truth = fs::read(dir.path().join("grains.redb")).unwrap();
+    for harm in ["flipped", "gone", "unlisted"] {
+        fs::write(dir.path().join("grains.redb"), &truth).unwrap();
+        change(harm);
+        let store = open(&dir);
+        let found = store.verify(false).unwrap();
+        assert_eq!(found.problems.len(), 1, "{harm}: {:?}", found.problems);
+        assert!(format!("{:?}", found.problems).contains("Vector"), "{harm}");
+        let session = store.session(SessionOptions::default());
+        assert!(session.get(&put.address()).is_ok(), "{harm}: the grain is as it was");
+        store.close();
+    }
+}

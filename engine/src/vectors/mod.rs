@@ -195,8 +195,14 @@ impl Follower for Vectors {
             }
             self.follow(&mut state, view)?;
         }
-        while !self.stopped.load(Ordering::Relaxed) && !self.work(false) {}
-        while !self.work(true) {}
+        for last in [false, true] {
+            loop {
+                let closing = !last && self.stopped.load(Ordering::Relaxed);
+                if closing || self.work(last) {
+                    break;
+                }
+            }
+        }
         Ok(())
     }
 

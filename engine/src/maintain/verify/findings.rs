@@ -34,6 +34,8 @@ pub enum Fault {
     Roots,
     /// An access record is damaged or belongs to no grain.
     Access,
+    /// A vector is damaged, belongs to no grain, or fits no space.
+    Vector,
     /// The audit chain is broken, cut or rewritten, or a reason is not the one that was given.
     Audit,
     /// Log and states tell of something the audit log does not, or the other way round.
@@ -77,6 +79,8 @@ pub struct Checked {
     pub roots: u64,
     /// Access records.
     pub access: u64,
+    /// Vectors of grains.
+    pub vectors: u64,
     /// Audit entries.
     pub audit_entries: u64,
     /// Reasons beside the audit log.

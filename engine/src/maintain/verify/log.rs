@@ -202,7 +202,7 @@ pub(super) fn check_access(check: &Check<'_>, findings: &mut Findings) -> Result
 }
 
 /// Shows every row of a table beside the log, and finds those that belong to no grain.
-fn rows_beside<V: Value + 'static>(
+pub(super) fn rows_beside<V: Value + 'static>(
     check: &Check<'_>,
     table: TableDefinition<'static, u64, V>,
     (what, name): (Fault, &str),
@@ -212,7 +212,7 @@ fn rows_beside<V: Value + 'static>(
     findings.part(what, Place::All(name), |findings| {
         let table = match check.view.transaction().open_table(table) {
             Err(TableError::TableDoesNotExist(_))
-                if matches!(what, Fault::Access | Fault::Signature) =>
+                if matches!(what, Fault::Access | Fault::Signature | Fault::Vector) =>
             {
                 return Ok(());
             }

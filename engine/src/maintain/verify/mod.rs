@@ -16,6 +16,7 @@ mod log;
 mod pages;
 mod places;
 mod standing;
+mod vectors;
 
 use grainstore_index::Sequence;
 use redb::ReadOnlyTable;
@@ -133,7 +134,8 @@ fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Resu
     }
     log::check_roots(check, findings)?;
     standing::check_roots(check, told.as_ref(), places, findings)?;
-    log::check_access(check, findings)
+    log::check_access(check, findings)?;
+    vectors::check_vectors(check, findings)
 }
 
 impl<'c> Check<'c> {

@@ -1,0 +1,64 @@
+//! The vectors beside the log: each is as it was given, is listed by its grain, and fits its space.
+
+use redb::{ReadableTableMetadata, TableError};
+
+use super::Check;
+use super::findings::{Fault, Findings, Place, count};
+use super::log::rows_beside;
+use crate::error::Result;
+use crate::keys::{self, Placed};
+
+const VECTORS: &str = "vectors";
+const ROWS: &str = "vector_rows";
+const SPACES: &str = "vector_spaces";
+
+/// Walks the lists of vectors that grains have, and looks up each. A store that never had one has no
+/// tables of them.
+pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
+    let table = match check.view.transaction().open_table(keys::VECTORS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(()),
+        opened => opened?,
+    };
+    let spaces = findings.damage(Fault::Vector, Place::All(SPACES), check.view.spaces())?;
+    let mut listed = 0_u64;
+    rows_beside(
+        check,
+        keys::VECTOR_ROWS,
+        (Fault::Vector, ROWS),
+        findings,
+        |findings, at, rows| {
+            let place = Place::Row(ROWS, at.get());
+            let rows = findings.damage(Fault::Vector, place, keys::decode_rows(rows))?;
+            for row in rows.unwrap_or_default() {
+                let place = Place::Row(VECTORS, row);
+                let Some(bytes) = table.get(row)? else {
+                    findings.add(Fault::Vector, place, format!("place {} lists it", at.get()));
+                    continue;
+                };
+                listed += 1;
+                count(&mut findings.checked.vectors);
+                let opened =
+                    findings.damage(Fault::Vector, place, Placed::open(row, bytes.value()))?;
+                let Some(Placed { space, sequence, vector, .. }) = opened else { continue };
+                if sequence != at {
+                    let detail =
+                        format!("it is of place {}, and {} lists it", sequence.get(), at.get());
+                    findings.add(Fault::Vector, place, detail);
+                }
+                let known = spaces.map(|spaces| spaces.get(&space));
+                if let Some(known) = known
+                    && known.is_none_or(|known| known.admit(&vector).is_err())
+                {
+                    findings.add(Fault::Vector, place, format!("it is none of space {space}"));
+                }
+            }
+            Ok(())
+        },
+    )?;
+    let all = table.len()?;
+    if all > listed {
+        let detail = format!("{} vectors are listed by no grain", all - listed);
+        findings.add(Fault::Vector, Place::All(VECTORS), detail);
+    }
+    Ok(())
+}

@@ -136,8 +136,7 @@ fn every_field_of_the_table_is_one_of_the_standard_and_stands_there_once() {
 
 #[test]
 fn the_documentation_lists_every_field_with_its_weight() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/text.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = include_str!("../../../docs/text.md");
     let table = text.split("| Field | On |").nth(1).unwrap().split("\n\n").next().unwrap();
     let documented: Vec<(String, String, String)> = table
         .lines()

@@ -24,7 +24,6 @@ fn what_this_version_lacks_is_refused_and_leaves_nothing_behind() {
         (&["init", "--encrypt"], "ERR_KEY"),
         (&["init", "--encrypt", "--key-file", "key"], "ERR_KEY"),
         (&["init", "--key-file", "key"], "ERR_KEY"),
-        (&["recall", "alice", "--text", "tea"], "ERR_SCHEMA"),
     ] {
         let place = Place::empty();
         let run = place.grain(arguments);

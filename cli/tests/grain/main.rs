@@ -33,5 +33,6 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+mod search;
 #[cfg(test)]
 mod signed;

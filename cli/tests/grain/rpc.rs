@@ -183,7 +183,7 @@ fn put_answers_the_address_and_whether_it_was_there() {
     let replaced = rpc.result("put", &json!({ "grain": later, "same_fact": "supersede" }));
     assert_eq!(replaced["superseded"], first["address"]);
     assert_eq!(rpc.refusal("put", &json!({ "cose": "AQ==" })), "ERR_CORRUPT");
-    let vectors = json!([{ "model": "m", "metric": "cosine", "values": [1] }]);
+    let vectors = json!([{ "model": "m", "metric": "cosine", "values": [0, 0] }]);
     let refused = json!({ "grain": grain("b", "1"), "vectors": vectors });
     assert_eq!(rpc.refusal("put", &refused), "ERR_SCHEMA");
     assert_eq!(rpc.refusal("put", &json!({ "blob": "" })), "ERR_TOO_SHORT");

@@ -8,6 +8,7 @@ use grainstore_format::{self as format, DidResolver, OfflineResolver};
 use grainstore_index::text::Language;
 
 use crate::clock::{Clock, SystemClock};
+use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
 use crate::texts::Languages;
 
@@ -23,6 +24,17 @@ pub struct OpenOptions {
     pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
     pub(crate) languages: Languages,
+    pub(crate) embedder: Option<(Embeds, Metric)>,
+}
+
+/// Who makes vectors of texts.
+#[derive(Clone)]
+pub(crate) struct Embeds(pub(crate) Arc<dyn Embedder>);
+
+impl fmt::Debug for Embeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Embeds({})", self.0.model())
+    }
 }
 
 /// Who finds the keys of signers.
@@ -47,6 +59,7 @@ impl Default for OpenOptions {
             locked_accepts_signature: false,
             operator: None,
             languages: Languages::default(),
+            embedder: None,
         }
     }
 }
@@ -107,6 +120,15 @@ impl OpenOptions {
     #[must_use]
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
+        self
+    }
+
+    /// Who makes vectors of texts, and how these are compared. Grains that come without a vector of its
+    /// model get one in the background, and what is searched for by words is searched for by their
+    /// vector as well. It is asked on a thread of the store's, for questions on those of callers.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
+        self.embedder = Some((Embeds(embedder), metric));
         self
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::audit::AuditEntry;
 use crate::directory;
+use crate::embed::EmbeddingStatus;
 use crate::error::Result;
 use crate::keys;
 use crate::session::Session;
@@ -59,6 +60,8 @@ pub struct Stats {
     pub text_behind: u64,
     /// Vectors, by the models they were made by.
     pub vectors: Vec<VectorSpace>,
+    /// How far the store's embedder has come.
+    pub embedding: Option<EmbeddingStatus>,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
     /// Grains whose access counts are not written yet.
@@ -103,6 +106,7 @@ impl Store {
             text_tail: text.texts.tail,
             text_behind: text.behind,
             vectors: self.inner().vectors().stats(&view)?,
+            embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),

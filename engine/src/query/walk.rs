@@ -123,7 +123,12 @@ impl Walk<'_> {
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         match (self.query.near(), self.query.search()) {
             (Some(near), search) => return self.nearest(near, search, visit),
-            (None, Some(search)) => return self.ranked(search, visit),
+            (None, Some(search)) => {
+                return match self.meant_by(search)? {
+                    Some(near) => self.nearest(&near, Some(search), visit),
+                    None => self.ranked(search, visit),
+                };
+            }
             (None, None) => {}
         }
         let listed = self.query.address().map(|address| vec![address]);

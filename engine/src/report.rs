@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::keys;
 use crate::session::Session;
 use crate::store::Store;
+use crate::texts::ObserverDomain;
 use crate::vectors::VectorSpace;
 use crate::view::View;
 
@@ -58,6 +59,8 @@ pub struct Stats {
     pub text_tail: u64,
     /// Grains of the log the full text has not followed yet.
     pub text_behind: u64,
+    /// Domains of observers, as they were given when the store was opened.
+    pub observer_domains: BTreeMap<String, ObserverDomain>,
     /// Vectors, by the models they were made by.
     pub vectors: Vec<VectorSpace>,
     /// How far the store's embedder has come.
@@ -105,6 +108,7 @@ impl Store {
             text_gone: text.texts.gone,
             text_tail: text.texts.tail,
             text_behind: text.behind,
+            observer_domains: self.inner().library().wording().domains.told(),
             vectors: self.inner().vectors().stats(&view)?,
             embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
             folding_grains: folding,

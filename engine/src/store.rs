@@ -224,13 +224,14 @@ impl Store {
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
-        let library = Arc::new(Library::new(home, options.languages.clone()));
+        let library = Arc::new(Library::new(home, options.wording.clone()));
         let vectors = Arc::new(Vectors::new(home));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
         let keeping = options.embedder.as_ref().map(|(embedder, metric)| {
             let (embedder, requests) = (Arc::clone(&embedder.0), Arc::clone(&requests));
-            Arc::new(Keeping::new(embedder, *metric, requests))
+            let wording = options.wording.clone();
+            Arc::new(Keeping::new((embedder, *metric), wording, requests))
         });
         let mut followers = Vec::new();
         if home.is_some() {

@@ -8,7 +8,6 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use grainstore_format::GrainType;
 use grainstore_index::Sequence;
 use grainstore_index::text::{Settings, text_of};
 use grainstore_index::vectors::{Metric, Space};
@@ -19,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Follower;
 use crate::sync::mpsc::SyncSender;
 use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::texts::Wording;
 use crate::view::{View, with_fields};
 use crate::writer::Request;
 
@@ -34,6 +34,7 @@ pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
 pub(crate) struct Keeping {
     embedder: Arc<dyn Embedder>,
     metric: Metric,
+    wording: Wording,
     requests: Requests,
     state: Mutex<State>,
     /// Told when the writer has taken what was made.
@@ -80,9 +81,13 @@ impl std::fmt::Debug for Keeping {
 }
 
 impl Keeping {
-    pub(crate) fn new(embedder: Arc<dyn Embedder>, metric: Metric, requests: Requests) -> Self {
+    pub(crate) fn new(
+        (embedder, metric): (Arc<dyn Embedder>, Metric),
+        wording: Wording,
+        requests: Requests,
+    ) -> Self {
         let (state, taken) = (Mutex::default(), Condvar::new());
-        Self { embedder, metric, requests, state, taken }
+        Self { embedder, metric, wording, requests, state, taken }
     }
 
     /// The space its vectors are of.
@@ -159,8 +164,8 @@ impl Keeping {
             }
             let read = view.with_blob(at, |blob| {
                 with_fields(blob, |grain| {
-                    let opaque = matches!(grain.grain_type(), GrainType::Opaque(_));
-                    Ok((!opaque).then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
+                    let has_words = self.wording.of(grain).is_some();
+                    Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
                 })
             });
             match read {

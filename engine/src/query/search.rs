@@ -45,7 +45,7 @@ impl Sought {
             Reach::Session => own,
             Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
         };
-        let language = session.store().inner().library().languages().of(namespace);
+        let language = session.store().inner().library().wording().languages.of(namespace);
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
         for ask in search.asks() {

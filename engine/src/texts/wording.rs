@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use grainstore_format::{GrainRef, GrainType};
-use grainstore_index::text::Language;
+use grainstore_index::text::{Document, Language, Settings};
 use serde::Serialize;
 
 use super::languages::Languages;
@@ -68,6 +68,12 @@ impl Wording {
             _ => true,
         };
         has_words.then(|| self.languages.of(grain.partition()))
+    }
+
+    /// The words of a grain; none for one that has none.
+    pub(crate) fn document(&self, grain: &GrainRef<'_>) -> Document {
+        let language = self.of(grain).map(Settings::new);
+        language.map_or_else(Document::default, |settings| Document::of(grain, &settings))
     }
 
     /// What a full text that was read in another way differs in.

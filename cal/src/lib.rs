@@ -86,5 +86,5 @@ pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
-pub use search::{Ask, Floor, Near, Score, Search};
+pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
 pub use writes::{WriteLimits, Writes};

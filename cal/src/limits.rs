@@ -61,3 +61,6 @@ pub(crate) const ROW_BYTES: usize = 64 << 20;
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
 /// Time for one ASSEMBLE.
 pub(crate) const ASSEMBLE_TIME: Duration = Duration::from_secs(10);
+
+/// What relevance counts for in `diversity(mmr)` where no lambda is given.
+pub(crate) const LAMBDA: f64 = 0.5;

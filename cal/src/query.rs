@@ -9,7 +9,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::predicate::Predicate;
-use crate::search::{self, Ask, Floor, Near, Search};
+use crate::search::{self, Ask, Floor, Near, Rerank, Search};
 
 /// A recall, desugared.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,7 @@ pub struct Query {
     pub(crate) predicates: Vec<Predicate>,
     pub(crate) search: Option<Search>,
     pub(crate) near: Option<Near>,
+    pub(crate) rerank: Option<Rerank>,
     pub(crate) floor: Option<Floor>,
     pub(crate) visibility: Visibility,
     pub(crate) order: Order,
@@ -45,6 +46,7 @@ impl Default for Query {
             predicates: Vec::new(),
             search: None,
             near: None,
+            rerank: None,
             floor: None,
             visibility: Visibility::default(),
             order: Order::Newest,
@@ -129,6 +131,13 @@ impl Query {
     #[must_use]
     pub fn nearing(mut self, near: Near) -> Self {
         self.near = Some(near);
+        self
+    }
+
+    /// The same query with its best answers in another order.
+    #[must_use]
+    pub fn reranked(mut self, rerank: Rerank) -> Self {
+        self.rerank = Some(rerank);
         self
     }
 
@@ -298,6 +307,12 @@ impl Query {
     #[must_use]
     pub fn near(&self) -> Option<&Near> {
         self.near.as_ref()
+    }
+
+    /// How the best answers are put in another order, if they are.
+    #[must_use]
+    pub fn rerank(&self) -> Option<Rerank> {
+        self.rerank
     }
 
     /// The least score of a match, where one is asked for. It counts among the matches.

@@ -41,6 +41,38 @@ pub struct Score {
     pub vector: Option<f64>,
 }
 
+/// How the best answers are put in another order before they are given. The best
+/// [`Rerank::POOL`] at most are looked at, and no others are given.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rerank {
+    /// How answers are kept from saying the same.
+    pub diversity: Option<Diversity>,
+    /// Milliseconds of age after which an answer counts for half of what it would count for new:
+    /// its score goes down to a half, and no further.
+    pub recency_ms: Option<i64>,
+    /// Whether answers that were given often, and lately, count more: one that never was goes down to
+    /// a half.
+    pub access: bool,
+}
+
+/// How answers are kept from saying the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Diversity {
+    /// Maximal marginal relevance: what is given next has the best of `lambda` times its score, less
+    /// 1 - `lambda` times its likeness to what is most like it among those before it.
+    Mmr {
+        /// From 0 (only unlike) to 1 (only good).
+        lambda: f64,
+    },
+    /// What is more like one before it than this is left out.
+    Threshold(f64),
+}
+
+impl Rerank {
+    /// Answers that are looked at, at most.
+    pub const POOL: usize = 512;
+}
+
 /// The least score an answer has: `score >= 0.3` and `score > 0.3`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {

@@ -87,6 +87,7 @@ pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, MAX_VECTORS, Session, Stored};
 pub use store::Store;
+pub use texts::ObserverDomain;
 pub use vectors::VectorSpace;
 
 /// The Rust example of the README, compiled and run.

@@ -8,8 +8,9 @@ use grainstore_format::{self as format, DidResolver, OfflineResolver};
 use grainstore_index::text::Language;
 
 use crate::clock::{Clock, SystemClock};
+use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
-use crate::texts::Languages;
+use crate::texts::Wording;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -22,7 +23,18 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
-    pub(crate) languages: Languages,
+    pub(crate) wording: Wording,
+    pub(crate) embedder: Option<(Embeds, Metric)>,
+}
+
+/// Who makes vectors of texts.
+#[derive(Clone)]
+pub(crate) struct Embeds(pub(crate) Arc<dyn Embedder>);
+
+impl fmt::Debug for Embeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Embeds({})", self.0.model())
+    }
 }
 
 /// Who finds the keys of signers.
@@ -46,7 +58,8 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
-            languages: Languages::default(),
+            wording: Wording::default(),
+            embedder: None,
         }
     }
 }
@@ -110,6 +123,33 @@ impl OpenOptions {
         self
     }
 
+    /// The domain that observers of some types belong to, such as `physical` for sensors, and whether what
+    /// they observe is searched (OMS 17.3, 24). Observations of a domain that is not have no words and get
+    /// no vector from the embedder: they are found by time, subject and the other fields, which is what
+    /// streams of readings are asked for. Those of types without a domain are searched. Another
+    /// assignment than before has the full text built anew.
+    #[must_use]
+    pub fn observer_domain<'t>(
+        mut self,
+        domain: &str,
+        observer_types: impl IntoIterator<Item = &'t str>,
+        searched: bool,
+    ) -> Self {
+        for observer_type in observer_types {
+            self.wording.domains.assign(observer_type, domain, searched);
+        }
+        self
+    }
+
+    /// Who makes vectors of texts, and how these are compared. Grains that come without a vector of its
+    /// model get one in the background, and what is searched for by words is searched for by their
+    /// vector as well. It is asked on a thread of the store's, for questions on those of callers.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
+        self.embedder = Some((Embeds(embedder), metric));
+        self
+    }
+
     /// The language of the texts of a namespace and of those below it, or of all without one: a code
     /// such as `en`, `deu` or `pt-BR`. Everything is taken to be English unless told otherwise; `und`
     /// takes words as they are. What is searched for is read in the language of the namespace that is
@@ -124,7 +164,7 @@ impl OpenOptions {
             return Err(Error::new(ErrorKind::Format(format::ErrorKind::Schema), message)
                 .with_hint("use und for texts in other languages"));
         };
-        self.languages.set(namespace, language);
+        self.wording.languages.set(namespace, language);
         Ok(self)
     }
 

@@ -175,6 +175,8 @@ pub(crate) struct Plan<'v> {
     pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
     /// Spaces that come with the vectors.
     pub(crate) spaces: Vec<Space>,
+    /// How far the store's embedder has come: its model, and the last place of the log.
+    pub(crate) embedded: Option<(String, u64)>,
     pub(crate) audit: Vec<AuditRecord>,
     /// Grains that stop being current, each with the place in `audit` of what ended it.
     pub(crate) ended: Rows<usize>,
@@ -199,6 +201,7 @@ impl<'v> Plan<'v> {
             wrappings: Rows::default(),
             vectors: Vec::new(),
             spaces: Vec::new(),
+            embedded: None,
             audit: Vec::new(),
             ended: Rows::default(),
             by_address: HashMap::new(),
@@ -222,6 +225,7 @@ impl<'v> Plan<'v> {
             && self.states.is_empty()
             && self.wrappings.is_empty()
             && self.vectors.is_empty()
+            && self.embedded.is_none()
             && self.audit.is_empty()
     }
 

@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::audit::AuditEntry;
 use crate::directory;
+use crate::embed::EmbeddingStatus;
 use crate::error::Result;
 use crate::keys;
 use crate::session::Session;
 use crate::store::Store;
+use crate::texts::ObserverDomain;
 use crate::vectors::VectorSpace;
 use crate::view::View;
 
@@ -57,8 +59,12 @@ pub struct Stats {
     pub text_tail: u64,
     /// Grains of the log the full text has not followed yet.
     pub text_behind: u64,
+    /// Domains of observers, as they were given when the store was opened.
+    pub observer_domains: BTreeMap<String, ObserverDomain>,
     /// Vectors, by the models they were made by.
     pub vectors: Vec<VectorSpace>,
+    /// How far the store's embedder has come.
+    pub embedding: Option<EmbeddingStatus>,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
     /// Grains whose access counts are not written yet.
@@ -102,7 +108,9 @@ impl Store {
             text_gone: text.texts.gone,
             text_tail: text.texts.tail,
             text_behind: text.behind,
+            observer_domains: self.inner().library().wording().domains.told(),
             vectors: self.inner().vectors().stats(&view)?,
+            embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),

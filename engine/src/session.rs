@@ -12,6 +12,7 @@ use grainstore_format::{
 };
 
 use crate::access::Access;
+use crate::embed::Embedding;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::offer::Offer;
@@ -219,6 +220,23 @@ impl Session {
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
+    /// Gives a stored grain vectors, in place of those it has in the same spaces. They are beside the
+    /// grain: its address, its state and the audit log know nothing of them.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_DIMENSION`; `ERR_LIMIT` beyond
+    /// [`MAX_VECTORS`]; `ERR_IO`.
+    pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
+        let view = self.view()?;
+        if guarded(|| self.visible(&view, address))?.is_none() {
+            return Err(not_in_reach(address));
+        }
+        drop(view);
+        check_count(&vectors)?;
+        let address = *address;
+        self.send(Ok(vectors), |vectors, reply| Write::Embed { address, vectors, reply }).wait()
+    }
+
     /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
@@ -338,10 +356,7 @@ impl Session {
     /// Validates, encodes and addresses what is offered.
     fn prepare(&self, offer: Offer) -> Result<Prepared> {
         let (offer, vectors) = offer.apart();
-        if vectors.len() > MAX_VECTORS {
-            let message = format!("a grain comes with {MAX_VECTORS} vectors at most");
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
+        check_count(&vectors)?;
         let prepared = match offer {
             // Its vectors were taken off.
             Offer::Embedded(inner, _) => self.prepare(*inner)?,
@@ -441,6 +456,14 @@ impl Session {
             Err(error) => Pending::refused(error),
         }
     }
+}
+
+fn check_count(vectors: &[Embedding]) -> Result<()> {
+    if vectors.len() > MAX_VECTORS {
+        let message = format!("a grain comes with {MAX_VECTORS} vectors at most");
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(())
 }
 
 /// The refusal of an address that leads to nothing this session can see.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use grainstore_cal::Writes;
 use grainstore_format::DidResolver;
@@ -14,6 +15,7 @@ use crate::access::{Access, Counters};
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::clock::Clock;
 use crate::directory;
+use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
@@ -50,7 +52,7 @@ pub(crate) struct Inner {
     shared: Shared,
     backlog: Arc<Backlog>,
     /// How the writer is asked; nothing once the store is closed.
-    requests: Mutex<Option<SyncSender<Request>>>,
+    requests: Requests,
     /// The writer, until somebody has waited for its end. Who closes the store meanwhile waits too.
     writer: Mutex<Option<JoinHandle<()>>>,
     writer_id: ThreadId,
@@ -66,6 +68,7 @@ pub(crate) struct Inner {
     opening: Opening,
     library: Arc<Library>,
     vectors: Arc<Vectors>,
+    keeping: Option<Arc<Keeping>>,
 }
 
 impl Store {
@@ -140,6 +143,18 @@ impl Store {
         Ok(self.0.library.status(&view)?.rebuilt)
     }
 
+    /// Waits until the store's embedder has come to the end of the log, at most so long. Gives whether
+    /// it has; a store without an embedder waits for nothing.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
+    pub fn wait_for_vectors(&self, patience: Duration) -> Result<bool> {
+        match &self.0.keeping {
+            Some(keeping) => keeping.wait(patience, || self.0.view()),
+            None => Ok(true),
+        }
+    }
+
     /// Graphs of vectors that were saved and had to be made again since the store was opened.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
@@ -209,14 +224,26 @@ impl Store {
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
-        let library = Arc::new(Library::new(home, options.languages.clone()));
+        let library = Arc::new(Library::new(home, options.wording.clone()));
         let vectors = Arc::new(Vectors::new(home));
+        let (requests, incoming) = sync_channel(QUEUE);
+        let requests: Requests = Arc::new(Mutex::new(Some(requests)));
+        let keeping = options.embedder.as_ref().map(|(embedder, metric)| {
+            let (embedder, requests) = (Arc::clone(&embedder.0), Arc::clone(&requests));
+            let wording = options.wording.clone();
+            Arc::new(Keeping::new((embedder, *metric), wording, requests))
+        });
         let mut followers = Vec::new();
         if home.is_some() {
             let words = Arc::clone(&library);
             followers.push(Following::start("grainstore-words", words, &shared)?);
             let graphs = Arc::clone(&vectors);
             followers.push(Following::start("grainstore-vectors", graphs, &shared)?);
+        }
+        if let Some(keeping) = &keeping {
+            keeping.space()?;
+            let keeping = Arc::clone(keeping);
+            followers.push(Following::start("grainstore-embedder", keeping, &shared)?);
         }
         let writer = Writer {
             db,
@@ -230,10 +257,10 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             library: Arc::clone(&library),
+            keeping: keeping.clone(),
             followers,
             _lock: lock,
         };
-        let (requests, incoming) = sync_channel(QUEUE);
         let writer = thread::Builder::new()
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
@@ -245,7 +272,7 @@ impl Store {
             clock: Arc::clone(&options.clock),
             shared,
             backlog,
-            requests: Mutex::new(Some(requests)),
+            requests,
             writer: Mutex::new(Some(writer)),
             writer_id,
             writes: Writes::default(),
@@ -256,6 +283,7 @@ impl Store {
             opening,
             library,
             vectors,
+            keeping,
         })))
     }
 
@@ -366,6 +394,11 @@ impl Inner {
     /// The full text.
     pub(crate) fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// The store's embedder.
+    pub(crate) fn keeping(&self) -> Option<&Keeping> {
+        self.keeping.as_deref()
     }
 
     /// The vectors.

@@ -268,6 +268,42 @@ impl Truth {
         }))
     }
 
+    /// The last place of the log that this model has embedded or passed over.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn embedded_to(&self, model: &str) -> Result<u64> {
+        let meta = self.txn.open_table(keys::META)?;
+        let row = meta.get(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
+        let Some(row) = row else { return Ok(0) };
+        let damaged = |_| Error::truth_damaged("how far a model has embedded the log is damaged");
+        Ok(u64::from_be_bytes(row.value().try_into().map_err(damaged)?))
+    }
+
+    /// Whether the grain at a place has a vector of this model.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_vector(&self, at: Sequence, model: &str) -> Result<bool> {
+        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+            Err(TableError::TableDoesNotExist(_)) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_there(&self.txn)?) else {
+            return Ok(false);
+        };
+        for row in rows? {
+            if let Some(bytes) = table.get(row)? {
+                let placed = Placed::open(row, bytes.value())?;
+                if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// The last row of vectors; 0 where there is none.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use redb::{Durability, WriteTransaction};
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
+use crate::embed::{Embedding, Keeping};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
@@ -61,6 +62,8 @@ pub(crate) enum Request {
     Alone(Alone),
     /// Many access counts wait: write them.
     Count,
+    /// The store's embedder has made vectors.
+    Vectors,
 }
 
 /// Work on the writer's thread: it is given the writer, or why there is none any more.
@@ -92,6 +95,11 @@ pub(crate) enum Write {
         author: Author,
         reply: Reply<()>,
     },
+    Embed {
+        address: ContentAddress,
+        vectors: Vec<Embedding>,
+        reply: Reply<()>,
+    },
 }
 
 impl Request {
@@ -105,7 +113,10 @@ impl Request {
             Self::Write(Write::Mark { author, .. }) => {
                 author.reason.as_ref().map_or(0, String::len)
             }
-            Self::Flush(_) | Self::Alone(_) | Self::Count => 0,
+            Self::Write(Write::Embed { vectors, .. }) => {
+                vectors.iter().map(|vector| 4 * vector.values().len()).sum()
+            }
+            Self::Flush(_) | Self::Alone(_) | Self::Count | Self::Vectors => 0,
         }
     }
 
@@ -115,10 +126,12 @@ impl Request {
             Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
             Self::Write(Write::PutBatch { reply, .. }) => drop(reply.send(Err(error))),
             Self::Write(Write::Supersede { reply, .. }) => drop(reply.send(Err(error))),
-            Self::Write(Write::Mark { reply, .. }) => drop(reply.send(Err(error))),
+            Self::Write(Write::Mark { reply, .. } | Write::Embed { reply, .. }) => {
+                drop(reply.send(Err(error)));
+            }
             Self::Flush(reply) => drop(reply.send(Err(error))),
             Self::Alone(work) => work(Err(error)),
-            Self::Count => {}
+            Self::Count | Self::Vectors => {}
         }
     }
 }
@@ -153,6 +166,8 @@ pub(crate) struct Writer {
     pub(crate) locked_accepts_signature: bool,
     /// The full text.
     pub(crate) library: Arc<Library>,
+    /// The store's embedder.
+    pub(crate) keeping: Option<Arc<Keeping>>,
     /// What follows the writes in the background; nothing for a store in memory.
     pub(crate) followers: Vec<Following>,
     /// Released last: until then the database is in use.
@@ -234,12 +249,17 @@ impl Writer {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
                 Request::Alone(work) => alone.push(work),
-                // They are due, and written once the group is answered.
-                Request::Count => {}
+                // Counts are due, and written once the group is answered; vectors are taken below.
+                Request::Count | Request::Vectors => {}
                 Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
         }
+        let made = self.keeping.as_ref().and_then(|keeping| keeping.take());
+        let made = made.map(|made| plan.take_made(made));
         let outcome = guarded(|| self.apply(&plan));
+        if let (Some(made), Some(keeping)) = (made, &self.keeping) {
+            keeping.written(&made.and_then(|()| outcome.clone()));
+        }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
         for Decided { answer, failure } in answers {
             // A disk that failed to be read is no better to be written.
@@ -412,6 +432,9 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
         }
         Write::Mark { address, mark, proofs, author, reply } => {
             answer(reply, plan.mark(&address, mark, &proofs, &author))
+        }
+        Write::Embed { address, vectors, reply } => {
+            answer(reply, plan.embed_stored(&address, vectors))
         }
     }
 }

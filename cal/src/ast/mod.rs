@@ -13,8 +13,8 @@ use crate::types::TypeName;
 
 pub use recall::Format;
 pub(crate) use recall::{
-    Between, Condition, ConditionField, Consistency, Direction, Extractor, InSet, LevelName,
-    Recall, Stage, Test, Thread, WithOption, Within,
+    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
+    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
 };
 
 /// A parsed query. Print it with `Display`; parse that again and get an equal query.

@@ -112,11 +112,19 @@ pub(crate) enum WithOption<'a> {
     ContradictionDetection,
     ProgressiveDisclosure(Option<LevelName>),
     Dedup(Spanned<FieldRef>),
+    Diversity(DiversityOf<'a>),
     Consistency(Consistency<'a>),
     IsoTimestamps,
     Locale(TextArg<'a>),
     /// `x_name` with the arguments it was given.
     Extension(&'a str, Vec<Spanned<Literal<'a>>>),
+}
+
+/// How answers are kept from saying the same: `mmr`, `mmr, lambda = n`, or `threshold, n`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DiversityOf<'a> {
+    Mmr(Option<Spanned<Number<'a>>>),
+    Threshold(Spanned<Number<'a>>),
 }
 
 /// How fresh an answer must be; one machine is always linearizable, so all are met.

@@ -32,5 +32,5 @@ pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Resul
         let text = Literal::Text(context.text(&clause.node, clause.span)?.into());
         query.known_at = Some(context.time(&text, clause.span)?.to);
     }
-    Ok(HistoryPlan::Triple(query))
+    Ok(HistoryPlan::Triple(Box::new(query)))
 }

@@ -4,10 +4,12 @@ use grainstore_sml::{Disclosure, Level};
 
 use super::Context;
 use super::plan::Show;
-use crate::ast::{LevelName, WithOption};
+use crate::ast::{DiversityOf, LevelName, Number, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::{FieldRef, Shape};
+use crate::limits;
+use crate::search::Diversity;
 use crate::span::Spanned;
 
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
@@ -31,6 +33,7 @@ pub(super) fn of_assemble(
                 | WithOption::Explanation
                 | WithOption::Provenance
                 | WithOption::ContradictionDetection
+                | WithOption::Diversity(_)
         );
         if about_grains {
             let message = format!("{} is an option of a RECALL", option.node);
@@ -64,6 +67,7 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
             }
             // One machine is always linearizable: whatever is asked for is met.
             WithOption::Consistency(_) => {}
+            WithOption::Diversity(of) => show.diversity = Some(diversity(of)?),
             WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
             WithOption::Locale(locale) => {
                 let locale = context.text(locale, option.span)?.to_owned();
@@ -77,6 +81,23 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
         }
     }
     Ok(show)
+}
+
+/// How answers are kept apart, by a number from 0 to 1; E006 beyond.
+fn diversity(of: &DiversityOf<'_>) -> Result<Diversity> {
+    let share = |number: &Spanned<Number<'_>>, name: &str| {
+        let value = number.node.value;
+        if (0.0..=1.0).contains(&value) {
+            return Ok(value);
+        }
+        let error = Error::new(ErrorKind::BadNumber, format!("{name} lies between 0 and 1"));
+        Err(error.at(number.span).suggest("write a fraction such as 0.5"))
+    };
+    Ok(match of {
+        DiversityOf::Mmr(None) => Diversity::Mmr { lambda: limits::LAMBDA },
+        DiversityOf::Mmr(Some(lambda)) => Diversity::Mmr { lambda: share(lambda, "lambda")? },
+        DiversityOf::Threshold(most) => Diversity::Threshold(share(most, "the threshold")?),
+    })
 }
 
 fn fixed(level: LevelName) -> Disclosure {

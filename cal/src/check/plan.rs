@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fields::FieldRef;
 use crate::memory::HashPrefix;
 use crate::query::Query;
+use crate::search::Diversity;
 use crate::span::{Span, Spanned};
 
 /// A checked query: its LETs in order, then its statement.
@@ -148,6 +149,8 @@ pub(crate) struct Show {
     pub(crate) disclosure: Option<Disclosure>,
     /// WITH iso_timestamps.
     pub(crate) iso_timestamps: bool,
+    /// WITH diversity.
+    pub(crate) diversity: Option<Diversity>,
     /// WITH dedup(field).
     pub(crate) dedup: Option<FieldRef>,
 }
@@ -179,7 +182,7 @@ pub(crate) enum SourceFrom {
 pub(crate) enum HistoryPlan {
     Of(Spanned<HashPrefix>),
     Diff(Spanned<HashPrefix>, Spanned<HashPrefix>),
-    Triple(Query),
+    Triple(Box<Query>),
 }
 
 /// An ADD: the fields that were set, under payload names.

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::memory::Scope;
 use crate::predicate::Predicate;
 use crate::query::Query;
+use crate::search::Rerank;
 use crate::span::{Span, Spanned};
 use crate::types::{self, TypeName};
 
@@ -47,6 +48,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     }
     query.visibility.superseded |= show.state;
     query.visibility.contradicted |= show.contradictions;
+    query.rerank = show.diversity.map(|of| Rerank { diversity: Some(of), ..Rerank::default() });
     let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
     let shown = context.explains || show.explanation;
     let desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
@@ -234,6 +236,10 @@ pub(super) fn overwrite(namespace: &str, context: &mut Context<'_>) {
 /// E022.
 fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
+    if let (Some(_), false) = (plan.show.diversity, plan.end == End::Grains) {
+        let error = Error::new(ErrorKind::WrongStage, "diversity chooses among grains");
+        return Err(error.at(last).suggest("drop diversity, or the stage"));
+    }
     if let End::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{condition, value};
-use crate::ast::{Consistency, LevelName, Literal, WithOption};
+use crate::ast::{Consistency, DiversityOf, LevelName, Literal, WithOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -23,7 +23,7 @@ const OPTIONS: [(&str, bool); 13] = [
     ("provenance", true),
     ("contradiction_detection", true),
     ("summarize", false),
-    ("diversity", false),
+    ("diversity", true),
     ("consistency", true),
     ("cache", false),
 ];
@@ -75,6 +75,10 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
             c.bump()?;
             parenthesised(c, condition::field).map(WithOption::Dedup)?
         }
+        "diversity" => {
+            c.bump()?;
+            WithOption::Diversity(parenthesised(c, diversity)?)
+        }
         "consistency" => {
             c.bump()?;
             WithOption::Consistency(parenthesised(c, consistency)?)
@@ -122,6 +126,30 @@ fn consistency<'a>(c: &mut Cursor<'a>) -> Result<Consistency<'a>> {
     };
     c.bump()?;
     Ok(demand)
+}
+
+/// `mmr ("," lambda "=" NUM)? | threshold "," NUM`.
+fn diversity<'a>(c: &mut Cursor<'a>) -> Result<DiversityOf<'a>> {
+    let is_mmr = match c.text(c.peek()).to_ascii_lowercase().as_str() {
+        "mmr" => true,
+        "threshold" => false,
+        _ => return Err(c.unexpected(&["mmr", "threshold"])),
+    };
+    c.bump()?;
+    if is_mmr && c.peek().kind == Kind::Mark(Mark::RightParen) {
+        return Ok(DiversityOf::Mmr(None));
+    }
+    c.expect_mark(Mark::Comma, ",")?;
+    if is_mmr {
+        if !c.text(c.peek()).eq_ignore_ascii_case("lambda") {
+            return Err(c.unexpected(&["lambda"]));
+        }
+        c.bump()?;
+        c.expect_mark(Mark::Equal, "=")?;
+    }
+    let start = c.peek().span;
+    let number = Spanned::new(value::number(c)?, start);
+    Ok(if is_mmr { DiversityOf::Mmr(Some(number)) } else { DiversityOf::Threshold(number) })
 }
 
 fn parenthesised<'a, T>(

@@ -285,7 +285,6 @@ const LATER: &[(&str, &str, &str)] = &[
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
     ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
     ("RECALL AS markdown", "markdown", "AS markdown"),
-    ("RECALL WITH diversity(mmr)", "diversity", "WITH diversity"),
     ("RECALL WITH cache(ttl = 5)", "cache", "WITH cache"),
     ("ASSEMBLE FROM (RECALL) FORMAT markdown", "markdown", "FORMAT markdown"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use super::literal::{Count, HashText, Text, clause, list, options};
 use crate::ast::{
-    Between, Condition, ConditionField, Consistency, Direction, Extractor, Format, InSet,
-    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, Format,
+    InSet, LevelName, Recall, Stage, Test, Thread, WithOption, Within,
 };
 use crate::predicate::Comparator;
 
@@ -155,6 +155,13 @@ impl Display for WithOption<'_> {
             Self::ProgressiveDisclosure(None) => f.write_str("progressive_disclosure"),
             Self::ProgressiveDisclosure(Some(level)) => {
                 write!(f, "progressive_disclosure({})", level.name())
+            }
+            Self::Diversity(DiversityOf::Mmr(None)) => f.write_str("diversity(mmr)"),
+            Self::Diversity(DiversityOf::Mmr(Some(lambda))) => {
+                write!(f, "diversity(mmr, lambda = {})", lambda.node.text)
+            }
+            Self::Diversity(DiversityOf::Threshold(most)) => {
+                write!(f, "diversity(threshold, {})", most.node.text)
             }
             Self::Dedup(field) => write!(f, "dedup({})", field.node.name),
             Self::Consistency(Consistency::Eventual) => f.write_str("consistency(eventual)"),

@@ -30,6 +30,7 @@ const METHODS: &[Method] = &[
     method("session", store::session),
     method("put", write::put),
     method("put_batch", write::put_batch),
+    method("embed", write::embed),
     method("get", read::get),
     method("get_batch", read::get_batch),
     method("exists", read::exists),

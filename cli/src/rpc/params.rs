@@ -1,7 +1,10 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
-use grainstore::embed::{Embedding, Metric};
+use std::sync::Arc;
+use std::time::Duration;
+
+use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder, Embedding, Metric};
 use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};
@@ -190,7 +193,52 @@ pub(crate) struct Open {
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
+    #[serde(default)]
+    pub(crate) languages: Vec<Spoken>,
+    pub(crate) embedder: Option<Program>,
     pub(crate) session: Option<Object<Scope>>,
+}
+
+/// The language of a namespace, or of all without one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Spoken {
+    pub(crate) namespace: Option<String>,
+    pub(crate) language: String,
+}
+
+/// A program that embeds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    command: Vec<String>,
+    model: String,
+    dimension: usize,
+    metric: Option<String>,
+    deadline_ms: Option<u64>,
+}
+
+impl Program {
+    /// What runs it, and how its vectors are compared. Nothing is started yet.
+    pub(crate) fn embedder(self) -> Result<(Arc<dyn Embedder>, Metric), Fault> {
+        let metric = metric(self.metric.as_deref())?;
+        let command = self.command.into_iter().map(Into::into).collect();
+        let mut options = CommandOptions::new(command, &self.model, self.dimension);
+        if let Some(deadline) = self.deadline_ms {
+            options.deadline = Duration::from_millis(deadline);
+        }
+        Ok((Arc::new(CommandEmbedder::new(options)?), metric))
+    }
+}
+
+/// How vectors are compared; by their angle if it is not said.
+fn metric(name: Option<&str>) -> Result<Metric, Fault> {
+    let name = name.unwrap_or("cosine");
+    let refused = || {
+        let message = format!("no metric {name:?}");
+        Error::new(Code::Schema, message, "use cosine, dot or l2").into()
+    };
+    Metric::named(name).ok_or_else(refused)
 }
 
 /// The compliance rule sets of the design.
@@ -285,11 +333,7 @@ struct Given {
 
 impl Given {
     fn embedding(self) -> Result<Embedding, Fault> {
-        let name = self.metric.as_deref().unwrap_or("cosine");
-        let Some(metric) = Metric::named(name) else {
-            let hint = "use cosine, dot or l2";
-            return Err(Error::new(Code::Schema, format!("no metric {name:?}"), hint).into());
-        };
+        let metric = metric(self.metric.as_deref())?;
         let embedding = Embedding::new(&self.model, metric, numbers(&self.values))?;
         Ok(embedding.of_chunk(self.chunk))
     }
@@ -299,6 +343,20 @@ impl Given {
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
 pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
     values.iter().map(|value| *value as f32).collect()
+}
+
+/// `embed`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Embed {
+    pub(crate) address: String,
+    vectors: Vec<Given>,
+}
+
+impl Embed {
+    pub(crate) fn vectors(self) -> Result<Vec<Embedding>, Fault> {
+        self.vectors.into_iter().map(Given::embedding).collect()
+    }
 }
 
 /// `put_batch`.

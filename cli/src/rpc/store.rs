@@ -56,6 +56,13 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(wait) = params.wait_ms {
         options = options.wait(Duration::from_millis(wait));
     }
+    for spoken in params.languages {
+        options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
+    }
+    if let Some(program) = params.embedder {
+        let (embedder, metric) = program.embedder()?;
+        options = options.embedder(embedder, metric);
+    }
     if let Some(operator) = params.operator {
         options = options.operator(operator);
     }

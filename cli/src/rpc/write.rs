@@ -1,4 +1,4 @@
-//! Methods that write grains: `put`, `put_batch`, `supersede`.
+//! Methods that write grains: `put`, `put_batch`, `supersede`; and `embed`, which writes beside them.
 
 use grainstore::{Grain, Offer};
 use serde_json::json;
@@ -51,6 +51,13 @@ pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
         results.push(&PutAnswer::new(put, warnings))?;
     }
     Answer::of(&json!({ "results": results }))
+}
+
+pub(crate) fn embed(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Embed = params::read(params)?;
+    let of = address(&params.address)?;
+    host.session()?.embed(&of, params.vectors()?)?;
+    Ok(Answer::empty())
 }
 
 pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -4,14 +4,18 @@
 //! - [`Embedder`]: what makes vectors of texts
 //! - [`CommandEmbedder`]: one that asks another program
 //! - `conversation`: lines to a program and back
+//! - `keeping`: the store's own embedder at work in the background
 
 mod command;
 mod conversation;
 mod embedding;
+mod keeping;
 
 pub use command::{CommandEmbedder, CommandOptions};
 pub use embedding::Embedding;
 pub use grainstore_index::vectors::{Metric, Space, Vector};
+pub use keeping::EmbeddingStatus;
+pub(crate) use keeping::{Keeping, Ready, Requests};
 
 use crate::error::{Error, ErrorKind, Result};
 

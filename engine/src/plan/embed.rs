@@ -1,11 +1,13 @@
 //! Vectors that come with grains: whether they fit the spaces there are.
 
+use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
 
 use super::Plan;
-use crate::embed::Embedding;
+use crate::embed::{Embedding, Ready};
 use crate::error::{Error, ErrorKind, Result};
+use crate::session::not_in_reach;
 
 /// Spaces of a store.
 pub(crate) const MAX_SPACES: usize = 64;
@@ -21,6 +23,35 @@ impl Plan<'_> {
             self.vectors.push((sequence, vectors));
         }
         Ok(())
+    }
+
+    /// Stages what the store's embedder has made, all of it or nothing.
+    ///
+    /// # Errors
+    /// As [`Plan::admit_spaces`].
+    pub(crate) fn take_made(&mut self, made: Ready) -> Result<()> {
+        let Ready { model, to, vectors } = made;
+        let spaces = self.spaces.len();
+        for (_, vector) in &vectors {
+            let admitted = self.admit_spaces(std::slice::from_ref(vector));
+            admitted.inspect_err(|_| self.spaces.truncate(spaces))?;
+        }
+        self.vectors.extend(vectors.into_iter().map(|(at, vector)| (at, vec![vector])));
+        self.embedded = Some((model, to));
+        Ok(())
+    }
+
+    /// Stages vectors that are given for a stored grain.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; as [`Plan::admit_spaces`].
+    pub(crate) fn embed_stored(
+        &mut self,
+        address: &ContentAddress,
+        vectors: Vec<Embedding>,
+    ) -> Result<()> {
+        let Some(sequence) = self.locate(address)? else { return Err(not_in_reach(address)) };
+        self.all_or_nothing(|plan| plan.embed(sequence, vectors))
     }
 
     /// Checks vectors against the spaces there are, and stages those that are new.

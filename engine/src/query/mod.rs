@@ -2,6 +2,7 @@
 //!
 //! - `access`: which postings a query is answered from.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `rerank`: the best of them in another order.
 //! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
 //! - `cursor`: where a page ended.
 //!
@@ -13,6 +14,7 @@ mod access;
 mod cursor;
 mod explain;
 mod near;
+mod rerank;
 mod search;
 mod walk;
 
@@ -202,7 +204,7 @@ impl Session {
             None => None,
             Some(last) => {
                 let (time, address) = (last.grain.time(), last.content_address);
-                let last = match query.search().is_some() || query.near().is_some() {
+                let last = match is_ranked(query) {
                     false => Last::Place(Place { time, address }),
                     true => {
                         let score = walk.scores.get(rows.found.len() - 1).copied();
@@ -284,6 +286,11 @@ impl Rows {
             }
         }
     }
+}
+
+/// Whether its answers come by their scores, or in an order made of them.
+fn is_ranked(query: &Query) -> bool {
+    query.search().is_some() || query.near().is_some() || query.rerank().is_some()
 }
 
 /// The fields a query asks about, each once.

@@ -64,6 +64,21 @@ impl Walk<'_> {
         self.give_both(ranked.as_ref(), &found, visit)
     }
 
+    /// The vector of what is searched for everywhere, where the store has an embedder and vectors of its
+    /// model. An embedder that fails leaves the words; its failure is among the figures of the store.
+    pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, Halt> {
+        let Some(keeping) = self.session.store().inner().keeping() else { return Ok(None) };
+        let space = keeping.space()?;
+        let everywhere = search.asks().iter().filter(|ask| ask.field.is_none());
+        let text = everywhere.map(|ask| ask.text.trim()).collect::<Vec<_>>().join(" ");
+        if text.is_empty() || !self.view.spaces()?.values().any(|known| *known == space) {
+            return Ok(None);
+        }
+        let model = Some(space.model().to_owned());
+        let values = keeping.question(&text);
+        Ok(values.ok().map(|values| Near { model, values: values.into() }))
+    }
+
     /// The vector in its space. None where no vector of its model is stored.
     fn sighted<'v>(&self, view: &'v View, near: &Near) -> Result<Option<Sighted<'v>>> {
         let vector = Vector::new(near.values.to_vec())?;

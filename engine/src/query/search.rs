@@ -45,7 +45,7 @@ impl Sought {
             Reach::Session => own,
             Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
         };
-        let language = session.store().inner().library().languages().of(namespace);
+        let language = session.store().inner().library().wording().languages.of(namespace);
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
         for ask in search.asks() {
@@ -306,7 +306,8 @@ impl<'w> Walk<'w> {
         score: Score,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        if self.query.floor().is_some_and(|floor| !floor.admits(score.value)) {
+        let floor = self.query.floor().filter(|_| !self.floorless);
+        if floor.is_some_and(|floor| !floor.admits(score.value)) {
             return Ok(ControlFlow::Continue(()));
         }
         let Some(state) = self.state(sequence)? else { return Ok(ControlFlow::Continue(())) };

@@ -74,6 +74,8 @@ pub(crate) struct Walk<'w> {
     pub(super) last: Sequence,
     /// What the scores of a search are made of.
     pub(super) statistics: Vec<u8>,
+    /// Whether scores that are too low are let through, because they may change.
+    pub(super) floorless: bool,
     /// The scores of the grains shown by a search, as the full text has them.
     pub(super) scores: Vec<f64>,
 }
@@ -108,6 +110,7 @@ impl<'w> Walk<'w> {
             matched: 0,
             last: view.last_sequence()?,
             statistics: Vec::new(),
+            floorless: false,
             scores: Vec::new(),
         })
     }
@@ -121,9 +124,22 @@ impl<'w> Walk<'w> {
 impl Walk<'_> {
     /// Shows every match in order until `visit` has enough.
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
+        match self.query.rerank() {
+            Some(rerank) => self.reranked(rerank, visit),
+            None => self.plain(visit),
+        }
+    }
+
+    /// The matches in their own order.
+    pub(super) fn plain(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         match (self.query.near(), self.query.search()) {
             (Some(near), search) => return self.nearest(near, search, visit),
-            (None, Some(search)) => return self.ranked(search, visit),
+            (None, Some(search)) => {
+                return match self.meant_by(search)? {
+                    Some(near) => self.nearest(&near, Some(search), visit),
+                    None => self.ranked(search, visit),
+                };
+            }
             (None, None) => {}
         }
         let listed = self.query.address().map(|address| vec![address]);

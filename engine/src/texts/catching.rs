@@ -7,12 +7,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use grainstore_format::{GrainRef, GrainType};
+use grainstore_format::GrainRef;
 use grainstore_index::Sequence;
 use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
 
-use super::languages::Languages;
 use super::turns;
+use super::wording::Wording;
 use crate::audit::AuditEntry;
 use crate::error::Result;
 use crate::keys;
@@ -68,7 +68,7 @@ impl Position {
         self,
         view: &View,
         most: u64,
-        languages: &Languages,
+        wording: &Wording,
         lately: &mut Lately,
     ) -> Result<(Self, Vec<Change>)> {
         let end = view.last_sequence()?.get();
@@ -86,7 +86,7 @@ impl Position {
         }
         let mut changes = Vec::with_capacity(touched.len());
         for at in touched {
-            changes.push((at, lately.joined(view, at, languages)?));
+            changes.push((at, lately.joined(view, at, wording)?));
         }
         let entries = view.audit_len()?;
         Ok((Self { sequence: last, considered: end, entries }, changes))
@@ -132,30 +132,27 @@ impl Position {
 
 impl Lately {
     /// The words of a grain with what is lent to it.
-    fn joined(&mut self, view: &View, at: Sequence, languages: &Languages) -> Result<Joined> {
-        let own = self.document(view, at, languages)?;
+    fn joined(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Joined> {
+        let own = self.document(view, at, wording)?;
         let lenders = turns::lenders(view, at)?;
         let mut lent = Vec::with_capacity(lenders.len());
         for lender in lenders {
-            lent.push(self.document(view, lender, languages)?);
+            lent.push(self.document(view, lender, wording)?);
         }
         let lent: Vec<&Document> = lent.iter().map(AsRef::as_ref).collect();
         Ok(Joined::of(&own, &lent))
     }
 
-    fn document(
-        &mut self,
-        view: &View,
-        at: Sequence,
-        languages: &Languages,
-    ) -> Result<Arc<Document>> {
+    fn document(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Arc<Document>> {
         if let Some(document) = self.documents.get(&at) {
             return Ok(Arc::clone(document));
         }
         let read = view.with_blob(at, |blob| {
-            with_fields(blob, |grain| Ok(self.read(grain, languages.of(grain.partition()))))
+            with_fields(blob, |grain| {
+                Ok(wording.of(grain).map(|language| self.read(grain, language)))
+            })
         });
-        let document = Arc::new(whole(read)?.unwrap_or_default());
+        let document = Arc::new(whole(read)?.flatten().unwrap_or_default());
         if self.documents.len() >= REMEMBERED {
             self.documents.clear();
         }
@@ -163,11 +160,7 @@ impl Lately {
         Ok(document)
     }
 
-    /// The words of a grain. Opaque ones have none: no statement asks for them (OMS 19.4).
     fn read(&mut self, grain: &GrainRef<'_>, language: Language) -> Document {
-        if matches!(grain.grain_type(), GrainType::Opaque(_)) {
-            return Document::default();
-        }
         let reader = || Reader::new(Settings::new(language));
         self.readers.entry(language).or_insert_with(reader).document(grain)
     }

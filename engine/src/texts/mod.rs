@@ -5,7 +5,7 @@
 //! write, a write waits for no words, and a full text that is missing, damaged, stale or of another
 //! store is one that is far behind.
 //!
-//! - `languages`: which language a namespace is in
+//! - `languages`, `wording`: which language a namespace is in, and which grains have words
 //! - `turns`: who lends words to whom in a conversation
 //! - `catching`: what has changed between the full text and a view
 //! - `stamp`: which state was saved
@@ -14,6 +14,7 @@ mod catching;
 mod languages;
 mod stamp;
 mod turns;
+mod wording;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,8 +31,9 @@ use crate::follow::Follower;
 use crate::sync::{Mutex, MutexGuard};
 use crate::view::View;
 
-pub(crate) use languages::Languages;
 pub(crate) use turns::lenders;
+pub use wording::ObserverDomain;
+pub(crate) use wording::Wording;
 
 /// Grains that are followed at once, while searches wait.
 const STEP: u64 = 512;
@@ -46,7 +48,7 @@ const WORTH_SAVING: u64 = 64;
 pub(crate) struct Library {
     /// Nothing for a store that is in memory.
     files: Option<Files>,
-    languages: Languages,
+    wording: Wording,
     state: Mutex<State>,
     progress: Progress,
 }
@@ -87,7 +89,7 @@ struct State {
 
 impl Library {
     /// The full text of the store in a directory, as yet unread.
-    pub(crate) fn new(store: Option<&Path>, languages: Languages) -> Self {
+    pub(crate) fn new(store: Option<&Path>, wording: Wording) -> Self {
         let state = State {
             texts: None,
             at: Position::default(),
@@ -97,11 +99,11 @@ impl Library {
             rebuilt: None,
         };
         let files = store.map(|store| Files::of(store, "text"));
-        Self { files, languages, state: Mutex::new(state), progress: Progress::default() }
+        Self { files, wording, state: Mutex::new(state), progress: Progress::default() }
     }
 
-    pub(crate) fn languages(&self) -> &Languages {
-        &self.languages
+    pub(crate) fn wording(&self) -> &Wording {
+        &self.wording
     }
 
     /// The full text with everything a view has.
@@ -147,7 +149,7 @@ impl Library {
             return Ok(true);
         }
         let State { at, lately, .. } = state;
-        let (reached, changes) = at.follow(view, STEP, &self.languages, lately)?;
+        let (reached, changes) = at.follow(view, STEP, &self.wording, lately)?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
         let taken = state.loaded_mut().and_then(|texts| {
             changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;
@@ -275,9 +277,9 @@ impl Library {
         }
     }
 
-    /// What tells analyses apart: another version or other languages give other words.
+    /// What tells analyses apart: another version, other languages or domains give other words.
     fn analysis(&self) -> u64 {
-        let settings = format!("{ANALYSIS_VERSION}\n{}", self.languages.settings());
+        let settings = format!("{ANALYSIS_VERSION}\n{}", self.wording.settings());
         let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }

@@ -21,6 +21,10 @@ pub(super) fn write_vectors(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<(
     let new = plan.grains.iter().map(|Staged { sequence, prepared }| (sequence, &prepared.vectors));
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
+    if let Some((model, to)) = &plan.embedded {
+        let name = format!("{}{model}", keys::META_EMBEDDED);
+        txn.open_table(keys::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
+    }
     if given.peek().is_none() {
         return Ok(());
     }

@@ -15,5 +15,6 @@ mod naive;
 mod pages;
 #[path = "../kit/random.rs"]
 mod random;
+mod rerank;
 mod turns;
 mod words;

@@ -152,3 +152,36 @@ fn a_namespace_has_words_of_its_language() {
     assert!(OpenOptions::new().language(None, "klingon").is_err());
     drop(open(&dir));
 }
+
+#[test]
+fn observations_of_a_domain_that_is_not_searched_are_found_by_what_else_they_say() {
+    let dir = TempDir::new().unwrap();
+    let options = |searched: bool| {
+        let types = ["thermometer", "lidar"];
+        OpenOptions::new().create(true).observer_domain("physical", types, searched)
+    };
+    let found_by_words = |searched: bool| {
+        let store = Store::open(dir.path(), &options(searched)).unwrap();
+        let session = store.session(SessionOptions::default());
+        let count = found(&session, "reading").len();
+        let subject = Predicate::text_is("subject", "room 7").unwrap();
+        assert_eq!(addresses(&session, &Query::default().when(subject)).len(), 1);
+        assert_eq!(store.stats().unwrap().observer_domains.len(), 1);
+        store.close();
+        count
+    };
+    let store = Store::open(dir.path(), &options(false)).unwrap();
+    let session = store.session(SessionOptions::default());
+    for (observer_type, subject) in [("thermometer", "room 7"), ("annotator", "page 3")] {
+        put(
+            &session,
+            grain(&format!(
+                r#"{{"type": "observation", "observer_id": "o", "observer_type": "{observer_type}",
+                    "subject": "{subject}", "object": "a reading", "created_at": 1000}}"#
+            )),
+        );
+    }
+    store.close();
+    assert_eq!(found_by_words(false), 1, "the annotator's alone");
+    assert_eq!(found_by_words(true), 2, "assigned in another way");
+}

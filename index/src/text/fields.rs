@@ -185,6 +185,22 @@ pub(super) fn texts<'a>(grain: &GrainRef<'a>, settings: &Settings, sink: &mut dy
     }
 }
 
+/// What a grain says in one text, its titles first, cut at a character within `most` bytes: what an
+/// embedder is given. Empty for a grain that says nothing.
+#[must_use]
+pub fn text_of(grain: &GrainRef<'_>, settings: &Settings, most: usize) -> String {
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    texts(grain, settings, &mut |text| {
+        if text.weight >= PLAIN && !text.text.trim().is_empty() {
+            found.push((text.rank, text.text.trim()));
+        }
+    });
+    found.sort_by_key(|(rank, _)| *rank);
+    let mut said = found.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ");
+    said.truncate(said.floor_char_boundary(most));
+    said
+}
+
 /// Whether a message says anything in its blocks.
 fn has_said(blocks: &ValueRef<'_>) -> bool {
     let said = |block: ValueRef<'_>| block.as_map()?.get("text")?.as_str().map(str::len);

@@ -1,0 +1,145 @@
+//! A store with an embedder: every grain gets its vector sooner or later, and none is lost for want
+//! of one.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at a surprise")]
+
+#[path = "search/kit.rs"]
+#[expect(dead_code, reason = "shared with the tests of searches")]
+mod kit;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use grainstore::cal::{Near, Query};
+use grainstore::embed::{Embedder, Embedding, Metric, Vector};
+use grainstore::{Error, OpenOptions, Session, SessionOptions, Store};
+use tempfile::TempDir;
+
+use kit::{addresses, belief, found, put};
+
+/// What three things a text is about: drinks, places, numbers. It refuses the word `poison`.
+#[derive(Default)]
+struct Topics {
+    dead: AtomicBool,
+    asked: AtomicUsize,
+}
+
+const TOPICS: [&[&str]; 3] =
+    [&["tea", "coffee", "drink", "cup"], &["norway", "paris", "town"], &["one", "two", "three"]];
+
+impl Embedder for Topics {
+    fn model(&self) -> &str {
+        "topics"
+    }
+
+    fn dimension(&self) -> usize {
+        3
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
+        self.asked.fetch_add(texts.len(), Ordering::SeqCst);
+        let refused =
+            self.dead.load(Ordering::SeqCst) || texts.iter().any(|t| t.contains("poison"));
+        if refused {
+            // What a program that died would answer.
+            return Err(Embedding::new("", Metric::Cosine, vec![1.0]).unwrap_err());
+        }
+        let of = |text: &&str| {
+            let count = |words: &[&str]| words.iter().filter(|word| text.contains(**word)).count();
+            let values = TOPICS.map(|words| 0.01 + f32::from(u8::try_from(count(words)).unwrap()));
+            Vector::new(values.to_vec()).map_err(Error::from)
+        };
+        texts.iter().map(of).collect()
+    }
+}
+
+fn open(dir: &TempDir, embedder: &Arc<Topics>) -> Session {
+    let embedder = Arc::clone(embedder) as Arc<dyn Embedder>;
+    let options = OpenOptions::new().create(true).embedder(embedder, Metric::Cosine);
+    Store::open(dir.path(), &options).unwrap().session(SessionOptions::default())
+}
+
+/// Waits for the embedder.
+fn settled(session: &Session) -> bool {
+    session.store().wait_for_vectors(Duration::from_secs(60)).unwrap()
+}
+
+#[test]
+fn grains_get_their_vectors_in_the_background_and_questions_use_them() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    let tea = put(&session, belief("alice", "a cup of tea"));
+    let town = put(&session, belief("bob", "a town in norway"));
+    for at in 0..100 {
+        put(&session, belief("carol", &format!("number {at} is one two three")));
+    }
+    assert!(settled(&session));
+    let stats = session.store().stats().unwrap();
+    assert_eq!(stats.rows.get("vectors"), Some(&102));
+    assert_eq!(stats.embedding.unwrap().behind, 0);
+    // No word of it stands anywhere.
+    assert_eq!(found(&session, "coffee").first(), Some(&tea));
+    assert_eq!(found(&session, "paris").first(), Some(&town));
+    session.store().close();
+    let without = Store::open(dir.path(), &OpenOptions::new()).unwrap();
+    assert!(found(&without.session(SessionOptions::default()), "coffee").is_empty());
+    without.close();
+    let before = topics.asked.load(Ordering::SeqCst);
+    let session = open(&dir, &topics);
+    assert!(settled(&session));
+    assert_eq!(topics.asked.load(Ordering::SeqCst), before, "what is embedded is not asked again");
+    assert_eq!(found(&session, "coffee").first(), Some(&tea));
+}
+
+#[test]
+fn a_text_that_is_refused_and_an_embedder_that_is_gone_lose_no_grain() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    topics.dead.store(true, Ordering::SeqCst);
+    let session = open(&dir, &topics);
+    let tea = put(&session, belief("alice", "a cup of tea"));
+    let poison = put(&session, belief("bob", "a cup of poison"));
+    assert!(!settled(&session), "it cannot go on");
+    assert!(session.store().stats().unwrap().embedding.unwrap().error.is_some());
+    assert_eq!(found(&session, "tea"), [tea], "by its words");
+    topics.dead.store(false, Ordering::SeqCst);
+    let town = put(&session, belief("carol", "a town"));
+    assert!(settled(&session), "the next write brings it back");
+    let stats = session.store().stats().unwrap();
+    assert_eq!(stats.rows.get("vectors"), Some(&2));
+    assert_eq!(stats.embedding.unwrap().skipped, 1);
+    assert_eq!(found(&session, "poison"), [poison], "a question it refuses is one of words");
+    assert_eq!(found(&session, "paris").first(), Some(&town));
+    assert!(session.get(&poison).is_ok());
+}
+
+#[test]
+fn vectors_are_given_to_stored_grains_and_kept_by_the_embedder() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    let tea = put(&session, belief("alice", "a cup of tea"));
+    assert!(settled(&session));
+    let own = |values: [f32; 3]| Embedding::new("topics", Metric::Cosine, values.to_vec()).unwrap();
+    session.embed(&tea, vec![own([0.0, 0.0, 1.0])]).unwrap();
+    let near = |values: [f32; 3]| {
+        Query::default().nearing(Near { model: None, values: values.as_slice().into() })
+    };
+    let score = |values| {
+        let page = grainstore::Page::first(1);
+        session.query(&near(values), &page).unwrap().results.first().unwrap().score
+    };
+    assert!(score([0.0, 0.0, 1.0]) > 0.99 && score([1.0, 0.0, 0.0]) < 0.6);
+    let short = Embedding::new("topics", Metric::Cosine, vec![1.0]).unwrap();
+    let code = |outcome: Result<(), Error>| outcome.map_err(|error| error.code());
+    assert_eq!(code(session.embed(&tea, vec![short])), Err("ERR_DIMENSION"));
+    let nothing = grainstore::ContentAddress::of(b"nothing");
+    assert_eq!(code(session.embed(&nothing, vec![own([1.0; 3])])), Err("ERR_NOT_FOUND"));
+    let elsewhere = session.store().session(SessionOptions {
+        namespace: Some("elsewhere".to_owned()),
+        ..SessionOptions::default()
+    });
+    assert_eq!(code(elsewhere.embed(&tea, vec![own([1.0; 3])])), Err("ERR_NOT_FOUND"));
+    assert_eq!(addresses(&session, &near([1.0, 0.0, 0.0])), [tea]);
+}

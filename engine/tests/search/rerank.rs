@@ -1,0 +1,112 @@
+//! The best answers in another order: unlike each other, new, wanted.
+
+use grainstore::cal::{self, Diversity, Query, Rerank};
+use grainstore::{Page, Session};
+
+use crate::kit::{addresses, belief, grain, put, store};
+
+fn objects(session: &Session, query: &Query, limit: usize) -> Vec<String> {
+    let answer = session.query(query, &Page::first(limit)).unwrap();
+    let object = |row: &grainstore::Match| row.grain.text("object").unwrap().to_owned();
+    answer.results.iter().map(object).collect()
+}
+
+fn diverse(diversity: Diversity) -> Query {
+    let rerank = Rerank { diversity: Some(diversity), ..Rerank::default() };
+    Query::default().searching("tea").reranked(rerank)
+}
+
+/// Three grains that say the same, and two that say something else of the same.
+fn repetitive() -> (tempfile::TempDir, Session) {
+    let (dir, session) = store();
+    for object in ["green tea daily", "green tea daily too", "green tea daily again"] {
+        put(&session, belief("alice", object));
+    }
+    put(&session, belief("bob", "no tea whatsoever before breakfast or after supper"));
+    put(&session, belief("carol", "a plantation somewhere high up grows black tea"));
+    (dir, session)
+}
+
+#[test]
+fn answers_that_say_the_same_give_way_to_others() {
+    let (_dir, session) = repetitive();
+    let plain = objects(&session, &Query::default().searching("tea"), 3);
+    assert!(plain.iter().all(|object| object.starts_with("green")), "{plain:?}");
+    let mixed = objects(&session, &diverse(Diversity::Mmr { lambda: 0.5 }), 3);
+    assert_eq!(mixed.iter().filter(|object| object.starts_with("green")).count(), 1, "{mixed:?}");
+    let relevant = objects(&session, &diverse(Diversity::Mmr { lambda: 1.0 }), 5);
+    assert_eq!(relevant, objects(&session, &Query::default().searching("tea"), 5));
+    let apart = objects(&session, &diverse(Diversity::Threshold(0.6)), 5);
+    assert_eq!(apart.len(), 3, "{apart:?}");
+    let all = objects(&session, &diverse(Diversity::Threshold(1.0)), 5);
+    assert_eq!(all.len(), 5, "nothing is more like another than the same");
+}
+
+#[test]
+fn pages_of_another_order_are_one_answer() {
+    let (_dir, session) = repetitive();
+    let query = diverse(Diversity::Mmr { lambda: 0.3 });
+    let whole = addresses(&session, &query);
+    let (mut paged, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = session.query(&query, &Page::first(2).after(cursor)).unwrap();
+        paged.extend(page.results.iter().map(|row| row.content_address));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+        put(&session, belief("dan", "tea tea tea"));
+    }
+    assert_eq!(paged, whole);
+}
+
+#[test]
+fn new_answers_and_wanted_ones_can_come_first() {
+    let (_dir, session) = store();
+    let now = session.now().get();
+    let day = 86_400_000;
+    let said = |object: &str, days_ago: i64| {
+        put(
+            &session,
+            grain(&format!(
+                r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "{object}",
+                    "confidence": 0.5, "created_at": {}}}"#,
+                now - days_ago * day
+            )),
+        )
+    };
+    let old = said("tea", 300);
+    let new = said("tea and more of it than anybody wanted", 0);
+    let by =
+        |rerank: Rerank| addresses(&session, &Query::default().searching("tea").reranked(rerank));
+    assert_eq!(by(Rerank::default()), [old, new]);
+    assert_eq!(by(Rerank { recency_ms: Some(day), ..Rerank::default() }), [new, old]);
+    for _ in 0..40 {
+        session.get(&new).unwrap();
+    }
+    assert_eq!(by(Rerank { access: true, ..Rerank::default() }), [new, old]);
+}
+
+#[test]
+fn cal_chooses_among_grains() {
+    let (_dir, session) = repetitive();
+    let run = |source: &str| {
+        let reading = session.reading().unwrap();
+        let options = cal::Options::at(session.now());
+        let answer = cal::execute(&reading, source, &options, &cal::Writes::default());
+        answer.map_err(|error| error.code().to_owned()).map(|answer| match answer.answer {
+            cal::Answer::Grains(grains) => grains.results.len(),
+            _ => 0,
+        })
+    };
+    assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(threshold, 0.6)"#), Ok(3));
+    assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(mmr, lambda = 0.3) LIMIT 4"#), Ok(4));
+    assert_eq!(run(r#"RECALL beliefs WITH diversity(mmr) LIMIT 2"#), Ok(2));
+    assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(mmr, lambda = 2)"#), Err("CAL-E006".into()));
+    assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(best)"#), Err("CAL-E002".into()));
+    assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(mmr) | COUNT"#), Err("CAL-E021".into()));
+    assert_eq!(
+        run(r#"ASSEMBLE FROM (RECALL LIKE "tea") WITH diversity(mmr)"#),
+        Err("CAL-E021".into())
+    );
+}

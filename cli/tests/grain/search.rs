@@ -10,6 +10,7 @@ fn belief(subject: &str, object: &str) -> Value {
 }
 
 /// The objects of an answer's grains.
+#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a helper of tests")]
 fn objects(answer: &Value) -> Vec<&str> {
     let rows = answer["results"].as_array().unwrap().iter();
     rows.map(|row| row["grain"]["object"].as_str().unwrap()).collect()

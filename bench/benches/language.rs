@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use grainstore_bench::{fact, fill, locomo, store, turns};
+use grainstore_bench::{fact, fill, locomo, store};
 use grainstore_format::EpochMs;
 use grainstore_sml::{Clock, Estimator, Item, Level, TokenCounter, render};
 use tempfile::TempDir;
@@ -45,11 +45,11 @@ fn language(c: &mut Criterion) {
 }
 
 fn conversations(c: &mut Criterion) {
-    let Some(data) = locomo() else {
+    let Some(data) = locomo::folder() else {
         println!("LoCoMo is not beside the project (GRAINSTORE_SHARED): skipped");
         return;
     };
-    let grains = turns(&data).unwrap();
+    let grains = locomo::linked_turns(&data).unwrap();
     let mut group = c.benchmark_group("locomo");
     group.sample_size(10);
     group.throughput(Throughput::Elements(grains.len() as u64));

@@ -1,10 +1,16 @@
-//! Data that the benchmarks share: believable grains, a store full of them, and raw redb with the
-//! same bytes to compare against. It measures nothing itself.
+//! What the benchmarks share: believable grains, a store full of them, raw redb with the same bytes to
+//! compare against, and how well searches find.
+//!
+//! - `locomo`: conversations with questions about them, read from beside the project.
+//! - `quality`: those questions asked of a store, and how often what answers them is found.
 
-use std::path::{Path, PathBuf};
+pub mod locomo;
+pub mod quality;
+
+use std::path::Path;
 
 use grainstore::{OpenOptions, Session, SessionOptions, Store};
-use grainstore_format::{BeliefBuilder, Blob, Encoding, EpochMs, EventBuilder, Grain};
+use grainstore_format::{BeliefBuilder, Blob, Encoding, EpochMs, Grain};
 use redb::{Database, TableDefinition};
 
 /// Memory both sides may use for pages, in bytes.
@@ -98,56 +104,4 @@ pub fn raw_put(db: &Database, blobs: &[Blob]) -> Result<(), Error> {
     }
     txn.commit()?;
     Ok(())
-}
-
-/// The LoCoMo conversations beside the project, if they are there: `GRAINSTORE_SHARED`, or
-/// `../shared` from the workspace.
-#[must_use]
-pub fn locomo() -> Option<PathBuf> {
-    let shared = std::env::var_os("GRAINSTORE_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let data = shared.join("data/locomo");
-    data.is_dir().then_some(data)
-}
-
-/// One turn of a conversation, as the data set has it.
-#[derive(serde::Deserialize)]
-struct Turn {
-    session: String,
-    time_ms: i64,
-    speaker: String,
-    text: String,
-}
-
-/// Every turn of the five conversations as an Event, linked to the turn before it in its session.
-///
-/// # Errors
-/// For files that cannot be read or are not what their README says.
-pub fn turns(data: &Path) -> Result<Vec<Grain>, Error> {
-    let mut grains = Vec::new();
-    for conversation in ["conv-26", "conv-30", "conv-41", "conv-42", "conv-43"] {
-        let text = std::fs::read_to_string(data.join(format!("{conversation}.turns.jsonl")))?;
-        let mut before: Option<(String, String)> = None;
-        for line in text.lines() {
-            let turn: Turn = serde_json::from_str(line)?;
-            let at = EpochMs::new(turn.time_ms);
-            let mut event = EventBuilder::new(at, turn.text)
-                .subject(turn.speaker)
-                .relation("mg:said")
-                .role("user")
-                .timestamp_ms(at)
-                .session_id(turn.session.as_str())
-                .namespace(format!("locomo:{conversation}"));
-            if let Some((session, address)) = &before
-                && *session == turn.session
-            {
-                event = event.parent_message_id(address.as_str());
-            }
-            let grain = event.build()?;
-            let address = grain.encode(Encoding::MessagePack)?.address();
-            before = Some((turn.session, address.to_string()));
-            grains.push(grain);
-        }
-    }
-    Ok(grains)
 }

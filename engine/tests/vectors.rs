@@ -246,6 +246,22 @@ fn words_and_vectors_answer_together() {
 }
 
 #[test]
+fn beside_words_a_right_angle_is_worth_nothing() {
+    let (_dir, session) = store();
+    let words = session.put(seen("green tea", [0.0, 1.0, 0.0])).unwrap().address();
+    let meaning = session.put(seen("a hot drink", [1.0, 0.0, 0.0])).unwrap().address();
+    let between = session.put(seen("a warm cup", [1.0, 1.0, 0.0])).unwrap().address();
+    let query = near(&[1.0, 0.0, 0.0]).searching("tea");
+    let answer = session.query(&query, &Page::first(10)).unwrap();
+    let expected = [(words, 0.6), (meaning, 0.4), (between, 0.4 * 0.5_f64.sqrt())];
+    assert_eq!(answer.results.len(), expected.len());
+    for (row, (address, score)) in answer.results.iter().zip(expected) {
+        assert_eq!(row.content_address, address);
+        assert!((row.score - score).abs() < 1e-6, "{} {score}", row.score);
+    }
+}
+
+#[test]
 fn a_turn_is_near_what_is_said_around_it() {
     let (_dir, session) = store();
     let said = |second: i64, values: [f32; 3]| {

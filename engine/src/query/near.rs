@@ -1,16 +1,16 @@
 //! The answer to a vector, alone or beside words: the grains that are nearest, those that have the
 //! words, and each of them judged by both.
 //!
-//! Both legs give their best, what one leg found is scored by the other, and the sum decides
-//! (docs/adr/0008). A turn of a conversation counts half by its own vector and half by those of the
-//! turns around it.
+//! Both legs give their best, what one leg found is scored by the other, and the sum decides: words
+//! against the best words, meaning against the nearest, three parts to two (docs/adr/0008). A turn of
+//! a conversation counts half by its own vector and half by those of the turns around it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Near, Score, Search, Visit};
 use grainstore_index::Sequence;
-use grainstore_index::vectors::{Ask, Care, Space, Vector, View as Spaces};
+use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
 use super::search::Ranked;
 use super::walk::{Halt, Walk};
@@ -20,6 +20,9 @@ use crate::view::View;
 /// Answers each leg gives at least, and at most.
 const LEG: usize = 128;
 const LONGEST_LEG: usize = 1024;
+/// How much of a score is due to words, where they are asked for beside a vector; the rest is due to
+/// the vector.
+const WORDS: f64 = 0.6;
 
 /// A vector that is asked for, with the space it is of.
 struct Sighted<'v> {
@@ -37,6 +40,8 @@ struct Found {
     near: f64,
     /// The same with what is around it.
     around: f64,
+    /// What that is worth beside words.
+    worth: f64,
 }
 
 impl Walk<'_> {
@@ -158,19 +163,25 @@ impl Walk<'_> {
     ) -> Result<ControlFlow<()>, Halt> {
         let best = |of: fn(&Found) -> f64| found.values().map(of).fold(0.0, f64::max);
         let (best_text, best_near) = (best(|found| found.text), best(|found| found.around));
+        let best_worth = best(|found| found.worth);
         let ceiling = ranked.map_or(1.0, Ranked::ceiling);
         // The best answer is as good as its better side; the others stand in proportion.
         let quality = best_near.max((best_text / ceiling).min(1.0));
-        let legs = if ranked.is_some() { 2.0 } else { 1.0 };
         let share = |value: f64, best: f64| if best > 0.0 { value / best } else { 0.0 };
         let mut rows = Vec::with_capacity(found.len());
         for (sequence, found) in found {
             let Some(address) = self.judge(ranked.filter(|r| r.has_parts()), *sequence)? else {
                 continue;
             };
-            let sum = share(found.text, best_text) + share(found.around, best_near);
+            let merit = match ranked {
+                Some(_) => {
+                    let worth = share(found.worth, best_worth);
+                    WORDS * share(found.text, best_text) + (1.0 - WORDS) * worth
+                }
+                None => share(found.around, best_near),
+            };
             let text = ranked.map(|_| (found.text / ceiling).min(1.0));
-            let score = Score { value: quality * sum / legs, text, vector: Some(found.near) };
+            let score = Score { value: quality * merit, text, vector: Some(found.near) };
             rows.push((address, *sequence, score));
         }
         rows.sort_by(|a, b| b.2.value.total_cmp(&a.2.value).then(a.0.cmp(&b.0)));
@@ -211,16 +222,35 @@ fn look_around(
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
     let others: Vec<Sequence> = others.into_iter().collect();
     let near = closeness_of(sighted, &others)?;
+    let metric = sighted.space.metric();
     for (sequence, found) in found {
-        let around = lenders.get(sequence).into_iter().flatten();
-        let around: Vec<f64> = around.filter_map(|lender| near.get(lender).copied()).collect();
-        let count = u32::try_from(around.len()).unwrap_or(u32::MAX);
-        found.around = match count {
-            0 => found.near,
-            _ => f64::midpoint(found.near, around.iter().sum::<f64>() / f64::from(count)),
-        };
+        let others = lenders.get(sequence).into_iter().flatten();
+        let others: Vec<f64> = others.filter_map(|lender| near.get(lender).copied()).collect();
+        found.around = in_company(found.near, &others, |near| near);
+        found.worth = in_company(found.near, &others, |near| worth(metric, near));
     }
     Ok(())
+}
+
+/// Half by itself, half by what is around it, where there is something.
+fn in_company(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
+    match u32::try_from(others.len()).unwrap_or(u32::MAX) {
+        0 => value(own),
+        count => {
+            let sum: f64 = others.iter().map(|near| value(*near)).sum();
+            f64::midpoint(value(own), sum / f64::from(count))
+        }
+    }
+}
+
+/// What a closeness is worth beside words: nothing at a right angle and beyond, as words are worth
+/// nothing where none is shared. By angle, texts that have nothing in common are half as close as one
+/// text is to itself, and would take half of what the vector has to give. Distances have no right angle.
+fn worth(metric: Metric, closeness: f64) -> f64 {
+    match metric {
+        Metric::Cosine | Metric::Dot => (2.0 * closeness - 1.0).max(0.0),
+        _ => closeness,
+    }
 }
 
 /// How near some grains are, from 0 to 1; those without a vector are left out.

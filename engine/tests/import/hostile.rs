@@ -43,7 +43,7 @@ fn bomb() -> Vec<u8> {
 fn a_file_that_is_wrong_anywhere_changes_nothing() {
     let place = Place::new();
     place.session.put(belief("here", 1, "")).unwrap();
-    let before = place.store.stats().unwrap();
+    let before = place.figures();
     let whole = good();
     let mut twisted = whole.clone();
     twisted.swap(16, 20);
@@ -73,7 +73,7 @@ fn a_file_that_is_wrong_anywhere_changes_nothing() {
         let error = place.session.import([&file], &Importing::default()).unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error}");
         assert!(error.to_string().contains("bad.mg: "), "{name}: {error}");
-        assert_eq!(place.store.stats().unwrap(), before, "{name}");
+        assert_eq!(place.figures(), before, "{name}");
     }
     place.verify();
 }
@@ -91,7 +91,7 @@ fn small() -> Vec<Vec<u8>> {
 fn a_file_with_any_byte_flipped_or_cut_at_any_length_is_refused_with_its_name() {
     let place = Place::new();
     place.session.put(belief("here", 1, "")).unwrap();
-    let before = place.store.stats().unwrap();
+    let before = place.figures();
     let file = place.dir.path().join("bad.mg");
     let mut refused = 0;
     let mut check = |bytes: &[u8], what: &str| {
@@ -117,7 +117,7 @@ fn a_file_with_any_byte_flipped_or_cut_at_any_length_is_refused_with_its_name() 
         assert_eq!(sound.session.import([&file], &Importing::default()).unwrap().added, 3);
     }
     assert_eq!(refused, 2 * bytes);
-    assert_eq!(place.store.stats().unwrap(), before);
+    assert_eq!(place.figures(), before);
     place.verify();
 }
 

@@ -7,7 +7,7 @@ use grainstore::format::container::{Carried, Compression, Entry, Plan, Planned, 
 use grainstore::format::{DecodeOptions, Encoding, Error, SigningKey, Value, encode_value, sign};
 use grainstore::{
     ContentAddress, EpochMs, Exporting, Grain, GrainState, Imported, Importing, OpenOptions, Page,
-    Result, Session, SessionOptions, Store,
+    Result, Session, SessionOptions, Stats, Store,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -50,6 +50,13 @@ impl Place {
     }
 
     /// That nothing is wrong with the store.
+    /// The figures of the store once its full text has followed it: nobody waits for the background.
+    pub(crate) fn figures(&self) -> Stats {
+        let question = Query::default().searching("anything");
+        self.session.query(&question, &Page::default()).unwrap();
+        self.store.stats().unwrap()
+    }
+
     pub(crate) fn verify(&self) {
         let verified = self.store.verify(true).unwrap();
         assert!(verified.ok, "{:#?}", verified.problems);

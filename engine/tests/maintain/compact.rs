@@ -24,7 +24,10 @@ fn a_compacted_store_is_smaller_and_answers_the_same() {
     let store = open(dir.path());
     assert_eq!(answers(&store), after);
     assert!(store.verify(true).unwrap().ok);
-    assert_eq!(names(dir.path()), ["LOCK", "grains.redb", "index.redb"].map(String::from).into());
+    assert_eq!(
+        names(dir.path()),
+        ["LOCK", "grains.redb", "index.redb", "text"].map(String::from).into()
+    );
 }
 
 #[test]

@@ -147,13 +147,23 @@ pub(crate) fn names(path: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Copies the files of a directory as they are.
+/// Copies a directory as it is, with what is in the directories in it.
 pub(crate) fn copy(from: &Path) -> TempDir {
     let to = TempDir::new().unwrap();
-    for name in names(from) {
-        std::fs::copy(from.join(&name), to.path().join(&name)).unwrap();
-    }
+    copy_into(from, to.path());
     to
+}
+
+fn copy_into(from: &Path, to: &Path) {
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            std::fs::create_dir(&to).unwrap();
+            copy_into(&from, &to);
+        } else {
+            std::fs::copy(from, to).unwrap();
+        }
+    }
 }
 
 /// Whether to run for minutes rather than seconds.

@@ -30,6 +30,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "session",
             "put",
             "put_batch",
+            "embed",
             "get",
             "get_batch",
             "exists",

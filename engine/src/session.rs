@@ -12,7 +12,7 @@ use grainstore_format::{
 };
 
 use crate::access::Access;
-use crate::embed::Embedding;
+use crate::embed::check_count;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::offer::Offer;
@@ -24,8 +24,6 @@ use crate::store::Store;
 use crate::view::{Row, View, in_scope, stored_grain, with_fields};
 use crate::writer::{Request, Write};
 
-/// Vectors one grain comes with.
-pub const MAX_VECTORS: usize = 1_024;
 /// Grains in one batch.
 pub const MAX_BATCH: usize = 100_000;
 /// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
@@ -220,23 +218,6 @@ impl Session {
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
-    /// Gives a stored grain vectors, in place of those it has in the same spaces. They are beside the
-    /// grain: its address, its state and the audit log know nothing of them.
-    ///
-    /// # Errors
-    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_DIMENSION`; `ERR_LIMIT` beyond
-    /// [`MAX_VECTORS`]; `ERR_IO`.
-    pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
-        let view = self.view()?;
-        if guarded(|| self.visible(&view, address))?.is_none() {
-            return Err(not_in_reach(address));
-        }
-        drop(view);
-        check_count(&vectors)?;
-        let address = *address;
-        self.send(Ok(vectors), |vectors, reply| Write::Embed { address, vectors, reply }).wait()
-    }
-
     /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
@@ -325,7 +306,7 @@ impl Session {
         Ok(Some(stored))
     }
 
-    fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
+    pub(crate) fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
         let Some(row) = view.row(address)? else { return Ok(None) };
         Ok(self.sees(&row.blob)?.then_some(row))
     }
@@ -456,14 +437,6 @@ impl Session {
             Err(error) => Pending::refused(error),
         }
     }
-}
-
-fn check_count(vectors: &[Embedding]) -> Result<()> {
-    if vectors.len() > MAX_VECTORS {
-        let message = format!("a grain comes with {MAX_VECTORS} vectors at most");
-        return Err(Error::new(ErrorKind::Limit, message));
-    }
-    Ok(())
 }
 
 /// The refusal of an address that leads to nothing this session can see.

@@ -18,11 +18,11 @@ use crate::directory;
 use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
-use crate::follow::Following;
 use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
+use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
 use crate::sync::mpsc::{SyncSender, sync_channel};
@@ -66,9 +66,7 @@ pub(crate) struct Inner {
     /// Whom the host named as the operator.
     operator: Option<String>,
     opening: Opening,
-    library: Arc<Library>,
-    vectors: Arc<Vectors>,
-    keeping: Option<Arc<Keeping>>,
+    retrieval: Retrieval,
 }
 
 impl Store {
@@ -140,7 +138,7 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn rebuilt_text(&self) -> Result<Option<String>> {
         let view = self.0.view()?;
-        Ok(self.0.library.status(&view)?.rebuilt)
+        Ok(self.0.retrieval.library.status(&view)?.rebuilt)
     }
 
     /// Waits until the store's embedder has come to the end of the log, at most so long. Gives whether
@@ -149,7 +147,7 @@ impl Store {
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
     pub fn wait_for_vectors(&self, patience: Duration) -> Result<bool> {
-        match &self.0.keeping {
+        match &self.0.retrieval.keeping {
             Some(keeping) => keeping.wait(patience, || self.0.view()),
             None => Ok(true),
         }
@@ -158,7 +156,7 @@ impl Store {
     /// Graphs of vectors that were saved and had to be made again since the store was opened.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
-        self.0.vectors.remade()
+        self.0.retrieval.vectors.remade()
     }
 
     /// The directory.
@@ -224,27 +222,10 @@ impl Store {
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
-        let library = Arc::new(Library::new(home, options.wording.clone()));
-        let vectors = Arc::new(Vectors::new(home));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
-        let keeping = options.embedder.as_ref().map(|(embedder, metric)| {
-            let (embedder, requests) = (Arc::clone(&embedder.0), Arc::clone(&requests));
-            let wording = options.wording.clone();
-            Arc::new(Keeping::new((embedder, *metric), wording, requests))
-        });
-        let mut followers = Vec::new();
-        if home.is_some() {
-            let words = Arc::clone(&library);
-            followers.push(Following::start("grainstore-words", words, &shared)?);
-            let graphs = Arc::clone(&vectors);
-            followers.push(Following::start("grainstore-vectors", graphs, &shared)?);
-        }
-        if let Some(keeping) = &keeping {
-            keeping.space()?;
-            let keeping = Arc::clone(keeping);
-            followers.push(Following::start("grainstore-embedder", keeping, &shared)?);
-        }
+        let retrieval = Retrieval::of(home, options, &requests)?;
+        let followers = retrieval.follow(home, &shared)?;
         let writer = Writer {
             db,
             folder,
@@ -256,8 +237,7 @@ impl Store {
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
-            library: Arc::clone(&library),
-            keeping: keeping.clone(),
+            retrieval: retrieval.clone(),
             followers,
             _lock: lock,
         };
@@ -281,9 +261,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
             opening,
-            library,
-            vectors,
-            keeping,
+            retrieval,
         })))
     }
 
@@ -393,17 +371,17 @@ impl Inner {
 
     /// The full text.
     pub(crate) fn library(&self) -> &Library {
-        &self.library
+        &self.retrieval.library
     }
 
     /// The store's embedder.
     pub(crate) fn keeping(&self) -> Option<&Keeping> {
-        self.keeping.as_deref()
+        self.retrieval.keeping.as_deref()
     }
 
     /// The vectors.
     pub(crate) fn vectors(&self) -> &Vectors {
-        &self.vectors
+        &self.retrieval.vectors
     }
 
     /// The newest view.

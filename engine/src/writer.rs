@@ -20,7 +20,7 @@ use redb::{Durability, WriteTransaction};
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
-use crate::embed::{Embedding, Keeping};
+use crate::embed::Embedding;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
@@ -29,10 +29,10 @@ use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
+use crate::retrieval::Retrieval;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{RwLock, receive_within};
-use crate::texts::Library;
 use crate::truth::Truth;
 use crate::view::View;
 
@@ -164,10 +164,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
-    /// The full text.
-    pub(crate) library: Arc<Library>,
-    /// The store's embedder.
-    pub(crate) keeping: Option<Arc<Keeping>>,
+    /// What the store is searched by.
+    pub(crate) retrieval: Retrieval,
     /// What follows the writes in the background; nothing for a store in memory.
     pub(crate) followers: Vec<Following>,
     /// Released last: until then the database is in use.
@@ -254,10 +252,10 @@ impl Writer {
                 Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
         }
-        let made = self.keeping.as_ref().and_then(|keeping| keeping.take());
+        let made = self.retrieval.keeping.as_ref().and_then(|keeping| keeping.take());
         let made = made.map(|made| plan.take_made(made));
         let outcome = guarded(|| self.apply(&plan));
-        if let (Some(made), Some(keeping)) = (made, &self.keeping) {
+        if let (Some(made), Some(keeping)) = (made, &self.retrieval.keeping) {
             keeping.written(&made.and_then(|()| outcome.clone()));
         }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));

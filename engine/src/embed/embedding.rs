@@ -1,8 +1,14 @@
 //! Vectors that are given with a grain: what made them, and what of the grain they stand for.
 
+use grainstore_format::ContentAddress;
 use grainstore_index::vectors::{Metric, Space, Vector};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::session::{Session, not_in_reach};
+use crate::writer::Write;
+
+/// Vectors one grain comes with.
+pub const MAX_VECTORS: usize = 1_024;
 
 /// The vector of a grain, or of a part of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,4 +56,32 @@ impl Embedding {
     pub fn values(&self) -> &[f32] {
         self.vector.values()
     }
+}
+
+impl Session {
+    /// Gives a stored grain vectors, in place of those it has in the same spaces. They are beside the
+    /// grain: its address, its state and the audit log know nothing of them.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_DIMENSION`; `ERR_LIMIT` beyond
+    /// [`MAX_VECTORS`]; `ERR_IO`.
+    pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
+        let view = self.view()?;
+        if guarded(|| self.visible(&view, address))?.is_none() {
+            return Err(not_in_reach(address));
+        }
+        drop(view);
+        check_count(&vectors)?;
+        let address = *address;
+        self.send(Ok(vectors), |vectors, reply| Write::Embed { address, vectors, reply }).wait()
+    }
+}
+
+/// Refuses more vectors than a grain comes with.
+pub(crate) fn check_count(vectors: &[Embedding]) -> Result<()> {
+    if vectors.len() > MAX_VECTORS {
+        let message = format!("a grain comes with {MAX_VECTORS} vectors at most");
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(())
 }

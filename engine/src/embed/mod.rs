@@ -12,7 +12,8 @@ mod embedding;
 mod keeping;
 
 pub use command::{CommandEmbedder, CommandOptions};
-pub use embedding::Embedding;
+pub(crate) use embedding::check_count;
+pub use embedding::{Embedding, MAX_VECTORS};
 pub use grainstore_index::vectors::{Metric, Space, Vector};
 pub use keeping::EmbeddingStatus;
 pub(crate) use keeping::{Keeping, Ready, Requests};

@@ -43,7 +43,7 @@ impl Writer {
         // A log that cannot be read to its end is found out before the old index is given up.
         guarded(|| self.view.check_log())?;
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
-        guarded(|| self.library.rebuild(&self.view))?;
+        guarded(|| self.retrieval.library.rebuild(&self.view))?;
         guarded(|| self.view.log_len())
     }
 

@@ -1,6 +1,6 @@
 //! Structured queries: what a host asks of a session without a language (OMS 28.1, 28.4).
 //!
-//! - `access`: which postings a query is answered from.
+//! - `access`, `postings`: which postings a query is answered from, and these in order.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
 //! - `rerank`: the best of them in another order.
 //! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
@@ -14,6 +14,7 @@ mod access;
 mod cursor;
 mod explain;
 mod near;
+mod postings;
 mod rerank;
 mod search;
 mod walk;
@@ -203,18 +204,8 @@ impl Session {
         let next_cursor = match rows.found.last().filter(|_| more) {
             None => None,
             Some(last) => {
-                let (time, address) = (last.grain.time(), last.content_address);
-                let last = match is_ranked(query) {
-                    false => Last::Place(Place { time, address }),
-                    true => {
-                        let score = walk.scores.get(rows.found.len() - 1).copied();
-                        let score = score.unwrap_or_default();
-                        let mut statistics = std::mem::take(&mut walk.statistics);
-                        // Without a search there are none; a cursor tells its kind by them.
-                        statistics.resize(statistics.len().max(8), 0);
-                        Last::Rank(Rank { score, address, statistics })
-                    }
-                };
+                let score = walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default();
+                let last = place_of(query, last, score, std::mem::take(&mut walk.statistics));
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();
                 Some(opened.seal(key, question(self, query).as_bytes())?)
@@ -286,6 +277,17 @@ impl Rows {
             }
         }
     }
+}
+
+/// Where a row stands in the order of an answer, with what the scores of a search are made of.
+fn place_of(query: &Query, row: &Match, score: f64, mut statistics: Vec<u8>) -> Last {
+    let (time, address) = (row.grain.time(), row.content_address);
+    if !is_ranked(query) {
+        return Last::Place(Place { time, address });
+    }
+    // Without a search there are none; a cursor tells its kind by them.
+    statistics.resize(statistics.len().max(8), 0);
+    Last::Rank(Rank { score, address, statistics })
 }
 
 /// Whether its answers come by their scores, or in an order made of them.

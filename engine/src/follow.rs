@@ -3,6 +3,7 @@
 //! Each is woken by the writer, gathers what comes within a few milliseconds, and lets searches in
 //! between any two of its steps. Nothing waits for one but a writer that is far ahead.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub(crate) trait Follower: Send + Sync {
 pub(crate) struct Following {
     follower: Arc<dyn Follower>,
     wake: Option<SyncSender<()>>,
+    /// Whether the thread should take no further step.
+    ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -65,10 +68,12 @@ impl Following {
     pub(crate) fn start(name: &str, follower: Arc<dyn Follower>, shared: &Shared) -> Result<Self> {
         let (wake, woken) = sync_channel(1);
         let (own, shared) = (Arc::clone(&follower), Arc::clone(shared));
+        let ended = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ended);
         let thread = thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || run(&*own, &shared, &woken))?;
-        Ok(Self { follower, wake: Some(wake), thread: Some(thread) })
+            .spawn(move || run(&*own, &shared, (&woken, &told)))?;
+        Ok(Self { follower, wake: Some(wake), ended, thread: Some(thread) })
     }
 
     /// Says that there is a new view.
@@ -93,6 +98,7 @@ impl Following {
 
     fn end(&mut self) {
         self.wake = None;
+        self.ended.store(true, Ordering::Relaxed);
         self.follower.stop();
         if let Some(thread) = self.thread.take() {
             // What a thread that panicked has left undone is read from the truth again.
@@ -107,7 +113,7 @@ impl Drop for Following {
     }
 }
 
-fn run(follower: &dyn Follower, shared: &Shared, woken: &Receiver<()>) {
+fn run(follower: &dyn Follower, shared: &Shared, (woken, ended): (&Receiver<()>, &AtomicBool)) {
     loop {
         match receive_within(woken, LOOK) {
             Ok(()) => {}
@@ -120,7 +126,8 @@ fn run(follower: &dyn Follower, shared: &Shared, woken: &Receiver<()>) {
             return;
         }
         // Damage is told to whoever searches; the next write tries again.
-        while let Some(view) = newest(shared)
+        while !ended.load(Ordering::Relaxed)
+            && let Some(view) = newest(shared)
             && let Ok(false) = guarded(|| follower.step(&view))
         {
             // The next step is from the view that is then the newest.

@@ -82,7 +82,7 @@ impl Memory for Reading<'_> {
         let view = self.view();
         let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
-        let total = ended.is_continue().then_some(walk.matched);
+        let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
         Ok(Recalled { scanned: walk.scanned, total })
     }
 

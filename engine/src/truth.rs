@@ -280,7 +280,8 @@ impl Truth {
         Ok(u64::from_be_bytes(row.value().try_into().map_err(damaged)?))
     }
 
-    /// Whether the grain at a place has a vector of this model.
+    /// Whether the grain at a place has a vector of this model. One that is damaged counts: it is for
+    /// `verify` to name.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -293,12 +294,12 @@ impl Truth {
         let (Some(rows), Some(table)) = (rows, self.vectors.get_if_there(&self.txn)?) else {
             return Ok(false);
         };
-        for row in rows? {
-            if let Some(bytes) = table.get(row)? {
-                let placed = Placed::open(row, bytes.value())?;
-                if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
-                    return Ok(true);
-                }
+        let Ok(rows) = rows else { return Ok(true) };
+        for row in rows {
+            let Some(bytes) = table.get(row)? else { continue };
+            let Ok(placed) = Placed::open(row, bytes.value()) else { return Ok(true) };
+            if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
+                return Ok(true);
             }
         }
         Ok(false)

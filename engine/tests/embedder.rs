@@ -6,13 +6,13 @@
 #[expect(dead_code, reason = "shared with the tests of searches")]
 mod kit;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use grainstore::cal::{Near, Query};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
-use grainstore::{Error, OpenOptions, Session, SessionOptions, Store};
+use grainstore::{Error, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 use kit::{addresses, belief, found, put};
@@ -22,6 +22,8 @@ use kit::{addresses, belief, found, put};
 struct Topics {
     dead: AtomicBool,
     asked: AtomicUsize,
+    /// What it answers to everything, if it does.
+    late: Mutex<Option<Error>>,
 }
 
 const TOPICS: [&[&str]; 3] =
@@ -38,6 +40,9 @@ impl Embedder for Topics {
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
         self.asked.fetch_add(texts.len(), Ordering::SeqCst);
+        if let Some(late) = &*self.late.lock().unwrap() {
+            return Err(late.clone());
+        }
         let refused =
             self.dead.load(Ordering::SeqCst) || texts.iter().any(|t| t.contains("poison"));
         if refused {
@@ -115,6 +120,26 @@ fn a_text_that_is_refused_and_an_embedder_that_is_gone_lose_no_grain() {
 }
 
 #[test]
+fn an_embedder_that_is_late_for_a_question_is_not_asked_by_the_next() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    let tea = put(&session, belief("alice", "a cup of tea"));
+    assert!(settled(&session));
+    assert_eq!(found(&session, "coffee"), [tea]);
+    let page = Page { timeout: Duration::ZERO, ..Page::first(1) };
+    let late = session.query(&Query::default(), &page).unwrap_err();
+    assert_eq!(late.code(), "ERR_TIMEOUT");
+    *topics.late.lock().unwrap() = Some(late);
+    let asked = || topics.asked.load(Ordering::SeqCst);
+    let before = asked();
+    assert_eq!(found(&session, "tea"), [tea]);
+    assert_eq!(asked(), before + 1);
+    assert_eq!(found(&session, "cup"), [tea]);
+    assert_eq!(asked(), before + 1, "it is left in peace");
+}
+
+#[test]
 fn vectors_are_given_to_stored_grains_and_kept_by_the_embedder() {
     let dir = TempDir::new().unwrap();
     let topics = Arc::new(Topics::default());
@@ -127,7 +152,7 @@ fn vectors_are_given_to_stored_grains_and_kept_by_the_embedder() {
         Query::default().nearing(Near { model: None, values: values.as_slice().into() })
     };
     let score = |values| {
-        let page = grainstore::Page::first(1);
+        let page = Page::first(1);
         session.query(&near(values), &page).unwrap().results.first().unwrap().score
     };
     assert!(score([0.0, 0.0, 1.0]) > 0.99 && score([1.0, 0.0, 0.0]) < 0.6);

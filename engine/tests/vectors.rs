@@ -14,6 +14,7 @@ mod kit;
 #[expect(dead_code, reason = "shared with other tests")]
 mod random;
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use grainstore::cal::{Near, Predicate, Query};
@@ -243,6 +244,33 @@ fn words_and_vectors_answer_together() {
         }
     }
     assert_eq!(paged, found);
+}
+
+#[test]
+fn what_the_words_exclude_is_no_answer_however_near() {
+    let (_dir, session) = store();
+    let green = session.put(seen("green tea", [1.0, 0.0, 0.0])).unwrap().address();
+    let black = session.put(seen("black tea", [1.0, 0.0, 0.0])).unwrap().address();
+    let drink = session.put(seen("a hot drink", [1.0, 0.0, 0.0])).unwrap().address();
+    let both = |text: &str| {
+        let query = near(&[1.0, 0.0, 0.0]).searching(text);
+        addresses(&session, &query).into_iter().collect::<BTreeSet<_>>()
+    };
+    assert_eq!(both("tea"), [green, black, drink].into());
+    assert_eq!(both("tea -black"), [green].into());
+    assert_eq!(both("+tea"), [green, black].into());
+}
+
+#[test]
+fn a_nearest_answer_that_is_cut_has_no_total() {
+    let (_dir, session) = store();
+    many(&session, 1000);
+    let total = |rows: usize| {
+        let page = Page { count_to: 5000, ..Page::first(rows) };
+        session.query(&near(&[1.0; 8]), &page).unwrap().total
+    };
+    assert_eq!(total(1000), Some(1000));
+    assert_eq!(total(10), None, "no more than its nearest were looked for");
 }
 
 #[test]

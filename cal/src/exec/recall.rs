@@ -77,7 +77,7 @@ impl Run<'_> {
         };
         let recalled = self.memory.recall(query, &self.cancel, &mut visit)?;
         self.scanned(recalled.scanned);
-        Ok((matches < limits::TOTAL_MATCHES).then_some(matches))
+        Ok(recalled.total.filter(|_| matches < limits::TOTAL_MATCHES))
     }
 
     /// Finds the grains of a RECALL, whatever its end makes of them.
@@ -133,7 +133,7 @@ impl Run<'_> {
         let mut kept = collected.finish()?;
         self.hold(kept.bytes)?;
         if window.dedup.is_none() {
-            kept.total = recalled.total.or(kept.total);
+            kept.total = recalled.total;
         }
         Ok(kept)
     }

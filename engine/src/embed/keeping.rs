@@ -26,6 +26,8 @@ use crate::writer::Request;
 const AT_ONCE: usize = 32;
 /// Bytes of a text that are embedded: models read no more.
 const MAX_TEXT: usize = 8 << 10;
+/// How long questions do without an embedder that was too slow for one.
+const REST: Duration = Duration::from_secs(30);
 
 /// How the writer is asked; nothing once the store is closed.
 pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
@@ -48,6 +50,8 @@ struct State {
     /// What was made and not written yet.
     ready: Option<Ready>,
     error: Option<Error>,
+    /// When it was too slow for a question, and why, if it was.
+    slow: Option<(Instant, Error)>,
     skipped: u64,
 }
 
@@ -98,13 +102,25 @@ impl Keeping {
         Ok(Space::new(self.embedder.model(), self.embedder.dimension(), self.metric)?)
     }
 
-    /// The vector of a question.
+    /// The vector of a question. An embedder that was too slow for one is left in peace for a while:
+    /// no search after it waits in vain.
     ///
     /// # Errors
     /// Those of the embedder.
     pub(crate) fn question(&self, text: &str) -> Result<Vec<f32>> {
+        if let Some((since, error)) = &self.lock().slow
+            && since.elapsed() < REST
+        {
+            return Err(error.clone());
+        }
         let vectors = self.embedder.embed(&[text]);
-        let vectors = vectors.inspect_err(|error| self.lock().error = Some(error.clone()))?;
+        let vectors = vectors.inspect_err(|error| {
+            let mut state = self.lock();
+            state.error = Some(error.clone());
+            if error.kind() == ErrorKind::Timeout {
+                state.slow = Some((Instant::now(), error.clone()));
+            }
+        })?;
         let none = || Error::new(ErrorKind::Embedder, "the embedder gave no vector");
         Ok(vectors.first().ok_or_else(none)?.values().to_vec())
     }

@@ -25,20 +25,35 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Stages what the store's embedder has made, all of it or nothing.
+    /// Stages what the store's embedder has made, all of it or nothing. A grain that was given a
+    /// vector of the model meanwhile keeps it.
     ///
     /// # Errors
     /// As [`Plan::admit_spaces`].
     pub(crate) fn take_made(&mut self, made: Ready) -> Result<()> {
         let Ready { model, to, vectors } = made;
-        let spaces = self.spaces.len();
-        for (_, vector) in &vectors {
-            let admitted = self.admit_spaces(std::slice::from_ref(vector));
-            admitted.inspect_err(|_| self.spaces.truncate(spaces))?;
+        let (spaces, staged) = (self.spaces.len(), self.vectors.len());
+        for (at, vector) in vectors {
+            if self.has_vector(at, &model)? {
+                continue;
+            }
+            let vector = vec![vector];
+            if let Err(error) = self.admit_spaces(&vector) {
+                self.spaces.truncate(spaces);
+                self.vectors.truncate(staged);
+                return Err(error);
+            }
+            self.vectors.push((at, vector));
         }
-        self.vectors.extend(vectors.into_iter().map(|(at, vector)| (at, vec![vector])));
         self.embedded = Some((model, to));
         Ok(())
+    }
+
+    /// Whether the grain at a place has a vector of this model, stored or staged.
+    fn has_vector(&self, at: Sequence, model: &str) -> Result<bool> {
+        let of_model = |vectors: &[Embedding]| vectors.iter().any(|one| one.space.model() == model);
+        let staged = self.vectors.iter().any(|(given, vectors)| *given == at && of_model(vectors));
+        Ok(staged || self.view.has_vector(at, model)?)
     }
 
     /// Stages vectors that are given for a stored grain.

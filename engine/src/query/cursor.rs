@@ -25,7 +25,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// | 24..32 | time of the last row, epoch ms; of a search the bits of its score |
 /// | 32..64 | address of the last row |
 /// | 64..72 | matches in all as the first page counted them; all ones where it did not |
-/// | 72.. | the statistics of the full text that the first page was scored by |
+/// | 72 | of an answer by score: how it was ranked |
+/// | 73.. | the statistics of the full text that the first page was scored by |
 const OPEN_LEN: usize = 72;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
@@ -71,8 +72,21 @@ pub(crate) struct Rank {
     /// As the full text scored it.
     pub(super) score: f64,
     pub(super) address: ContentAddress,
+    pub(super) ranking: Ranking,
     /// What scores are made of, in the encoding of the full text.
     pub(super) statistics: Vec<u8>,
+}
+
+/// How an answer is ranked: scores of one kind say nothing among those of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Ranking {
+    /// By words alone.
+    #[default]
+    Words,
+    /// By a vector, or by both.
+    Near,
+    /// In another order than that of its scores.
+    Reranked,
 }
 
 /// A row in the order of an answer by time.
@@ -89,9 +103,10 @@ impl Opened {
     /// `ERR_INTEGRITY` never, for a key of the right length.
     pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
         let (key_of_row, address, statistics) = match &self.last {
-            Last::Place(Place { time, address }) => (time.get().to_be_bytes(), address, &[][..]),
-            Last::Rank(Rank { score, address, statistics }) => {
-                (score.to_bits().to_be_bytes(), address, statistics.as_slice())
+            Last::Place(Place { time, address }) => (time.get().to_be_bytes(), address, Vec::new()),
+            Last::Rank(Rank { score, address, ranking, statistics }) => {
+                let ranked = [&[*ranking as u8], statistics.as_slice()].concat();
+                (score.to_bits().to_be_bytes(), address, ranked)
             }
         };
         let open = [
@@ -101,7 +116,7 @@ impl Opened {
             &key_of_row,
             address.as_bytes(),
             &self.total.unwrap_or(UNCOUNTED).to_be_bytes(),
-            statistics,
+            &statistics,
         ]
         .concat();
         // Of what is sealed and for what, so that no two cursors share a nonce but equal ones.
@@ -135,11 +150,18 @@ impl Cursor {
         let key_of_row = rest.number()?;
         let address = ContentAddress::from_bytes(rest.take()?);
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
-        let last = if rest.0.is_empty() {
-            Last::Place(Place { time: EpochMs::new(key_of_row.cast_signed()), address })
-        } else {
-            let (score, statistics) = (f64::from_bits(key_of_row), rest.0.to_vec());
-            Last::Rank(Rank { score, address, statistics })
+        let last = match rest.0.split_first() {
+            None => Last::Place(Place { time: EpochMs::new(key_of_row.cast_signed()), address }),
+            Some((ranking, statistics)) => {
+                let all = [Ranking::Words, Ranking::Near, Ranking::Reranked];
+                let ranking = all.into_iter().find(|one| *one as u8 == *ranking);
+                Last::Rank(Rank {
+                    score: f64::from_bits(key_of_row),
+                    address,
+                    ranking: ranking.ok_or_else(damaged)?,
+                    statistics: statistics.to_vec(),
+                })
+            }
         };
         Ok(Opened { origin, last, total })
     }
@@ -199,7 +221,8 @@ mod tests {
     fn a_cursor_says_what_was_sealed_and_nothing_else_opens() {
         let address = ContentAddress::from_bytes([4; 32]);
         let place = Last::Place(Place { time: EpochMs::new(-3), address });
-        let rank = Last::Rank(Rank { score: 0.25, address, statistics: vec![9; 40] });
+        let rank = Rank { score: 0.25, address, ranking: Ranking::Near, statistics: vec![9; 40] };
+        let rank = Last::Rank(rank);
         for (last, total) in [(&place, None), (&place, Some(0)), (&rank, Some(7))] {
             let origin = Origin { sequence: Sequence::new(5), address: [2; 8], entries: 6 };
             let opened = Opened { origin, last: last.clone(), total };

@@ -26,7 +26,7 @@ use grainstore_cal::{Cancel, Candidate, Query};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use serde::Serialize;
 
-use self::cursor::{Last, Opened, Origin, Place, Rank};
+use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::Session;
 use crate::view::View;
@@ -199,13 +199,14 @@ impl Session {
         let more = rows.seen > rows.found.len() as u64;
         let total = match total {
             Some(counted) => counted,
-            None => ended.is_continue().then_some(rows.seen),
+            None => (ended.is_continue() && !walk.cut).then_some(rows.seen),
         };
         let next_cursor = match rows.found.last().filter(|_| more) {
             None => None,
             Some(last) => {
                 let score = walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default();
-                let last = place_of(query, last, score, std::mem::take(&mut walk.statistics));
+                let statistics = std::mem::take(&mut walk.statistics);
+                let last = place_of(query, last, score, (walk.ranking, statistics));
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();
                 Some(opened.seal(key, question(self, query).as_bytes())?)
@@ -280,14 +281,17 @@ impl Rows {
 }
 
 /// Where a row stands in the order of an answer, with what the scores of a search are made of.
-fn place_of(query: &Query, row: &Match, score: f64, mut statistics: Vec<u8>) -> Last {
+fn place_of(
+    query: &Query,
+    row: &Match,
+    score: f64,
+    (ranking, statistics): (Ranking, Vec<u8>),
+) -> Last {
     let (time, address) = (row.grain.time(), row.content_address);
     if !is_ranked(query) {
         return Last::Place(Place { time, address });
     }
-    // Without a search there are none; a cursor tells its kind by them.
-    statistics.resize(statistics.len().max(8), 0);
-    Last::Rank(Rank { score, address, statistics })
+    Last::Rank(Rank { score, address, ranking, statistics })
 }
 
 /// Whether its answers come by their scores, or in an order made of them.

@@ -12,6 +12,7 @@ use grainstore_cal::{Near, Score, Search, Visit};
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
+use super::cursor::Ranking;
 use super::search::Ranked;
 use super::walk::{Halt, Walk};
 use crate::error::{Error, ErrorKind, Result};
@@ -54,9 +55,10 @@ impl Walk<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         let view = self.view;
+        self.rank_by(Ranking::Near)?;
         let Some(sighted) = self.sighted(view, near)? else { return Ok(ControlFlow::Continue(())) };
         let ranked = match search {
-            Some(search) => self.ranking(search)?,
+            Some(search) => self.looked_up(search)?,
             None => None,
         };
         let mut found = BTreeMap::new();
@@ -72,7 +74,8 @@ impl Walk<'_> {
     /// The vector of what is searched for everywhere, where the store has an embedder and vectors of its
     /// model. An embedder that fails leaves the words; its failure is among the figures of the store.
     pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, Halt> {
-        let Some(keeping) = self.session.store().inner().keeping() else { return Ok(None) };
+        let keeping = self.session.store().inner().keeping();
+        let Some(keeping) = keeping else { return Ok(None) };
         let space = keeping.space()?;
         let everywhere = search.asks().iter().filter(|ask| ask.field.is_none());
         let text = everywhere.map(|ask| ask.text.trim()).collect::<Vec<_>>().join(" ");
@@ -128,6 +131,7 @@ impl Walk<'_> {
             let address = self.judge(parts, sequence)?;
             Ok(address.map(|address| *address.as_bytes()))
         })?;
+        self.cut |= answer.near.len() >= self.leg();
         for near in answer.near {
             let closeness = near.closeness(sighted.space.metric()).into();
             found.entry(near.sequence).or_default().near = closeness;
@@ -141,14 +145,20 @@ impl Walk<'_> {
         ranked: &Ranked<'_>,
         found: &mut BTreeMap<Sequence, Found>,
     ) -> Result<(), Halt> {
-        for hit in self.best_words(ranked, self.leg(), None)? {
+        let hits = self.best_words(ranked, self.leg(), None)?;
+        self.cut |= hits.len() >= self.leg();
+        for hit in hits {
             found.entry(hit.sequence).or_default().text = hit.score;
         }
         let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
         let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
         for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
-            if let Some(found) = found.get_mut(sequence) {
-                found.text = score.unwrap_or_default();
+            match (score, found.get_mut(sequence)) {
+                (Some(score), Some(found)) => found.text = score,
+                (None, _) if ranked.is_strict() => {
+                    found.remove(sequence);
+                }
+                _ => {}
             }
         }
         Ok(())

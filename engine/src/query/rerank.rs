@@ -13,7 +13,7 @@ use grainstore_index::Sequence;
 use grainstore_index::text::Document;
 use grainstore_index::vectors::{Space, View as Spaces};
 
-use super::cursor::{Last, Rank};
+use super::cursor::{Last, Rank, Ranking};
 use super::walk::{Halt, Walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::view::{View, with_fields};
@@ -41,6 +41,7 @@ impl Walk<'_> {
         rerank: Rerank,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
+        self.rank_by(Ranking::Reranked)?;
         let after = self.after.take();
         // A page behind another goes on in the same order, which begins with the best again, as of the
         // state the first page saw.
@@ -129,7 +130,8 @@ fn before_all(last: &Last) -> Rank {
         Last::Rank(rank) => rank.statistics.clone(),
         Last::Place(_) => Vec::new(),
     };
-    Rank { score: f64::INFINITY, address: ContentAddress::from_bytes([0; 32]), statistics }
+    let address = ContentAddress::from_bytes([0; 32]);
+    Rank { score: f64::INFINITY, address, ranking: Ranking::Reranked, statistics }
 }
 
 /// What is left of something by now: halved in each half-life since.

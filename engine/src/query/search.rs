@@ -9,11 +9,11 @@ use grainstore_cal::{Reach, Score, Search, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Question, Settings, Texts, answers_in, matched_fields,
+    After, Asked, Hit, Occur, Question, Settings, Texts, answers_in, matched_fields,
 };
 
 use super::access::Access;
-use super::cursor::Rank;
+use super::cursor::{Rank, Ranking};
 use super::walk::{Halt, Walk};
 use crate::error::Result;
 use crate::session::Session;
@@ -114,6 +114,11 @@ impl Ranked<'_> {
         self.ceiling
     }
 
+    /// Whether some grains are no answers however near they are.
+    pub(super) fn is_strict(&self) -> bool {
+        self.sought.whole.clauses().iter().any(|clause| clause.occur != Occur::Should)
+    }
+
     /// The scores of some grains; nothing for those that are no answers.
     pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
         Ok(self.asked.scores_of(of)?)
@@ -127,7 +132,8 @@ impl<'w> Walk<'w> {
         search: &Search,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        let Some(ranked) = self.ranking(search)? else { return Ok(ControlFlow::Continue(())) };
+        self.rank_by(Ranking::Words)?;
+        let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
         match self.few()? {
             Some(few) => self.one_by_one(&ranked, &few, visit),
             None => self.by_words(&ranked, visit),
@@ -135,7 +141,7 @@ impl<'w> Walk<'w> {
     }
 
     /// What the query searches for, looked up; nothing where it asks for nothing.
-    pub(super) fn ranking(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
+    pub(super) fn looked_up(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
         let view = self.view;
         let sought = Sought::of(self.session, self.query.reach(), search)?;
         if sought.whole.is_empty() {

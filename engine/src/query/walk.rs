@@ -12,7 +12,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, Verificat
 use grainstore_index::{self as index, Posting, Sequence, Tie};
 
 use super::access::Access;
-use super::cursor::{Last, Origin, Place, Rank};
+use super::cursor::{Last, Origin, Place, Rank, Ranking};
 use super::postings::{ByAddress, Found};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::StateRecord;
@@ -73,6 +73,10 @@ pub(crate) struct Walk<'w> {
     pub(super) last: Sequence,
     /// What the scores of a search are made of.
     pub(super) statistics: Vec<u8>,
+    /// How the answer is ranked.
+    pub(super) ranking: Ranking,
+    /// Whether there may be more matches than were looked for.
+    pub(crate) cut: bool,
     /// Whether scores that are too low are let through, because they may change.
     pub(super) floorless: bool,
     /// The scores of the grains shown by a search, as the full text has them.
@@ -109,6 +113,8 @@ impl<'w> Walk<'w> {
             matched: 0,
             last: view.last_sequence()?,
             statistics: Vec::new(),
+            ranking: Ranking::Words,
+            cut: false,
             floorless: false,
             scores: Vec::new(),
         })
@@ -257,6 +263,22 @@ impl Walk<'_> {
             Some((_, Last::Rank(rank))) => Some(rank),
             _ => None,
         }
+    }
+
+    /// Goes on with an answer that is ranked in this way.
+    ///
+    /// # Errors
+    /// `ERR_CURSOR` where its first page was ranked in another, as when an embedder came or failed.
+    pub(super) fn rank_by(&mut self, ranking: Ranking) -> Result<()> {
+        // A rerank goes on with what it puts in another order.
+        if self.ranking != Ranking::Reranked {
+            self.ranking = ranking;
+            if self.rank().is_some_and(|rank| rank.ranking != ranking) {
+                let message = "the first page of this answer was ranked in another way";
+                return Err(Error::new(ErrorKind::Cursor, message));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn tick(&mut self) -> Result<(), Halt> {

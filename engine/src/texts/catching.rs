@@ -54,6 +54,11 @@ impl Position {
         Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
     }
 
+    /// Whether a view has everything it has followed.
+    pub(super) fn is_within(&self, view: &View) -> Result<bool> {
+        Ok(self.sequence <= view.last_sequence()?.get() && self.entries <= view.audit_len()?)
+    }
+
     /// Grains of a view that it does not have.
     pub(super) fn behind(&self, view: &View) -> Result<u64> {
         Ok(view.last_sequence()?.get().saturating_sub(self.sequence))

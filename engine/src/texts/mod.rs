@@ -50,6 +50,8 @@ pub(crate) struct Library {
     files: Option<Files>,
     wording: Wording,
     state: Mutex<State>,
+    /// Held while files are written: one save at a time.
+    saving: Mutex<()>,
     progress: Progress,
 }
 
@@ -99,7 +101,8 @@ impl Library {
             rebuilt: None,
         };
         let files = store.map(|store| Files::of(store, "text"));
-        Self { files, wording, state: Mutex::new(state), progress: Progress::default() }
+        let (state, saving) = (Mutex::new(state), Mutex::new(()));
+        Self { files, wording, state, saving, progress: Progress::default() }
     }
 
     pub(crate) fn wording(&self) -> &Wording {
@@ -167,7 +170,7 @@ impl Library {
 
     /// Folds a tail that has become much longer than a search should have to look through.
     fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
-        if state.loaded()?.stats().tail < 2 * MAX_TAIL {
+        if state.loaded()?.stats().tail < 2 * MAX_TAIL || !state.at.is_within(view)? {
             return Ok(());
         }
         let fold = state.freeze(view)?;
@@ -183,7 +186,8 @@ impl Library {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
             let stats = texts.stats();
-            if stats.tail < MAX_TAIL && !even_short {
+            // From an older view there is no saying where it is; somebody with a newer one was here.
+            if (stats.tail < MAX_TAIL && !even_short) || !state.at.is_within(view)? {
                 return Ok(false);
             }
             state.freeze(view)?
@@ -207,6 +211,7 @@ impl Library {
 
     /// Writes the files there are now.
     fn write(&self, files: &Files) -> Result<()> {
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (texts, changed, there) = {
             let state = self.lock();
             (state.loaded()?.clone(), state.unsaved, state.on_disk.clone())
@@ -312,6 +317,10 @@ impl Follower for Library {
                 return Ok(());
             }
             let mut state = self.lock();
+            // One that was never read owes nobody anything.
+            if state.texts.is_none() {
+                return Ok(());
+            }
             self.advance(&mut state, view)?;
             self.make_room(&mut state, view)?;
         }
@@ -321,7 +330,11 @@ impl Follower for Library {
         if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
             return Ok(());
         }
-        self.of(view)?;
+        // What is far behind is read when the store is next opened; nobody who closes it waits so long.
+        let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
+        if is_close {
+            self.of(view)?;
+        }
         self.save(view)
     }
 }

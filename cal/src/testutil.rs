@@ -118,7 +118,7 @@ impl Memory for Fake {
             };
             (rank, kept.address)
         });
-        let mut recalled = Recalled::default();
+        let (mut recalled, mut matched) = (Recalled::default(), 0);
         for Kept { address, blob, state } in &kept {
             cancel.check()?;
             recalled.scanned += 1;
@@ -131,12 +131,13 @@ impl Memory for Fake {
             if score.value == 0.0 || !enough {
                 continue;
             }
+            matched += 1;
             let candidate = Candidate { address: *address, grain: &grain, state, score };
             if visit(candidate) == ControlFlow::Break(()) {
                 return Ok(recalled);
             }
         }
-        Ok(recalled)
+        Ok(Recalled { total: Some(matched), ..recalled })
     }
 
     fn matched_fields(&self, query: &Query, grain: &Grain) -> Result<Vec<String>, MemoryError> {

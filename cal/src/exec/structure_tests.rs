@@ -324,7 +324,7 @@ fn a_pipeline_is_bound_by_what_its_grains_take_in_memory() {
     (0..10).for_each(keep);
     let sorted = "RECALL ORDER BY subject LIMIT 30 | HASHES";
     assert_eq!(run(&memory, sorted).unwrap()["values"].as_array().unwrap().len(), 10);
-    (10..40).for_each(keep);
+    (10..30).for_each(keep);
     assert!(run(&memory, sorted).err().unwrap_or_default().starts_with("CAL-E030"));
     let few = "RECALL ORDER BY subject LIMIT 1 | HASHES";
     assert_eq!(run(&memory, few).unwrap()["values"].as_array().unwrap().len(), 1);

@@ -11,6 +11,7 @@ mod crowd;
 mod files;
 mod hostile;
 mod kit;
+mod meddled;
 mod naive;
 mod pages;
 #[path = "../kit/random.rs"]

@@ -90,7 +90,7 @@ pub(crate) fn disk_bytes(directory: &Path) -> Result<u64> {
 }
 
 /// The version a crate is locked to.
-fn locked(name: &str) -> &str {
+pub(crate) fn locked(name: &str) -> &str {
     let wanted = format!("name = \"{name}\"");
     let mut lines = LOCK.lines().skip_while(|line| *line != wanted).skip(1);
     let version = lines.next().and_then(|line| line.strip_prefix("version = "));

@@ -6,7 +6,8 @@
 //! - `options`: the command line. `random`, `data`: the rows. `ask`, `shapes`: the questions.
 //! - `peer`: what a store must do to be compared; `peers`: those that do.
 //! - `record`, `machine`: figures. `trial`: one peer at one size. `report`: the tables.
-//! - `vectors`: a comparison of its own, of nearest neighbours.
+//! - `vectors`: a comparison of its own, of nearest neighbours. `retrieval`: searches against their
+//!   targets.
 
 mod options;
 mod random;
@@ -26,6 +27,7 @@ mod trial;
 
 mod report;
 
+mod retrieval;
 mod vectors;
 
 use std::fs::File;
@@ -65,6 +67,7 @@ fn main() -> Result<()> {
             trial::crash(named(&peer)?, &directory, first, count)
         }
         Some(Child::Vectors(run)) => vectors::run(&run),
+        Some(Child::Retrieval(run)) => retrieval::run(&run),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::peer::CONTENDERS;
-use crate::vectors;
+use crate::{retrieval, vectors};
 
 /// Measures Grainstore beside raw redb and SQLite: the same grains, one run, one disk.
 #[derive(Debug, Parser)]
@@ -52,6 +52,8 @@ pub(crate) struct Run {
 pub(crate) enum Child {
     /// Compares nearest neighbours: recall, microseconds, seconds to build
     Vectors(vectors::Run),
+    /// Searches a store by words and vectors, against its targets
+    Retrieval(retrieval::Run),
     /// Opens a store, reads, and prints how long it took and what memory it takes
     #[command(hide = true)]
     Open {

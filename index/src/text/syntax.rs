@@ -82,13 +82,18 @@ impl Unit {
         matches!(&*self.tokens, [only] if is_stop_word(language, &only.plain))
     }
 
-    /// As something that adds to the score: every term says a little.
+    /// As something that adds to the score: every term says a little. A digit or letter of a word does
+    /// not: `B12` would be answered by whatever has a 12.
     fn loosely(&self) -> Ask {
         if let [Owned { kind: Kind::Lone, term, .. }] = &*self.tokens {
             return Ask::Prefix(term.clone());
         }
+        let says_little = |token: &Owned| {
+            let letters = token.plain.chars().filter(|c| c.is_alphabetic()).count();
+            token.kind == Kind::Last || token.kind == Kind::Inner && letters < 2
+        };
         let mut seen = HashSet::new();
-        let tokens = self.tokens.iter().filter(|token| token.kind != Kind::Last);
+        let tokens = self.tokens.iter().filter(|token| !says_little(token));
         Ask::Word(tokens.map(|t| t.term.clone()).filter(|term| seen.insert(term.clone())).collect())
     }
 }

@@ -40,6 +40,7 @@ fn plain_words_add_to_the_score() {
     check("user-id user-name", "user-id|user|id user-name|name");
     check("user-id", "user-id|user|id");
     check("getUserName", "getusernam|get|user|name");
+    check("gpt4 B12 iPhone", "gpt4|gpt b12 iphon|phone");
     check("東京都", "東京|京都");
     check("東", "東*");
     check("👍🏽", "👍");

@@ -42,7 +42,7 @@ impl Grainstore {
             found += 1;
             if found == ask.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        self.session.reading()?.recall(&query(ask), &Cancel::new(), &mut visit)?;
+        self.session.reading()?.recall(&query(ask)?, &Cancel::new(), &mut visit)?;
         Ok(())
     }
 }
@@ -87,7 +87,7 @@ impl Peer for Grainstore {
     }
 
     fn hits(&self, ask: &Ask) -> Result<Vec<Hit>> {
-        let answer = self.session.query(&query(ask), &Page::first(ask.limit))?;
+        let answer = self.session.query(&query(ask)?, &Page::first(ask.limit))?;
         let hit = |found: Match| Hit { address: found.content_address, grain: found.grain };
         Ok(answer.results.into_iter().map(hit).collect())
     }
@@ -104,7 +104,7 @@ impl Peer for Grainstore {
 }
 
 /// The question in the engine's words.
-fn query(ask: &Ask) -> Query {
+fn query(ask: &Ask) -> Result<Query> {
     let texts = [
         ("subject", &ask.subject),
         ("relation", &ask.relation),
@@ -115,7 +115,7 @@ fn query(ask: &Ask) -> Query {
     let mut query = Query::default();
     for (field, wanted) in texts {
         if let Some(wanted) = wanted {
-            query = query.when(Predicate::text_is(field, wanted.as_str()).expect("a text field"));
+            query = query.when(Predicate::text_is(field, wanted.as_str())?);
         }
     }
     if let Some(tag) = &ask.tag {
@@ -127,9 +127,9 @@ fn query(ask: &Ask) -> Query {
     if let Some((from, to)) = ask.time_ms {
         query = query.during(TimeRange { from: EpochMs::new(from), to: EpochMs::new(to) });
     }
-    match ask.kind {
+    Ok(match ask.kind {
         Some(Kind::Belief) => query.of_types(TypeSet::of(GrainType::Belief)),
         Some(Kind::Event) => query.of_types(TypeSet::of(GrainType::Event)),
         None => query,
-    }
+    })
 }

@@ -62,6 +62,11 @@ impl Data {
 
     /// The nearest rows of each query, by a scan of all numbers.
     pub(crate) fn truth(&self, limit: usize) -> Vec<Vec<usize>> {
+        self.truth_of(&self.queries, limit)
+    }
+
+    /// The same of other queries.
+    pub(crate) fn truth_of(&self, queries: &[Vec<f32>], limit: usize) -> Vec<Vec<usize>> {
         let nearest = |query: &Vec<f32>| {
             let mut all: Vec<(f32, usize)> =
                 self.rows.iter().enumerate().map(|(at, row)| (dot(query, row), at)).collect();
@@ -72,7 +77,7 @@ impl Data {
             all.truncate(limit);
             all.into_iter().map(|(_, at)| at).collect()
         };
-        self.queries.iter().map(nearest).collect()
+        queries.iter().map(nearest).collect()
     }
 }
 

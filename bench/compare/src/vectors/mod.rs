@@ -12,12 +12,14 @@ use std::time::Instant;
 
 use clap::Args;
 
-use self::data::Data;
-use self::peers::{Peer, contenders};
+use self::peers::contenders;
 use crate::Result;
 
+pub(crate) use self::data::Data;
+pub(crate) use self::peers::{Peer, hnsw};
+
 /// Vectors that are asked for.
-const NEAREST: usize = 10;
+pub(crate) const NEAREST: usize = 10;
 
 /// What to measure.
 #[derive(Debug, Clone, Args)]

@@ -102,7 +102,7 @@ impl Peer for Ours {
 struct Raw(Hnsw<'static, f32, DistDot>);
 
 /// Builds with all threads of the machine: it does not let us choose.
-fn hnsw(rows: &[Vec<f32>], _threads: usize) -> Result<Box<dyn Peer>> {
+pub(crate) fn hnsw(rows: &[Vec<f32>], _threads: usize) -> Result<Box<dyn Peer>> {
     let index = Hnsw::new(LINKS, rows.len(), 16, BUILD_WIDTH, DistDot {});
     let rows: Vec<(&Vec<f32>, usize)> = rows.iter().zip(0..).collect();
     index.parallel_insert(&rows);

@@ -1,14 +1,22 @@
 //! Stopping a statement: by its host, or by its deadline.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A handle that loops look at. Clones share the request to stop, each with its own deadline.
+/// A handle that loops look at. Clones share the request to stop and the time that does not count, each
+/// with its own deadline.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
-    requested: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+    /// When to stop if no time was excused.
     deadline: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    requested: AtomicBool,
+    excused_us: AtomicU64,
 }
 
 /// Why a statement stopped.
@@ -31,25 +39,38 @@ impl Cancel {
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
         let own = Instant::now().checked_add(time);
+        let own = own.and_then(|own| own.checked_sub(self.excused()));
         let deadline = match (self.deadline, own) {
             (Some(outer), Some(own)) => Some(outer.min(own)),
             (outer, own) => outer.or(own),
         };
-        Self { requested: Arc::clone(&self.requested), deadline }
+        Self { shared: Arc::clone(&self.shared), deadline }
+    }
+
+    /// Puts every deadline off by a time that was spent on what is not the statement's work, such as an
+    /// index that had to be read again.
+    pub fn excuse(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.shared.excused_us.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    fn excused(&self) -> Duration {
+        Duration::from_micros(self.shared.excused_us.load(Ordering::Relaxed))
     }
 
     /// Asks everyone who holds the handle to stop.
     pub fn cancel(&self) {
-        self.requested.store(true, Ordering::Relaxed);
+        self.shared.requested.store(true, Ordering::Relaxed);
     }
 
     /// Whether to stop, and why. Reads the clock: in tight loops ask every hundred rounds or so.
     #[must_use]
     pub fn stopped(&self) -> Option<Stop> {
-        if self.requested.load(Ordering::Relaxed) {
+        if self.shared.requested.load(Ordering::Relaxed) {
             return Some(Stop::Cancelled);
         }
-        self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| Stop::Timeout)
+        let deadline = self.deadline.and_then(|deadline| deadline.checked_add(self.excused()));
+        deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| Stop::Timeout)
     }
 
     /// The same as a result, for `?`.
@@ -77,5 +98,17 @@ mod tests {
         );
         host.cancel();
         assert_eq!(late.check(), Err(Stop::Cancelled));
+    }
+
+    #[test]
+    fn time_that_is_excused_puts_off_the_deadlines_there_are_and_no_later_one() {
+        let host = Cancel::new();
+        let late = host.within(Duration::ZERO);
+        assert_eq!(late.stopped(), Some(Stop::Timeout));
+        late.clone().excuse(Duration::from_secs(3600));
+        assert_eq!(late.stopped(), None);
+        assert_eq!(host.within(Duration::ZERO).stopped(), Some(Stop::Timeout));
+        host.cancel();
+        assert_eq!(late.stopped(), Some(Stop::Cancelled));
     }
 }

@@ -4,7 +4,9 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
+use grainstore_cal::Cancel;
 use grainstore_format::{
     ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
     SHARED,
@@ -58,32 +60,35 @@ impl View {
         Self { truth, indexed, texts: OnceLock::new(), vectors: OnceLock::new() }
     }
 
-    /// The full text with everything this view has: for every search the same.
+    /// The full text with everything this view has: for every search the same. Nothing where the host
+    /// cancelled before it was read.
     ///
     /// # Errors
     /// As [`Library::of`].
-    pub(crate) fn texts(&self, library: &Library) -> Result<&Texts> {
-        match self.texts.get() {
-            Some(texts) => Ok(texts),
-            None => {
-                let texts = library.of(self)?;
-                Ok(self.texts.get_or_init(|| texts))
-            }
+    pub(crate) fn texts(&self, library: &Library, cancel: &Cancel) -> Result<Option<&Texts>> {
+        if let Some(texts) = self.texts.get() {
+            return Ok(Some(texts));
         }
+        let began = Instant::now();
+        let read = library.of(self, cancel);
+        // Whoever writes, or lost the files, made this work; who asks first only waits for it.
+        cancel.excuse(began.elapsed());
+        Ok(read?.map(|texts| self.texts.get_or_init(|| texts)))
     }
 
     /// The vectors this view has: for every search the same.
     ///
     /// # Errors
     /// As [`Vectors::of`].
-    pub(crate) fn vectors(&self, all: &Vectors) -> Result<&vectors::View> {
-        match self.vectors.get() {
-            Some(vectors) => Ok(vectors),
-            None => {
-                let vectors = all.of(self)?;
-                Ok(self.vectors.get_or_init(|| vectors))
-            }
+    pub(crate) fn vectors(&self, all: &Vectors, cancel: &Cancel) -> Result<&vectors::View> {
+        if let Some(vectors) = self.vectors.get() {
+            return Ok(vectors);
         }
+        let began = Instant::now();
+        let read = all.of(self);
+        cancel.excuse(began.elapsed());
+        let read = read?;
+        Ok(self.vectors.get_or_init(|| read))
     }
 
     /// The same truth, indexed in another way.

@@ -1,7 +1,7 @@
 //! How a query is answered, for people: the lists that are walked, how long they are, and what a
 //! run found.
 
-use grainstore_cal::Query;
+use grainstore_cal::{Cancel, Query};
 use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
@@ -87,8 +87,9 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
-            let asked = view.texts(session.store().inner().library())?.ask(sought.question())?;
-            Ok(plan.behind_words(asked.terms()))
+            let texts = view.texts(session.store().inner().library(), &Cancel::new())?;
+            let asked = texts.map(|texts| texts.ask(sought.question())).transpose()?;
+            Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))
         }
         _ => Ok(plan),
     }

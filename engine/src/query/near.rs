@@ -102,7 +102,7 @@ impl Walk<'_> {
         };
         let Some(space) = space.cloned() else { return Ok(None) };
         space.admit(&vector)?;
-        let spaces = view.vectors(self.session.store().inner().vectors())?;
+        let spaces = view.vectors(self.session.store().inner().vectors(), self.cancel)?;
         Ok(Some(Sighted { spaces, space, vector }))
     }
 

@@ -189,7 +189,7 @@ impl<'v> Likeness<'v> {
         let known: Vec<Space> = walk.view.spaces()?.values().cloned().collect();
         let spaces = match known.is_empty() {
             true => None,
-            false => Some((walk.view.vectors(inner.vectors())?, known)),
+            false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),
         };
         Ok(Self { view: walk.view, spaces, wording: inner.library().wording() })
     }

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Reach, Score, Search, Visit};
+use grainstore_cal::{Reach, Score, Search, Stop, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
@@ -147,7 +147,8 @@ impl<'w> Walk<'w> {
         if sought.whole.is_empty() {
             return Ok(None);
         }
-        let texts = view.texts(self.session.store().inner().library())?;
+        let texts = view.texts(self.session.store().inner().library(), self.cancel)?;
+        let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
         let asked = match self.rank() {
             None => texts.ask(&sought.whole)?,
             Some(rank) => texts.ask_again(&sought.whole, &rank.statistics)?,

@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use grainstore_cal::{Cancel, Stop};
 use grainstore_index::text::{ANALYSIS_VERSION, Fold, MAX_TAIL, Manifest, TextStats, Texts};
 use sha2::{Digest, Sha256};
 
@@ -100,7 +101,7 @@ impl Library {
             on_disk: BTreeSet::new(),
             rebuilt: None,
         };
-        let files = store.map(|store| Files::of(store, "text"));
+        let files = store.map(|store| Files::of(store, "text", ".seg"));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
         Self { files, wording, state, saving, progress: Progress::default() }
     }
@@ -109,16 +110,19 @@ impl Library {
         &self.wording
     }
 
-    /// The full text with everything a view has.
+    /// The full text with everything a view has; nothing where the host cancels before.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`.
-    pub(crate) fn of(&self, view: &View) -> Result<Texts> {
+    pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<Texts>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
+            if cancel.stopped() == Some(Stop::Cancelled) {
+                return Ok(None);
+            }
             self.make_room(&mut state, view)?;
         }
-        state.loaded().cloned()
+        state.loaded().cloned().map(Some)
     }
 
     /// What was read of it so far, whatever a view has beyond.
@@ -141,7 +145,7 @@ impl Library {
     /// As [`Library::of`]; `ERR_IO` where it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
         self.lock().start_anew(self.analysis())?;
-        self.of(view)?;
+        self.of(view, &Cancel::new())?;
         self.save(view)
     }
 
@@ -333,7 +337,7 @@ impl Follower for Library {
         // What is far behind is read when the store is next opened; nobody who closes it waits so long.
         let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
         if is_close {
-            self.of(view)?;
+            self.of(view, &Cancel::new())?;
         }
         self.save(view)
     }

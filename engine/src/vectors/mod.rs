@@ -65,7 +65,7 @@ impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let state = State { keeper: Keeper::new(), row: None, unusable: 0 };
-        let files = store.map(|store| Files::of(store, "vectors"));
+        let files = store.map(|store| Files::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { files, state: Mutex::new(state), stopped, wanted }
     }

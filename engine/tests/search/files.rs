@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use grainstore::SessionOptions;
-use grainstore::cal::Query;
+use grainstore::cal::{Cancel, Query};
+use grainstore::{Page, SessionOptions};
 use tempfile::TempDir;
 
 use crate::kit::{belief, found, open, put, scored, store, turn};
@@ -125,6 +126,33 @@ fn an_older_copy_of_its_files_is_followed_up_and_a_later_one_is_dropped() {
         found == first && rebuilt.is_some(),
         "the later copy knows what never was: {rebuilt:?}"
     );
+}
+
+#[test]
+fn reading_everything_again_is_no_part_of_the_time_a_question_has() {
+    let (dir, session) = store();
+    let text = "tea with as many words as a sentence has that somebody said in a conversation";
+    let grain = |at: usize| belief(&format!("person {at}"), &format!("{text} number {at}"));
+    for batch in 0..4 {
+        session.put_batch((0..1000).map(|at| grain(batch * 1000 + at))).unwrap();
+    }
+    session.store().close();
+    let anew = || {
+        // It may not have been saved yet.
+        let _ = fs::remove_dir_all(dir.path().join("text"));
+        open(&dir).session(SessionOptions::default())
+    };
+    let session = anew();
+    // Far less than it takes here to read them all, and far more than the question takes.
+    let page = Page { timeout: Duration::from_millis(300), ..Page::first(1) };
+    let query = Query::default().searching("number");
+    assert_eq!(session.query(&query, &page).unwrap().results.len(), 1);
+    session.store().close();
+    let session = anew();
+    let cancelled = Page { cancel: Cancel::new(), ..page };
+    cancelled.cancel.cancel();
+    let error = session.query(&query, &cancelled).unwrap_err();
+    assert_eq!(error.code(), "ERR_TIMEOUT", "{error}");
 }
 
 #[test]

@@ -3,13 +3,14 @@
 //! Few grains that meet the other conditions are scored one by one; else the full text is asked for
 //! its best, and says of each whether it may be shown before it takes the place of another.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Reach, Score, Search, Stop, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Occur, Question, Settings, Texts, answers_in, matched_fields,
+    After, Asked, Hit, Occur, Question, Reader, Settings, Texts, answers_in,
 };
 
 use super::access::Access;
@@ -21,6 +22,8 @@ use crate::view::with_fields;
 
 /// Grains that are scored one by one rather than found by their words.
 pub(super) const FEW: u64 = 2048;
+/// Grains with the words of a question that are judged rather than those that meet its other conditions.
+const HARDLY_ANY: u64 = 128;
 /// Answers the full text is asked for at once: at first, unless more are wanted, and at most.
 const AT_FIRST: usize = 64;
 const AT_ONCE: usize = 4096;
@@ -32,6 +35,8 @@ pub(crate) struct Sought {
     /// What each part asks for, and in which field, where that has to be looked at by itself.
     parts: Vec<(Question, Option<&'static str>)>,
     settings: Settings,
+    /// What reads the grains that are shown.
+    reader: RefCell<Reader>,
 }
 
 impl Sought {
@@ -55,7 +60,7 @@ impl Sought {
         if let [(_, None)] = parts.as_slice() {
             parts.clear();
         }
-        Ok(Self { whole, parts, settings })
+        Ok(Self { whole, parts, settings, reader: RefCell::new(Reader::new(settings)) })
     }
 
     /// Everything it asks for.
@@ -75,7 +80,8 @@ impl Sought {
 
     /// As [`Sought::fields_of`], for a grain that is still encoded.
     pub(super) fn matched(&self, grain: &GrainRef<'_>) -> Vec<String> {
-        let names = matched_fields(grain, &self.whole, &self.settings);
+        let mut reader = self.reader.borrow_mut();
+        let names = reader.matched_fields(grain, &self.whole);
         names.into_iter().map(str::to_owned).collect()
     }
 
@@ -134,6 +140,10 @@ impl<'w> Walk<'w> {
     ) -> Result<ControlFlow<()>, Halt> {
         self.rank_by(Ranking::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
+        // Where hardly any grain has the words, the other conditions are soonest looked at there.
+        if ranked.asked.most_answers() <= HARDLY_ANY {
+            return self.by_words(&ranked, visit);
+        }
         match self.few()? {
             Some(few) => self.one_by_one(&ranked, &few, visit),
             None => self.by_words(&ranked, visit),

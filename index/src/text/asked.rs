@@ -13,6 +13,9 @@ use super::texts::Texts;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
+/// Documents that are scored without a look whether they have any of the words.
+const FEW: usize = 8;
+
 /// A question with what its words are worth among all live documents.
 ///
 /// A question in which nothing counts (only what no answer has) has no answers.
@@ -133,21 +136,43 @@ impl Asked<'_> {
         Ok(self.scores_of(&[sequence])?.pop().flatten())
     }
 
-    /// The scores of several grains, in their order.
+    /// The scores of several grains, in their order. Soonest done where they ascend.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read.
     pub fn scores_of(&self, sequences: &[Sequence]) -> Result<Vec<Option<f64>>> {
         let mut scores = vec![None; sequences.len()];
+        let ascend = sequences.is_sorted();
         for (at, part) in self.texts.parts().enumerate() {
             let locals = Locals::of(&self.plan, at);
+            if locals.is_empty() {
+                continue;
+            }
+            let mut from = 0;
+            let mut here = Vec::new();
             for (sequence, score) in sequences.iter().zip(&mut scores) {
-                if let Some(document) = part.document(*sequence) {
+                from = if ascend { from } else { 0 };
+                let document = part.document_behind(*sequence, &mut from);
+                here.extend(document.map(|document| (document, score)));
+            }
+            here.sort_unstable_by_key(|(document, _)| *document);
+            let mut having = match here.len() > FEW {
+                true => Some(locals.having(part)?),
+                false => None,
+            };
+            for (document, score) in here {
+                if having.as_mut().is_none_or(|having| having.any(document)) {
                     *score = locals.score(&self.plan, part, document)?;
                 }
             }
         }
         Ok(scores)
+    }
+
+    /// How many documents of all can have something that is asked for, at most.
+    #[must_use]
+    pub fn most_answers(&self) -> u64 {
+        self.plan.units.iter().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
     }
 
     /// What no answer scores above: the score of a document that had all that is asked for in

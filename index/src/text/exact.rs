@@ -1,8 +1,18 @@
 //! The score of one document, from its words: the sum over the units of a plan, in their order.
 
-use super::part::Part;
+use super::part::{Cursor, Part};
 use super::plan::{Local, Plan};
 use crate::error::Result;
+
+/// Which documents of a part have something that counts.
+pub(super) struct Having(Vec<Cursor>);
+
+impl Having {
+    /// Whether a document may have any of it; asked in ascending order.
+    pub(super) fn any(&mut self, document: u32) -> bool {
+        self.0.iter_mut().any(|cursor| cursor.has(document))
+    }
+}
 
 /// A plan in the terms of one part.
 pub(super) struct Locals<'p> {
@@ -25,6 +35,31 @@ impl<'p> Locals<'p> {
     /// Whether no document of the part can be an answer.
     pub(super) fn is_empty(&self) -> bool {
         self.units.iter().all(|local| matches!(local, Local::Nothing))
+    }
+
+    /// Which documents have something that counts: a phrase what has its first word.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if the postings cannot be read.
+    pub(super) fn having(&self, part: Part<'_>) -> Result<Having> {
+        let mut cursors = Vec::new();
+        for local in &self.units {
+            match local {
+                Local::Term(found) => cursors.push(part.cursor(found)?),
+                Local::Phrase(terms) => {
+                    for (found, _) in terms.iter().take(1) {
+                        cursors.push(part.cursor(found)?);
+                    }
+                }
+                Local::Group(members) => {
+                    for (found, _) in members {
+                        cursors.push(part.cursor(found)?);
+                    }
+                }
+                Local::Nothing => {}
+            }
+        }
+        Ok(Having(cursors))
     }
 
     /// The score of a document; `None` if it is no answer.

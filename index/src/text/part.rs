@@ -81,10 +81,15 @@ impl<'a> Part<'a> {
 
     /// The live document of a grain.
     pub(super) fn document(self, sequence: Sequence) -> Option<u32> {
+        self.document_behind(sequence, &mut 0)
+    }
+
+    /// The same of grains in ascending order, `from` going along with them from 0.
+    pub(super) fn document_behind(self, sequence: Sequence, from: &mut u32) -> Option<u32> {
         match self {
             Self::Tail(tail) => tail.get(sequence).map(|(slot, _)| slot),
             Self::Segment(segment, gone) => {
-                segment.document(sequence).filter(|document| !gone.has(*document))
+                segment.document_from(sequence, from).filter(|document| !gone.has(*document))
             }
         }
     }
@@ -187,6 +192,24 @@ impl Words<'_> {
 }
 
 impl Cursor {
+    /// Whether it has a document; asked in ascending order.
+    #[inline]
+    pub(super) fn has(&mut self, document: u32) -> bool {
+        match self {
+            Self::Tail(postings, behind) => {
+                let ahead = postings.get(*behind..).unwrap_or_default();
+                *behind += ahead.partition_point(|posting| posting.slot < document);
+                postings.get(*behind).is_some_and(|posting| posting.slot == document)
+            }
+            Self::Segment(postings) => {
+                if postings.doc() < document {
+                    postings.seek(document);
+                }
+                postings.doc() == document
+            }
+        }
+    }
+
     /// Visits the documents below `end` that are still ahead, with weights.
     #[inline]
     pub(super) fn walk(&mut self, end: u32, mut visit: impl FnMut(u32, u8)) {

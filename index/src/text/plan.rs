@@ -101,6 +101,19 @@ impl What {
         }
     }
 
+    /// How many live documents can have it, at most.
+    pub(super) fn most_documents(&self) -> u64 {
+        match self {
+            Self::Term(term) => term.frequency,
+            Self::Phrase(terms) => {
+                terms.iter().map(|(term, _)| term.frequency).min().unwrap_or_default()
+            }
+            Self::Group(terms) => {
+                terms.iter().map(|(term, _)| term.frequency).fold(0, u64::saturating_add)
+            }
+        }
+    }
+
     /// What it says about a document that has it: a phrase what its terms say together, a group
     /// what a term would that is in as many documents as its members in sum.
     fn rarity(&self, documents: u64) -> f64 {

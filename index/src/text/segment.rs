@@ -138,16 +138,30 @@ impl Segment {
 
     /// The document that a grain has here.
     pub(super) fn document(&self, sequence: Sequence) -> Option<u32> {
-        let (mut low, mut high) = (0, self.documents);
+        self.document_from(sequence, &mut 0)
+    }
+
+    /// The document that a grain has here, not before `from`, which is brought to where those of later
+    /// grains are: whoever asks in ascending order pays for the way once.
+    pub(super) fn document_from(&self, sequence: Sequence, from: &mut u32) -> Option<u32> {
+        let (mut low, mut high, mut step) = (*from, self.documents, 1_u32);
+        while let Some(ahead) = low.checked_add(step).filter(|ahead| *ahead < high) {
+            if self.sequence(ahead)? > sequence {
+                high = ahead;
+                break;
+            }
+            (low, step) = (ahead, step.saturating_mul(2));
+        }
         while low < high {
             let middle = low.midpoint(high);
             match self.sequence(middle)?.cmp(&sequence) {
                 Ordering::Less => low = middle + 1,
-                Ordering::Equal => return Some(middle),
+                Ordering::Equal => (low, high) = (middle, middle),
                 Ordering::Greater => high = middle,
             }
         }
-        None
+        *from = low;
+        (self.sequence(low)? == sequence).then_some(low)
     }
 
     /// The grain a document is of.

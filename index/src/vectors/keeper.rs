@@ -150,6 +150,13 @@ impl Keeper {
         self.work(space, task)
     }
 
+    /// Whether nothing is due in any space: all graphs serve and are saved. While a work is going on
+    /// something is.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.shelves.keys().all(|space| self.due(space).is_none())
+    }
+
     /// What is to be done before the store is closed: graphs that changed are saved.
     #[must_use]
     pub fn last_plan(&mut self) -> Option<Work> {

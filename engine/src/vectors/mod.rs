@@ -4,12 +4,13 @@
 //! then on; graphs are made in the background and saved under `vectors/`. Until one is there, and
 //! for what it does not have yet, vectors are compared one by one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use grainstore_index::vectors::{Effort, Keeper, Outcome, SpaceStats, View as Spaces};
+use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
 use serde::Serialize;
 
 use crate::derived::Files;
@@ -46,6 +47,8 @@ struct State {
     row: Option<u64>,
     /// Saved graphs that were of no use.
     unusable: usize,
+    /// Vectors that saved graphs had otherwise, by space.
+    outdated: BTreeMap<Space, usize>,
 }
 
 /// Figures of the vectors of one model.
@@ -62,6 +65,9 @@ pub struct VectorSpace {
     pub vectors: Option<usize>,
     /// Vectors among them that no graph covers: they are compared one by one.
     pub beside: usize,
+    /// Vectors that a saved graph knew as others when it was read: it was older than the store, or of
+    /// another copy of it. They were beside it then.
+    pub outdated: usize,
     /// Vectors in memory that were removed or replaced.
     pub dead: usize,
     /// Memory they take, in bytes.
@@ -71,7 +77,8 @@ pub struct VectorSpace {
 impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
-        let state = State { keeper: Keeper::new(), row: None, unusable: 0 };
+        let outdated = BTreeMap::new();
+        let state = State { keeper: Keeper::new(), row: None, unusable: 0, outdated };
         let files = store.map(|store| Files::of(store, "vectors"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
@@ -93,7 +100,10 @@ impl Vectors {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpace>> {
-        let known = self.lock().keeper.view();
+        let (known, outdated) = {
+            let state = self.lock();
+            (state.keeper.view(), state.outdated.clone())
+        };
         let figures = view.spaces()?.values().map(|space| {
             let stats: Option<SpaceStats> = known.stats(space);
             VectorSpace {
@@ -102,6 +112,7 @@ impl Vectors {
                 metric: space.metric().name(),
                 vectors: stats.as_ref().map(|stats| stats.vectors),
                 beside: stats.as_ref().map_or(0, |stats| stats.beside),
+                outdated: outdated.get(space).copied().unwrap_or(0),
                 dead: stats.as_ref().map_or(0, |stats| stats.dead),
                 bytes: stats.as_ref().map_or(0, |stats| stats.rows_bytes + stats.graph_bytes),
             }
@@ -187,11 +198,16 @@ impl Vectors {
         let due = if only_save { state.keeper.last_plan() } else { state.keeper.plan() };
         drop(state);
         let Some(work) = due else { return true };
+        let space = work.space().clone();
         let done = work.run(&Effort { threads: THREADS, stop: &self.stopped });
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         let (outcome, saved) = state.keeper.adopt(done);
-        state.unusable += usize::from(outcome == Outcome::Unusable);
+        match outcome {
+            Outcome::Unusable => state.unusable += 1,
+            Outcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
+            _ => {}
+        }
         drop(state);
         self.ended.notify_all();
         if let (Some(saved), Some(files)) = (saved, &self.files) {

@@ -68,3 +68,31 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
     assert_eq!(files(home.path()), 1, "what is made is not lost when the store is closed");
     assert!(vectors.lock().keeper.is_settled());
 }
+
+/// A graph of the first vectors, of which some are replaced before somebody else reads it.
+fn read_again(replaced: usize) -> (Vectors, VectorSpace) {
+    let (_dir, session) = store();
+    let home = TempDir::new().unwrap();
+    let view = session.view().unwrap();
+    let first = vectors(home.path());
+    first.of(&view).unwrap();
+    while !first.step(&view).unwrap() {}
+    assert_eq!(files(home.path()), 1);
+    session.put_batch((0..replaced).map(|at| offer(at, 1))).unwrap();
+    let view = session.view().unwrap();
+    let again = vectors(home.path());
+    again.of(&view).unwrap();
+    again.step(&view).unwrap();
+    let stats = again.stats(&view).unwrap().remove(0);
+    (again, stats)
+}
+
+#[test]
+fn a_graph_that_is_older_than_its_vectors_is_noticed() {
+    let (vectors, stats) = read_again(0);
+    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (0, 0, 0));
+    let (vectors, stats) = read_again(40);
+    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (40, 40, 0));
+    let (vectors, stats) = read_again(MANY / 2);
+    assert_eq!((stats.outdated, stats.beside, vectors.remade()), (0, MANY, 1), "made anew");
+}

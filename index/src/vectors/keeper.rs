@@ -178,11 +178,11 @@ impl Keeper {
             return (Outcome::Dropped, None);
         };
         let outcome = match work {
-            Made::Loaded(graph) => {
+            Made::Loaded(graph, outdated) => {
                 record.generation += 1;
-                record.unsaved = Some(0);
+                record.unsaved = Some(outdated);
                 shelf.graph = Some(graph);
-                Outcome::Loaded
+                Outcome::Loaded { outdated }
             }
             Made::Unusable => Outcome::Unusable,
             Made::Built(rows, graph) => {

@@ -21,10 +21,10 @@ use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grainstore_index::text::{ANALYSIS_VERSION, Fold, MAX_TAIL, Manifest, TextStats, Texts};
+use grainstore_index::text::{ANALYSIS_VERSION, Fold, Manifest, TextStats, Texts};
 use sha2::{Digest, Sha256};
 
-use self::catching::{Lately, Position};
+use self::catching::{Lately, Position, Step};
 use crate::derived::Files;
 use crate::error::{Error, Result, guarded};
 use crate::follow::Follower;
@@ -35,8 +35,9 @@ pub(crate) use turns::lenders;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 
-/// Grains that are followed at once, while searches wait.
-const STEP: u64 = 512;
+/// Grains that are followed at once, while searches wait, and bytes of them but for a first that is
+/// larger.
+const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
 /// Grains the full text may be behind before the writer helps.
 const MOST_BEHIND: u64 = 16_384;
 /// Documents that are not saved, from which on a store saves them when it is closed: reading so many
@@ -170,7 +171,7 @@ impl Library {
 
     /// Folds a tail that has become much longer than a search should have to look through.
     fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
-        if state.loaded()?.stats().tail < 2 * MAX_TAIL || !state.at.is_within(view)? {
+        if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_within(view)? {
             return Ok(());
         }
         let fold = state.freeze(view)?;
@@ -185,9 +186,9 @@ impl Library {
         let fold = {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
-            let stats = texts.stats();
+            let is_full = texts.stats().is_tail_full();
             // From an older view there is no saying where it is; somebody with a newer one was here.
-            if (stats.tail < MAX_TAIL && !even_short) || !state.at.is_within(view)? {
+            if (!is_full && !even_short) || !state.at.is_within(view)? {
                 return Ok(false);
             }
             state.freeze(view)?

@@ -84,7 +84,7 @@ pub use best::{After, Hit, Judge};
 pub use document::{Document, Word};
 pub use expand::{MOST_EDITS, MOST_TERMS};
 pub use fields::text_of;
-pub use fold::{Fold, Folded, MAX_TAIL, Saving};
+pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
 pub use folding::MAX_TERM_BYTES;
 pub use joined::{Joined, MOST_WEIGHT};
 pub use language::Language;

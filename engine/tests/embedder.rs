@@ -243,3 +243,22 @@ fn a_cursor_of_one_ranking_is_refused_where_another_would_go_on() {
     assert_eq!(page(false, &query, Some(other)), Err("ERR_CURSOR"));
     assert_eq!(page(false, &reranked, Some(by_both)), Err("ERR_CURSOR"));
 }
+
+#[test]
+fn an_order_that_was_chosen_goes_on_without_the_embedder() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    for text in ["tea", "a cup of coffee", "tea in paris", "a drink and tea", "coffee and tea"] {
+        put(&session, belief("alice", text));
+    }
+    assert!(settled(&session));
+    let query = Query::default().searching("tea").reranked(Rerank::default());
+    let whole = addresses(&session, &query);
+    assert_eq!(whole.len(), 5, "one has no such word");
+    let first = session.query(&query, &Page::first(2)).unwrap();
+    topics.dead.store(true, Ordering::SeqCst);
+    let second = session.query(&query, &Page::first(9).after(first.next_cursor)).unwrap();
+    let rows = first.results.iter().chain(&second.results);
+    assert_eq!(rows.map(|row| row.content_address).collect::<Vec<_>>(), whole);
+}

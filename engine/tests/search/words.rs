@@ -85,6 +85,27 @@ fn conditions_hold_beside_words_whatever_the_plan() {
 }
 
 #[test]
+fn a_prefix_that_must_be_there_or_must_not_is_kept_to_in_every_form() {
+    let (_dir, session) = store();
+    let forms = (0..300).map(|at| belief("alice", &format!("tea grade{at}")));
+    session.put_batch(forms).unwrap();
+    let plain = put(&session, belief("bob", "tea"));
+    assert_eq!(found(&session, "tea -grade*"), [plain]);
+    assert_eq!(found(&session, "+grade*").len(), 300);
+    assert_eq!(found(&session, "tea +grade*").len(), 300);
+    let all = (0..9000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+    let many = put(&session, belief("carol", &format!("tea {all}")));
+    let code = |text: &str| {
+        let answer = session.query(&Query::default().searching(text), &Page::first(1));
+        answer.map(drop).map_err(|error| error.code())
+    };
+    assert_eq!(code("tea -w*"), Err("ERR_LIMIT"), "refused rather than cut");
+    assert_eq!(code("+w*"), Err("ERR_LIMIT"));
+    assert_eq!(found(&session, "w*"), [many]);
+    assert_eq!(found(&session, "+w12*"), [many]);
+}
+
+#[test]
 fn an_answer_tells_its_score_and_its_fields_and_a_floor_is_held() {
     let (_dir, session) = store();
     put(&session, belief("alice", "green tea"));

@@ -82,7 +82,7 @@ mod test_kit;
 pub use asked::Asked;
 pub use best::{After, Hit, Judge};
 pub use document::{Document, Word};
-pub use expand::{MOST_EDITS, MOST_TERMS};
+pub use expand::{MOST_EDITS, MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
 pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
 pub use folding::MAX_TERM_BYTES;

@@ -71,7 +71,7 @@ pub(crate) struct Status {
 struct Progress {
     /// The last place of the log that was followed; 0 while nothing was read.
     reached: AtomicU64,
-    /// Grains it was behind when it was first read.
+    /// Grains it was behind when it was first read, or begun anew: no writer makes up for those.
     debt: AtomicU64,
 }
 
@@ -164,9 +164,16 @@ impl Library {
                 state.at = reached;
                 self.progress.reached.store(reached.sequence, Ordering::Relaxed);
             }
-            Err(error) => state.give_up(&error, self.analysis())?,
+            Err(error) => self.lose(state, &error, view)?,
         }
         Ok(false)
+    }
+
+    /// Begins anew, behind by all that a view has.
+    fn lose(&self, state: &mut State, error: &Error, view: &View) -> Result<()> {
+        state.give_up(error, self.analysis())?;
+        self.progress.begin(state.at.sequence, state.at.behind(view)?);
+        Ok(())
     }
 
     /// Folds a tail that has become much longer than a search should have to look through.
@@ -248,8 +255,7 @@ impl Library {
                 state.rebuilt = Some(reason);
             }
         }
-        self.progress.reached.store(state.at.sequence, Ordering::Relaxed);
-        self.progress.debt.store(state.at.behind(view)?, Ordering::Relaxed);
+        self.progress.begin(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
@@ -312,9 +318,7 @@ impl Follower for Library {
     fn stay_close(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
         loop {
-            let Progress { reached, debt } = &self.progress;
-            let behind = last.saturating_sub(reached.load(Ordering::Relaxed));
-            if behind <= MOST_BEHIND.saturating_add(debt.load(Ordering::Relaxed)) {
+            if !self.progress.is_far_behind(last) {
                 return Ok(());
             }
             let mut state = self.lock();
@@ -384,6 +388,23 @@ impl State {
     }
 }
 
+impl Progress {
+    /// Starts at a place of the log, so many grains behind it.
+    fn begin(&self, reached: u64, debt: u64) {
+        self.debt.store(debt, Ordering::Relaxed);
+        self.reached.store(reached, Ordering::Relaxed);
+    }
+
+    /// Whether a writer whose last grain stands here has gone so far ahead that it has to help.
+    fn is_far_behind(&self, last: u64) -> bool {
+        let behind = last.saturating_sub(self.reached.load(Ordering::Relaxed));
+        behind > MOST_BEHIND.saturating_add(self.debt.load(Ordering::Relaxed))
+    }
+}
+
 fn unread() -> Error {
     Error::integrity("the full text was not read")
 }
+
+#[cfg(test)]
+mod tests;

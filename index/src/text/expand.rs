@@ -36,6 +36,10 @@ pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<
     for part in parts {
         match ask {
             Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            Ask::Begin(prefix, terms) => {
+                begin(prefix, *part, &mut found)?;
+                known(terms, *part, &mut found)?;
+            }
             Ask::Fuzzy(term, edits) => near(term, (*edits).min(MOST_EDITS), *part, &mut found)?,
             _ => {}
         }
@@ -89,6 +93,16 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Adds these terms.
+fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    for term in terms {
+        if let Some(found) = part.find(term)? {
+            add(counts, term, part.frequency(&found));
+        }
+    }
+    Ok(())
 }
 
 /// Adds the terms so many edits away.

@@ -38,6 +38,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         1 => prop::collection::vec(term(), 0..4).prop_map(Ask::Word),
         2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(Ask::Phrase),
         1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| Ask::Prefix(p.into())),
+        1 => (prop::sample::select(vec!["ab", "z"]), prop::collection::vec(term(), 0..3))
+            .prop_map(|(prefix, terms)| Ask::Begin(prefix.into(), terms)),
         1 => (term(), 0..4_u8).prop_map(|(term, edits)| Ask::Fuzzy(term, edits)),
     ]
 }

@@ -209,7 +209,7 @@ fn whats(clause: &Clause, parts: &[Part<'_>]) -> Result<Vec<What>> {
             let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
             Ok(vec![What::Phrase(terms.collect::<Result<_>>()?)])
         }
-        Ask::Prefix(_) | Ask::Fuzzy(..) => {
+        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
             let terms = expand(ask, *occur, parts)?.into_iter();
             let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
             Ok(vec![What::Group(terms.collect::<Result<_>>()?)])

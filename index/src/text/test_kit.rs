@@ -232,7 +232,7 @@ impl Store {
                 rarity: terms.iter().map(|(term, _)| rarity_of(term)).sum(),
                 what: NaiveWhat::Phrase(terms.clone()),
             }],
-            Ask::Prefix(_) | Ask::Fuzzy(..) => {
+            Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
                 let all: BTreeSet<&str> = self
                     .live
                     .values()
@@ -266,6 +266,9 @@ fn set(texts: &mut Texts, change: &Change) {
 fn worth(ask: &Ask, term: &str) -> f64 {
     match ask {
         Ask::Prefix(prefix) if !prefix.is_empty() && term.starts_with(prefix.as_ref()) => 1.0,
+        Ask::Begin(prefix, terms) => f64::from(u8::from(
+            term.starts_with(&**prefix) || terms.iter().any(|own| **own == *term),
+        )),
         Ask::Fuzzy(asked, most) => match strsim::osa_distance(asked, term) {
             edits if edits > usize::from((*most).min(2)) => 0.0,
             edits => [1.0, 1.0 / 2.0, 1.0 / 3.0][edits],

@@ -199,7 +199,8 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         let mut files = fs::read_dir(dir.path().join("vectors")).unwrap();
         files.next().unwrap().unwrap().path()
     };
-    let bytes = fs::read(graph()).unwrap();
+    let file = graph();
+    let bytes = fs::read(&file).unwrap();
     session.store().close();
     for harm in ["none", "flip", "cut", "empty", "delete"] {
         match harm {
@@ -219,6 +220,23 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         store.close();
         near_enough(&answers(&open(&dir).session(SessionOptions::default())), harm);
     }
+    let changed = (0..1000).map(|at| {
+        let values: Vec<f32> = (0..8).map(|i| (at * 5 + i * 13) as f32 % 17.0 - 8.0).collect();
+        let vector = Embedding::new("m", Metric::Cosine, values).unwrap();
+        let grain = belief(&format!("s{}", at % 100), &format!("object {at}"));
+        Offer::Grain(grain).with_vectors(vec![vector])
+    });
+    let store = open(&dir);
+    store.session(SessionOptions::default()).put_batch(changed).unwrap();
+    store.close();
+    fs::write(&file, &bytes).unwrap();
+    let store = open(&dir);
+    assert!(store.wait_for_graphs(Duration::from_secs(120)).unwrap());
+    let vectors = store.stats().unwrap().vectors;
+    assert_eq!((vectors[0].outdated, vectors[0].beside), (1000, 0), "taken in since");
+    let told = store.doctor().findings;
+    let told = told.iter().find(|finding| finding.name == "vectors").unwrap();
+    assert!(told.detail.starts_with("1000 vectors are others"), "{}", told.detail);
 }
 
 #[test]

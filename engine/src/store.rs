@@ -153,6 +153,16 @@ impl Store {
         }
     }
 
+    /// Waits until the graphs over the vectors there are now are made and saved, at most so long. Gives
+    /// whether they are. They are made in the background once somebody has searched by a vector, or
+    /// waits here; searches are answered meanwhile. A store in memory has none.
+    ///
+    /// # Errors
+    /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
+    pub fn wait_for_graphs(&self, patience: Duration) -> Result<bool> {
+        self.0.retrieval.vectors.wait(patience, || self.0.view())
+    }
+
     /// Graphs of vectors that were saved and had to be made again since the store was opened.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
@@ -187,7 +197,8 @@ impl Store {
         Session::new(self.clone(), options)
     }
 
-    /// Waits until everything written so far is durable and folded into the derived indexes.
+    /// Waits until everything written so far is durable and folded into the derived indexes, and what
+    /// there is of words and graphs is saved. Makes no graph: [`Store::wait_for_graphs`] waits for those.
     ///
     /// # Errors
     /// `ERR_IO`.

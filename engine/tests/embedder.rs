@@ -7,10 +7,11 @@
 mod kit;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grainstore::cal::{Near, Query};
+use grainstore::cal::{Near, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::{Error, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
@@ -167,4 +168,97 @@ fn vectors_are_given_to_stored_grains_and_kept_by_the_embedder() {
     });
     assert_eq!(code(elsewhere.embed(&tea, vec![own([1.0; 3])])), Err("ERR_NOT_FOUND"));
     assert_eq!(addresses(&session, &near([1.0, 0.0, 0.0])), [tea]);
+}
+
+/// An embedder that says when it was asked, and answers once it may.
+struct Gated {
+    asked: Mutex<Sender<()>>,
+    may: Mutex<Receiver<()>>,
+}
+
+impl Embedder for Gated {
+    fn model(&self) -> &str {
+        "topics"
+    }
+
+    fn dimension(&self) -> usize {
+        3
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
+        self.asked.lock().unwrap().send(()).unwrap();
+        self.may.lock().unwrap().recv().unwrap();
+        texts.iter().map(|_| Ok(Vector::new(vec![1.0, 0.0, 0.0])?)).collect()
+    }
+}
+
+#[test]
+fn a_vector_that_is_given_while_the_embedder_is_at_work_stays() {
+    let dir = TempDir::new().unwrap();
+    let ((asked, was_asked), (let_go, may)) = (channel(), channel());
+    let gated = Gated { asked: Mutex::new(asked), may: Mutex::new(may) };
+    let options = OpenOptions::new().create(true).embedder(Arc::new(gated), Metric::Cosine);
+    let session = Store::open(dir.path(), &options).unwrap().session(SessionOptions::default());
+    let given = put(&session, belief("alice", "a cup of tea"));
+    let made = put(&session, belief("bob", "a town in norway"));
+    was_asked.recv_timeout(Duration::from_secs(60)).unwrap();
+    let own = Embedding::new("topics", Metric::Cosine, vec![0.0, 0.0, 1.0]).unwrap();
+    session.embed(&given, vec![own]).unwrap();
+    // However many batches the two came in.
+    (0..9).for_each(|_| let_go.send(()).unwrap());
+    assert!(settled(&session));
+    let nearest = |values: [f32; 3]| {
+        let near = Near { model: None, values: values.as_slice().into() };
+        let answer = session.query(&Query::default().nearing(near), &Page::first(1)).unwrap();
+        answer.results.first().map(|row| (row.content_address, row.score > 0.99)).unwrap()
+    };
+    assert_eq!(nearest([0.0, 0.0, 1.0]), (given, true), "what the host gave");
+    assert_eq!(nearest([1.0, 0.0, 0.0]), (made, true), "what the embedder made");
+    assert_eq!(session.store().stats().unwrap().rows.get("vectors"), Some(&2));
+}
+
+#[test]
+fn a_cursor_of_one_ranking_is_refused_where_another_would_go_on() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    for at in 0..8 {
+        put(&session, belief("alice", &format!("a cup of tea {at}")));
+    }
+    assert!(settled(&session));
+    let query = Query::default().searching("tea");
+    let page = |dead: bool, query: &Query, cursor| {
+        topics.dead.store(dead, Ordering::SeqCst);
+        let answer = session.query(query, &Page::first(3).after(cursor));
+        answer.map(|answer| answer.next_cursor.unwrap()).map_err(|error| error.code())
+    };
+    let by_both = page(false, &query, None).unwrap();
+    let by_words = page(true, &query, None).unwrap();
+    assert!(page(false, &query, Some(by_both.clone())).is_ok());
+    assert!(page(true, &query, Some(by_words.clone())).is_ok());
+    assert_eq!(page(true, &query, Some(by_both.clone())), Err("ERR_CURSOR"), "it failed since");
+    assert_eq!(page(false, &query, Some(by_words)), Err("ERR_CURSOR"), "it came back since");
+    let reranked = query.clone().reranked(Rerank { access: true, ..Rerank::default() });
+    let other = page(false, &reranked, None).unwrap();
+    assert_eq!(page(false, &query, Some(other)), Err("ERR_CURSOR"));
+    assert_eq!(page(false, &reranked, Some(by_both)), Err("ERR_CURSOR"));
+}
+
+#[test]
+fn an_order_that_was_chosen_goes_on_without_the_embedder() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    for text in ["tea", "a cup of coffee", "tea in paris", "a drink and tea", "coffee and tea"] {
+        put(&session, belief("alice", text));
+    }
+    assert!(settled(&session));
+    let query = Query::default().searching("tea").reranked(Rerank::default());
+    let whole = addresses(&session, &query);
+    assert_eq!(whole.len(), 5, "one has no such word");
+    let first = session.query(&query, &Page::first(2)).unwrap();
+    topics.dead.store(true, Ordering::SeqCst);
+    let second = session.query(&query, &Page::first(9).after(first.next_cursor)).unwrap();
+    let rows = first.results.iter().chain(&second.results);
+    assert_eq!(rows.map(|row| row.content_address).collect::<Vec<_>>(), whole);
 }

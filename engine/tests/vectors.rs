@@ -16,6 +16,7 @@ mod random;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
 use grainstore::cal::{Near, Predicate, Query};
 use grainstore::embed::{Embedding, Metric};
@@ -187,8 +188,8 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         ten.map(|answer| answer.results.iter().map(|row| row.content_address).collect()).collect()
     };
     let exact = answers(&session);
-    session.store().flush().unwrap();
-    session.store().close();
+    assert!(session.store().wait_for_graphs(Duration::from_secs(120)).unwrap());
+    assert_eq!(session.store().stats().unwrap().vectors[0].beside, 0);
     let near_enough = |found: &[Vec<ContentAddress>], what: &str| {
         let hits: usize =
             found.iter().zip(&exact).map(|(a, b)| a.iter().filter(|x| b.contains(x)).count()).sum();
@@ -198,7 +199,9 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         let mut files = fs::read_dir(dir.path().join("vectors")).unwrap();
         files.next().unwrap().unwrap().path()
     };
-    let bytes = fs::read(graph()).unwrap();
+    let file = graph();
+    let bytes = fs::read(&file).unwrap();
+    session.store().close();
     for harm in ["none", "flip", "cut", "empty", "delete"] {
         match harm {
             "flip" => {
@@ -217,6 +220,23 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         store.close();
         near_enough(&answers(&open(&dir).session(SessionOptions::default())), harm);
     }
+    let changed = (0..1000).map(|at| {
+        let values: Vec<f32> = (0..8).map(|i| (at * 5 + i * 13) as f32 % 17.0 - 8.0).collect();
+        let vector = Embedding::new("m", Metric::Cosine, values).unwrap();
+        let grain = belief(&format!("s{}", at % 100), &format!("object {at}"));
+        Offer::Grain(grain).with_vectors(vec![vector])
+    });
+    let store = open(&dir);
+    store.session(SessionOptions::default()).put_batch(changed).unwrap();
+    store.close();
+    fs::write(&file, &bytes).unwrap();
+    let store = open(&dir);
+    assert!(store.wait_for_graphs(Duration::from_secs(120)).unwrap());
+    let vectors = store.stats().unwrap().vectors;
+    assert_eq!((vectors[0].outdated, vectors[0].beside), (1000, 0), "taken in since");
+    let told = store.doctor().findings;
+    let told = told.iter().find(|finding| finding.name == "vectors").unwrap();
+    assert!(told.detail.starts_with("1000 vectors are others"), "{}", told.detail);
 }
 
 #[test]

@@ -32,8 +32,10 @@ impl Stats {
 
 /// One line a figure, those of a group under its name.
 fn print(name: &str, figure: &Value, context: &mut Context<'_>) -> Result<()> {
-    let Value::Object(figures) = figure else {
-        return context.output.line(&format!("{name:<28} {figure}"));
+    let figures = match figure {
+        Value::Object(figures) => figures,
+        Value::Null => return context.output.line(&format!("{name:<28} none")),
+        figure => return context.output.line(&format!("{name:<28} {figure}")),
     };
     for (below, figure) in figures {
         let below = below.replace('_', " ");

@@ -14,8 +14,8 @@ use crate::shape::SupersedeAnswer;
 pub(crate) struct Supersede {
     /// The grain to replace: 64 hex digits, or the first 8 or more where they name one grain
     address: String,
-    /// The new grain; - for stdin
-    #[arg(value_name = "FILE|-")]
+    /// The new grain; - or nothing for stdin
+    #[arg(value_name = "FILE|-", default_value = "-")]
     source: Source,
     /// json: derived_from and the justification are added for you; mg, cose: the blob carries both
     #[arg(long, value_enum, default_value_t)]

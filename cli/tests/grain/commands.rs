@@ -191,7 +191,7 @@ fn supersede_replaces_and_history_tells() {
     let before = ["history", "--subject", "alice", "--relation", "prefers", "--as-of", "0"];
     assert_eq!(place.grain(&before).done().text(), "");
 
-    let again = place.feed(&["supersede", &old, "-"], belief("alice", "milk"));
+    let again = place.feed(&["supersede", &old], belief("alice", "milk"));
     assert_eq!((again.code, again.error_code().as_str()), (1, "ERR_CONFLICT"));
 }
 
@@ -357,6 +357,10 @@ fn stats_count_grains_for_people_and_machines() {
     assert_eq!((&stats["grains"], &stats["audit_entries"]), (&json!(1), &json!(2)));
     let told = place.grain(&["stats"]).done();
     assert!(told.text().lines().any(|line| line.starts_with("grains ") && line.ends_with(" 1")));
+    assert!(
+        told.text().lines().any(|line| line.starts_with("embedding ") && line.ends_with(" none"))
+    );
+    assert!(!told.text().contains("null"));
 }
 
 #[test]

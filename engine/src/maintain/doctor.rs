@@ -226,6 +226,16 @@ impl Examined {
                 format!("{remade} saved graphs of vectors were of no use and are made again");
             self.add("vectors", Health::Notice, detail, Some("check the disk under vectors/"));
         }
+        let outdated: usize = stats.vectors.iter().map(|space| space.outdated).sum();
+        if outdated > 0 {
+            let detail = format!(
+                "{outdated} vectors are others than those their saved graph was made of; it serves \
+                 without them until it has taken them in"
+            );
+            let advice = "files under vectors/ belong to the store as it was when they were saved: \
+                          restore them with it, or not at all";
+            self.add("vectors", Health::Notice, detail, Some(advice));
+        }
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();

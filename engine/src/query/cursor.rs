@@ -26,15 +26,15 @@ use crate::error::{Error, ErrorKind, Result};
 /// | 32..64 | address of the last row |
 /// | 64..72 | matches in all as the first page counted them; all ones where it did not |
 /// | 72 | of an answer by score: how it was ranked |
-/// | 73.. | the statistics of the full text that the first page was scored by |
+/// | 73.. | the statistics of the full text that the first page was scored by; of answers in another order what is left of it (`rerank`) |
 const OPEN_LEN: usize = 72;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
 /// Version, nonce, sealed bytes, tag.
 const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
-/// Bytes of statistics at most.
-const MOST_STATISTICS: usize = 4096;
-const VERSION: u8 = 4;
+/// Bytes of statistics at most, or of an order.
+pub(super) const MOST_STATISTICS: usize = 8192;
+const VERSION: u8 = 5;
 const UNCOUNTED: u64 = u64::MAX;
 
 /// The end of a page, to ask for the next one with. Opaque.
@@ -73,7 +73,7 @@ pub(crate) struct Rank {
     pub(super) score: f64,
     pub(super) address: ContentAddress,
     pub(super) ranking: Ranking,
-    /// What scores are made of, in the encoding of the full text.
+    /// What scores are made of, in the encoding of the full text; what is left of another order.
     pub(super) statistics: Vec<u8>,
 }
 
@@ -207,7 +207,7 @@ impl Fields<'_> {
     }
 }
 
-fn damaged() -> Error {
+pub(super) fn damaged() -> Error {
     Error::new(ErrorKind::Cursor, "this text is no cursor, or was changed")
 }
 

@@ -205,7 +205,7 @@ impl Session {
             None => None,
             Some(last) => {
                 let score = walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default();
-                let statistics = std::mem::take(&mut walk.statistics);
+                let statistics = walk.carried(rows.found.len());
                 let last = place_of(query, last, score, (walk.ranking, statistics));
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();

@@ -3,19 +3,22 @@
 //!
 //! The best [`Rerank::POOL`] are looked at and no others are given. Likeness is that of vectors where
 //! both have one of the same model, else that of their own words.
+//!
+//! The order is chosen once, for the first page: what is left of it goes along in the cursor. Age, reads
+//! and an embedder may change between two pages; the order would change with them.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Candidate, Diversity, Rerank, Score, Visit};
-use grainstore_format::{ContentAddress, EpochMs, GrainState};
+use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Sequence;
 use grainstore_index::text::Document;
 use grainstore_index::vectors::{Space, View as Spaces};
 
-use super::cursor::{Last, Rank, Ranking};
+use super::cursor::{Ranking, damaged};
 use super::walk::{Halt, Walk};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::view::{View, with_fields};
 
 /// What is left of the score of a grain that is old, or was never wanted.
@@ -23,6 +26,8 @@ const LEFT: f64 = 0.5;
 /// Reads that make a grain count nearly as much as one can: each halves what is missing, of those an
 /// access half-life ago half.
 const READS: f64 = 4.0;
+/// Bytes of a score in a cursor: the first of its eight. Of the rest no answer is told.
+const SCORE_BYTES: usize = 4;
 /// How long it takes a read to count half.
 const ACCESS_HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 
@@ -30,8 +35,15 @@ const ACCESS_HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 struct Pooled {
     address: ContentAddress,
     sequence: Sequence,
-    state: GrainState,
     score: Score,
+}
+
+/// Answers in the order they are given in, with their scores; of those a cursor carried the values alone.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    answers: Vec<(Sequence, Score)>,
+    /// Behind which of them each of those is that were shown.
+    shown: Vec<usize>,
 }
 
 impl Walk<'_> {
@@ -42,29 +54,20 @@ impl Walk<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
         self.rank_by(Ranking::Reranked)?;
-        let after = self.after.take();
-        // A page behind another goes on in the same order, which begins with the best again, as of the
-        // state the first page saw.
-        self.after = after.as_ref().map(|(origin, last)| (*origin, Last::Rank(before_all(last))));
-        let mut pool = self.pool()?;
-        self.weigh(rerank, &mut pool)?;
-        if let Some(diversity) = rerank.diversity {
-            pool = diverse(pool, diversity, &Likeness::of(self)?)?;
-        }
-        let start = match &after {
-            Some((_, Last::Rank(rank))) => {
-                let last = pool.iter().position(|pooled| pooled.address == rank.address);
-                let gone = || Error::new(ErrorKind::Cursor, "the last answer is no longer there");
-                last.ok_or_else(gone)? + 1
-            }
-            _ => 0,
+        let left = self.rank().map(|rank| Order::decode(&rank.statistics)).transpose()?;
+        let goes_on = left.is_some();
+        self.order = match left {
+            Some(left) => left,
+            None => self.chosen(rerank)?,
         };
-        self.after = after;
-        for Pooled { sequence, state, score, .. } in pool.into_iter().skip(start) {
-            if self.query.floor().is_some_and(|floor| !floor.admits(score.value)) {
+        for at in 0..self.order.answers.len() {
+            let Some((sequence, score)) = self.order.answers.get(at).copied() else { break };
+            // Conditions on what may change without ending a grain are met when its page is read.
+            if goes_on && self.judge(None, sequence)?.is_none() {
                 continue;
             }
-            self.scores.push(score.value);
+            let Some(state) = self.state(sequence)? else { continue };
+            self.order.shown.push(at.saturating_add(1));
             if self.show(sequence, Some((&state, score)), visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -72,13 +75,40 @@ impl Walk<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// What a cursor carries for the pages behind the first `taken` answers shown: what is left of an
+    /// order that was chosen, else what scores are made of.
+    pub(super) fn carried(&mut self, taken: usize) -> Vec<u8> {
+        match self.ranking {
+            Ranking::Reranked => self.order.left(taken),
+            _ => std::mem::take(&mut self.statistics),
+        }
+    }
+
+    /// The best answers in the order a rerank gives them, those whose score is enough.
+    fn chosen(&mut self, rerank: Rerank) -> Result<Order, Halt> {
+        let mut pool = self.pool()?;
+        self.weigh(rerank, &mut pool)?;
+        if let Some(diversity) = rerank.diversity {
+            pool = diverse(pool, diversity, &Likeness::of(self)?)?;
+        }
+        let floor = self.query.floor();
+        let mut answers = Vec::with_capacity(pool.len());
+        for Pooled { sequence, score, .. } in pool {
+            let score = Score { value: told(score.value), ..score };
+            if floor.is_none_or(|floor| floor.admits(score.value)) {
+                answers.push((sequence, score));
+            }
+        }
+        Ok(Order { answers, shown: Vec::new() })
+    }
+
     /// The best answers in their own order.
     fn pool(&mut self) -> Result<Vec<Pooled>, Halt> {
         let (given, floor) = (std::mem::take(&mut self.given), self.floorless);
         self.floorless = true;
-        let mut found: Vec<(ContentAddress, GrainState, Score)> = Vec::new();
+        let mut found: Vec<(ContentAddress, Score)> = Vec::new();
         let _ = self.plain(&mut |candidate: Candidate<'_>| {
-            found.push((candidate.address, *candidate.state, candidate.score));
+            found.push((candidate.address, candidate.score));
             match found.len() < Rerank::POOL {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
@@ -88,9 +118,9 @@ impl Walk<'_> {
         self.matched = 0;
         self.scores.clear();
         let mut pool = Vec::with_capacity(found.len());
-        for (address, state, score) in found {
+        for (address, score) in found {
             if let Some(sequence) = self.view.sequence_of(&address)? {
-                pool.push(Pooled { address, sequence, state, score });
+                pool.push(Pooled { address, sequence, score });
             }
         }
         Ok(pool)
@@ -124,14 +154,49 @@ impl Walk<'_> {
     }
 }
 
-/// The place before the best answer, with the statistics of a cursor.
-fn before_all(last: &Last) -> Rank {
-    let statistics = match last {
-        Last::Rank(rank) => rank.statistics.clone(),
-        Last::Place(_) => Vec::new(),
-    };
-    let address = ContentAddress::from_bytes([0; 32]);
-    Rank { score: f64::INFINITY, address, ranking: Ranking::Reranked, statistics }
+impl Order {
+    /// What is left behind the first `taken` that were shown: a byte that says how wide places of the log
+    /// are, then of each answer its place and the first bytes of its score.
+    fn left(&self, taken: usize) -> Vec<u8> {
+        let from = taken.checked_sub(1).and_then(|last| self.shown.get(last)).copied();
+        let left = self.answers.get(from.unwrap_or(0)..).unwrap_or_default();
+        let last = left.iter().map(|(sequence, _)| sequence.get()).max().unwrap_or(0);
+        let narrow = usize::try_from(last.leading_zeros() / 8).unwrap_or(0);
+        let width = u64::BITS.div_ceil(8).saturating_sub(last.leading_zeros() / 8);
+        let mut bytes = vec![u8::try_from(width).unwrap_or(u8::MAX)];
+        for (sequence, score) in left {
+            bytes.extend(sequence.get().to_be_bytes().iter().skip(narrow));
+            bytes.extend(score.value.to_bits().to_be_bytes().iter().take(SCORE_BYTES));
+        }
+        bytes
+    }
+
+    /// Reads what [`Order::left`] wrote.
+    ///
+    /// # Errors
+    /// `ERR_CURSOR` for other bytes.
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let (width, rows) = bytes.split_first().ok_or_else(damaged)?;
+        let size = usize::from(*width).saturating_add(SCORE_BYTES);
+        let number = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| (all << 8) | u64::from(*byte));
+        let rows = rows.chunks(size).map(|row| {
+            let (place, score) = row.split_at_checked(usize::from(*width)).ok_or_else(damaged)?;
+            let whole = score.len() == SCORE_BYTES && place.len() <= 8;
+            let value = f64::from_bits(number(score) << 32);
+            whole.then(|| (Sequence::new(number(place)), of(value))).ok_or_else(damaged)
+        });
+        Ok(Self { answers: rows.collect::<Result<_>>()?, shown: Vec::new() })
+    }
+}
+
+/// A score of which no more is known.
+fn of(value: f64) -> Score {
+    Score { value, text: None, vector: None }
+}
+
+/// A score as it is told on every page: what a cursor has of it.
+fn told(value: f64) -> f64 {
+    f64::from_bits(value.to_bits() & (u64::MAX << 32))
 }
 
 /// What is left of something by now: halved in each half-life since.
@@ -232,4 +297,34 @@ fn cosine(a: &Document, b: &Document) -> f64 {
         .filter_map(|word| Some(f64::from(word.weight) * f64::from(b.word(&word.term)?.weight)));
     let lengths = (square(a) * square(b)).sqrt();
     if lengths > 0.0 { shared.sum::<f64>() / lengths } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_an_order_is_read_as_it_was_written() {
+        for last in [0, 255, 256, 70_000, u64::MAX] {
+            let answers: Vec<(Sequence, Score)> = [(last, 0.7), (3, 0.123_456_789), (2, 0.0)]
+                .map(|(at, value)| (Sequence::new(at), of(told(value))))
+                .into();
+            // One that no longer matched stood before the first that was shown.
+            let order = Order { answers: answers.clone(), shown: vec![2, 3] };
+            assert_eq!(Order::decode(&order.left(0)).unwrap().answers, answers);
+            assert_eq!(Order::decode(&order.left(1)).unwrap().answers, answers[2..]);
+            assert_eq!(Order::decode(&order.left(2)).unwrap().answers, []);
+            let bytes = order.left(0);
+            assert!(Order::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+        assert!(Order::decode(&[]).is_err() && Order::decode(&[9; 40]).is_err());
+        assert!((told(0.7) - 0.7).abs() < 1e-6 && told(0.7) <= 0.7 && told(1.0) == 1.0);
+    }
+
+    #[test]
+    fn a_cursor_has_room_for_the_longest_order() {
+        let answers = vec![(Sequence::new(u64::MAX), of(0.5)); Rerank::POOL];
+        let longest = Order { answers, shown: vec![1] }.left(1).len();
+        assert!(longest <= super::super::cursor::MOST_STATISTICS, "{longest}");
+    }
 }

@@ -14,6 +14,7 @@ use grainstore_index::{self as index, Posting, Sequence, Tie};
 use super::access::Access;
 use super::cursor::{Last, Origin, Place, Rank, Ranking};
 use super::postings::{ByAddress, Found};
+use super::rerank::Order;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::StateRecord;
 use crate::session::Session;
@@ -75,6 +76,8 @@ pub(crate) struct Walk<'w> {
     pub(super) statistics: Vec<u8>,
     /// How the answer is ranked.
     pub(super) ranking: Ranking,
+    /// The order a rerank has chosen.
+    pub(super) order: Order,
     /// Whether there may be more matches than were looked for.
     pub(crate) cut: bool,
     /// Whether scores that are too low are let through, because they may change.
@@ -114,6 +117,7 @@ impl<'w> Walk<'w> {
             last: view.last_sequence()?,
             statistics: Vec::new(),
             ranking: Ranking::Words,
+            order: Order::default(),
             cut: false,
             floorless: false,
             scores: Vec::new(),

@@ -18,8 +18,10 @@ use crate::error::Result;
 use crate::keys;
 use crate::view::{View, with_fields};
 
-/// Documents that are kept in case a neighbour wants to borrow from them.
+/// Documents that are kept in case a neighbour wants to borrow from them, and words and places they
+/// have together: 50 MB or so, were each a word of its own.
 const REMEMBERED: usize = 8192;
+const REMEMBERED_SIZE: usize = 1 << 19;
 
 /// How far a full text has followed the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +34,16 @@ pub(super) struct Position {
     pub(super) entries: u64,
 }
 
+/// How much is followed at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// Grains of the log, at most.
+    pub(super) grains: u64,
+    /// Bytes of them, at most, but for a first grain that is larger: what a grain has of words is bound by
+    /// its bytes.
+    pub(super) bytes: usize,
+}
+
 /// What a grain is found by from now on; nothing for one that has no words.
 pub(super) type Change = (Sequence, Joined);
 
@@ -39,6 +51,8 @@ pub(super) type Change = (Sequence, Joined);
 #[derive(Default)]
 pub(super) struct Lately {
     documents: HashMap<Sequence, Arc<Document>>,
+    /// Their words and places.
+    size: usize,
     readers: HashMap<Language, Reader>,
 }
 
@@ -64,7 +78,7 @@ impl Position {
         Ok(view.last_sequence()?.get().saturating_sub(self.sequence))
     }
 
-    /// Follows a view by up to `most` grains: where that leads, and what changes on the way.
+    /// Follows a view by one step: where that leads, and what changes on the way.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`. A row of the log that
@@ -72,12 +86,13 @@ impl Position {
     pub(super) fn follow(
         self,
         view: &View,
-        most: u64,
+        step: Step,
         wording: &Wording,
         lately: &mut Lately,
     ) -> Result<(Self, Vec<Change>)> {
         let end = view.last_sequence()?.get();
-        let last = end.min(self.sequence.saturating_add(most));
+        let last = end.min(self.sequence.saturating_add(step.grains));
+        let last = self.within(view, last, step.bytes)?;
         let mut touched: BTreeSet<Sequence> = BTreeSet::new();
         for at in self.sequence + 1..=last {
             let at = Sequence::new(at);
@@ -95,6 +110,19 @@ impl Position {
         }
         let entries = view.audit_len()?;
         Ok((Self { sequence: last, considered: end, entries }, changes))
+    }
+
+    /// The last place up to another whose grains, from the next one on, have no more bytes than these.
+    fn within(&self, view: &View, last: u64, bytes: usize) -> Result<u64> {
+        let mut left = bytes;
+        for at in self.sequence + 1..=last {
+            let size = whole(view.with_blob(Sequence::new(at), |blob| Ok(blob.len())))?;
+            match left.checked_sub(size.unwrap_or(0)) {
+                Some(rest) => left = rest,
+                None => return Ok((at - 1).max(self.sequence + 1)),
+            }
+        }
+        Ok(last)
     }
 
     /// Adds the grains it has that borrow from one.
@@ -158,11 +186,18 @@ impl Lately {
             })
         });
         let document = Arc::new(whole(read)?.flatten().unwrap_or_default());
-        if self.documents.len() >= REMEMBERED {
-            self.documents.clear();
-        }
-        self.documents.insert(at, Arc::clone(&document));
+        self.remember(at, &document);
         Ok(document)
+    }
+
+    /// Keeps a document, in place of all others where they have become many, or large.
+    fn remember(&mut self, at: Sequence, document: &Arc<Document>) {
+        if self.documents.len() >= REMEMBERED || self.size >= REMEMBERED_SIZE {
+            self.documents.clear();
+            self.size = 0;
+        }
+        self.size = self.size.saturating_add(document.size());
+        self.documents.insert(at, Arc::clone(document));
     }
 
     fn read(&mut self, grain: &GrainRef<'_>, language: Language) -> Document {
@@ -179,3 +214,7 @@ pub(super) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+#[path = "catching_tests.rs"]
+mod tests;

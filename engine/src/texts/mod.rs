@@ -22,10 +22,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grainstore_cal::{Cancel, Stop};
-use grainstore_index::text::{ANALYSIS_VERSION, Fold, MAX_TAIL, Manifest, TextStats, Texts};
+use grainstore_index::text::{ANALYSIS_VERSION, Fold, Manifest, TextStats, Texts};
 use sha2::{Digest, Sha256};
 
-use self::catching::{Lately, Position};
+use self::catching::{Lately, Position, Step};
 use crate::derived::Files;
 use crate::error::{Error, Result, guarded};
 use crate::follow::Follower;
@@ -36,8 +36,9 @@ pub(crate) use turns::lenders;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 
-/// Grains that are followed at once, while searches wait.
-const STEP: u64 = 512;
+/// Grains that are followed at once, while searches wait, and bytes of them but for a first that is
+/// larger.
+const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
 /// Grains the full text may be behind before the writer helps.
 const MOST_BEHIND: u64 = 16_384;
 /// Documents that are not saved, from which on a store saves them when it is closed: reading so many
@@ -71,7 +72,7 @@ pub(crate) struct Status {
 struct Progress {
     /// The last place of the log that was followed; 0 while nothing was read.
     reached: AtomicU64,
-    /// Grains it was behind when it was first read.
+    /// Grains it was behind when it was first read, or begun anew: no writer makes up for those.
     debt: AtomicU64,
 }
 
@@ -167,14 +168,21 @@ impl Library {
                 state.at = reached;
                 self.progress.reached.store(reached.sequence, Ordering::Relaxed);
             }
-            Err(error) => state.give_up(&error, self.analysis())?,
+            Err(error) => self.lose(state, &error, view)?,
         }
         Ok(false)
     }
 
+    /// Begins anew, behind by all that a view has.
+    fn lose(&self, state: &mut State, error: &Error, view: &View) -> Result<()> {
+        state.give_up(error, self.analysis())?;
+        self.progress.begin(state.at.sequence, state.at.behind(view)?);
+        Ok(())
+    }
+
     /// Folds a tail that has become much longer than a search should have to look through.
     fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
-        if state.loaded()?.stats().tail < 2 * MAX_TAIL || !state.at.is_within(view)? {
+        if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_within(view)? {
             return Ok(());
         }
         let fold = state.freeze(view)?;
@@ -189,9 +197,9 @@ impl Library {
         let fold = {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
-            let stats = texts.stats();
+            let is_full = texts.stats().is_tail_full();
             // From an older view there is no saying where it is; somebody with a newer one was here.
-            if (stats.tail < MAX_TAIL && !even_short) || !state.at.is_within(view)? {
+            if (!is_full && !even_short) || !state.at.is_within(view)? {
                 return Ok(false);
             }
             state.freeze(view)?
@@ -251,8 +259,7 @@ impl Library {
                 state.rebuilt = Some(reason);
             }
         }
-        self.progress.reached.store(state.at.sequence, Ordering::Relaxed);
-        self.progress.debt.store(state.at.behind(view)?, Ordering::Relaxed);
+        self.progress.begin(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
@@ -315,9 +322,7 @@ impl Follower for Library {
     fn stay_close(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
         loop {
-            let Progress { reached, debt } = &self.progress;
-            let behind = last.saturating_sub(reached.load(Ordering::Relaxed));
-            if behind <= MOST_BEHIND.saturating_add(debt.load(Ordering::Relaxed)) {
+            if !self.progress.is_far_behind(last) {
                 return Ok(());
             }
             let mut state = self.lock();
@@ -387,6 +392,23 @@ impl State {
     }
 }
 
+impl Progress {
+    /// Starts at a place of the log, so many grains behind it.
+    fn begin(&self, reached: u64, debt: u64) {
+        self.debt.store(debt, Ordering::Relaxed);
+        self.reached.store(reached, Ordering::Relaxed);
+    }
+
+    /// Whether a writer whose last grain stands here has gone so far ahead that it has to help.
+    fn is_far_behind(&self, last: u64) -> bool {
+        let behind = last.saturating_sub(self.reached.load(Ordering::Relaxed));
+        behind > MOST_BEHIND.saturating_add(self.debt.load(Ordering::Relaxed))
+    }
+}
+
 fn unread() -> Error {
     Error::integrity("the full text was not read")
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,21 +4,25 @@
 //! then on; graphs are made in the background and saved under `vectors/`. Until one is there, and
 //! for what it does not have yet, vectors are compared one by one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
-use grainstore_index::vectors::{Effort, Keeper, Outcome, SpaceStats, View as Spaces};
+use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
 use serde::Serialize;
 
 use crate::derived::Files;
 use crate::error::Result;
 use crate::follow::Follower;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::view::View;
 
 /// Threads that make a graph.
 const THREADS: usize = 2;
+/// How often who waits for graphs looks whether they are there, if nobody tells.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The vectors of a store.
 #[derive(Debug)]
@@ -26,6 +30,10 @@ pub(crate) struct Vectors {
     /// Nothing for a store that is in memory.
     files: Option<Files>,
     state: Mutex<State>,
+    /// Held while a graph is taken over and written: one file at a time, the later one last.
+    saving: Mutex<()>,
+    /// Told when a work on graphs has ended.
+    ended: Condvar,
     /// Ends work on graphs.
     stopped: AtomicBool,
     /// Whether something was read that may want a graph.
@@ -39,6 +47,8 @@ struct State {
     row: Option<u64>,
     /// Saved graphs that were of no use.
     unusable: usize,
+    /// Vectors that saved graphs had otherwise, by space.
+    outdated: BTreeMap<Space, usize>,
 }
 
 /// Figures of the vectors of one model.
@@ -55,6 +65,9 @@ pub struct VectorSpace {
     pub vectors: Option<usize>,
     /// Vectors among them that no graph covers: they are compared one by one.
     pub beside: usize,
+    /// Vectors that a saved graph knew as others when it was read: it was older than the store, or of
+    /// another copy of it. They were beside it then.
+    pub outdated: usize,
     /// Vectors in memory that were removed or replaced.
     pub dead: usize,
     /// Memory they take, in bytes.
@@ -64,10 +77,12 @@ pub struct VectorSpace {
 impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
-        let state = State { keeper: Keeper::new(), row: None, unusable: 0 };
+        let outdated = BTreeMap::new();
+        let state = State { keeper: Keeper::new(), row: None, unusable: 0, outdated };
         let files = store.map(|store| Files::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { files, state: Mutex::new(state), stopped, wanted }
+        let (saving, ended) = (Mutex::new(()), Condvar::new());
+        Self { files, state: Mutex::new(state), saving, ended, stopped, wanted }
     }
 
     /// All vectors of a view.
@@ -85,7 +100,10 @@ impl Vectors {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn stats(&self, view: &View) -> Result<Vec<VectorSpace>> {
-        let known = self.lock().keeper.view();
+        let (known, outdated) = {
+            let state = self.lock();
+            (state.keeper.view(), state.outdated.clone())
+        };
         let figures = view.spaces()?.values().map(|space| {
             let stats: Option<SpaceStats> = known.stats(space);
             VectorSpace {
@@ -94,11 +112,47 @@ impl Vectors {
                 metric: space.metric().name(),
                 vectors: stats.as_ref().map(|stats| stats.vectors),
                 beside: stats.as_ref().map_or(0, |stats| stats.beside),
+                outdated: outdated.get(space).copied().unwrap_or(0),
                 dead: stats.as_ref().map_or(0, |stats| stats.dead),
                 bytes: stats.as_ref().map_or(0, |stats| stats.rows_bytes + stats.graph_bytes),
             }
         });
         Ok(figures.collect())
+    }
+
+    /// Waits until the newest view has every graph it is due, and their files are written; at most so
+    /// long. Gives whether it has. Reads the vectors, as a first search does.
+    ///
+    /// # Errors
+    /// As [`Vectors::of`]; those of `newest`.
+    pub(crate) fn wait(
+        &self,
+        patience: Duration,
+        newest: impl Fn() -> Result<Arc<View>>,
+    ) -> Result<bool> {
+        // Of a store in memory nobody makes graphs.
+        if self.files.is_none() {
+            return Ok(true);
+        }
+        let end = Instant::now() + patience;
+        loop {
+            let view = newest()?;
+            let mut state = self.lock();
+            self.follow(&mut state, &view)?;
+            if state.keeper.is_settled() {
+                drop(state);
+                // Who took over the last of them may be writing it.
+                drop(self.saving.lock().unwrap_or_else(PoisonError::into_inner));
+                return Ok(true);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            self.wanted.store(true, Ordering::Relaxed);
+            let waited = self.ended.wait_timeout(state, left.min(LOOK));
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// Saved graphs that were of no use since the store was opened.
@@ -138,17 +192,24 @@ impl Vectors {
         Ok(())
     }
 
-    /// Does what is due in one space. Gives whether nothing was.
-    fn work(&self, last: bool) -> bool {
+    /// Does what is due in one space, or only saves a graph. Gives whether nothing was due.
+    fn work(&self, only_save: bool) -> bool {
         let mut state = self.lock();
-        let due = if last { state.keeper.last_plan() } else { state.keeper.plan() };
+        let due = if only_save { state.keeper.last_plan() } else { state.keeper.plan() };
         drop(state);
         let Some(work) = due else { return true };
+        let space = work.space().clone();
         let done = work.run(&Effort { threads: THREADS, stop: &self.stopped });
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         let (outcome, saved) = state.keeper.adopt(done);
-        state.unusable += usize::from(outcome == Outcome::Unusable);
+        match outcome {
+            Outcome::Unusable => state.unusable += 1,
+            Outcome::Loaded { outdated } => _ = state.outdated.insert(space, outdated),
+            _ => {}
+        }
         drop(state);
+        self.ended.notify_all();
         if let (Some(saved), Some(files)) = (saved, &self.files) {
             // What cannot be saved is made again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
@@ -172,8 +233,10 @@ impl Follower for Vectors {
             }
             self.follow(&mut state, view)?;
         }
+        // What is read from here on wants another look.
+        self.wanted.store(false, Ordering::Relaxed);
         let done = self.work(false);
-        self.wanted.store(!done, Ordering::Relaxed);
+        self.wanted.fetch_or(!done, Ordering::Relaxed);
         Ok(done)
     }
 
@@ -186,22 +249,11 @@ impl Follower for Vectors {
         Ok(())
     }
 
-    /// Makes the graphs that are due, unless the store is being closed, and saves those that changed.
-    fn settle(&self, view: &View) -> Result<()> {
-        {
-            let mut state = self.lock();
-            if self.files.is_none() || state.row.is_none() {
-                return Ok(());
-            }
-            self.follow(&mut state, view)?;
-        }
-        for last in [false, true] {
-            loop {
-                let closing = !last && self.stopped.load(Ordering::Relaxed);
-                if closing || self.work(last) {
-                    break;
-                }
-            }
+    /// Saves the graphs that changed. Those that are due are left to the thread in the background:
+    /// whoever flushes or closes a store waits for none.
+    fn settle(&self, _: &View) -> Result<()> {
+        if self.files.is_some() {
+            while !self.work(true) {}
         }
         Ok(())
     }
@@ -210,3 +262,6 @@ impl Follower for Vectors {
         self.stopped.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

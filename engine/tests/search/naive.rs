@@ -90,6 +90,9 @@ fn answers(all: &[Known], known: &Known, question: &Question) -> bool {
         Ask::Word(terms) => terms.iter().any(|term| has_term(&|own| *own == **term)),
         Ask::Phrase(_) => known.words.has(ask),
         Ask::Prefix(prefix) => has_term(&|own| own.starts_with(&**prefix)),
+        Ask::Begin(prefix, others) => has_term(&|own| {
+            own.starts_with(&**prefix) || others.iter().any(|other| **other == *own)
+        }),
         Ask::Fuzzy(term, edits) => {
             has_term(&|own| strsim::osa_distance(term, own) <= usize::from(*edits))
         }

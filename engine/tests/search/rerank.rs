@@ -1,9 +1,11 @@
 //! The best answers in another order: unlike each other, new, wanted.
 
-use grainstore::cal::{self, Diversity, Query, Rerank};
-use grainstore::{Page, Session};
+use std::sync::Arc;
 
-use crate::kit::{addresses, belief, grain, put, store};
+use grainstore::cal::{self, Diversity, Query, Rerank};
+use grainstore::{Clock, EpochMs, ManualClock, OpenOptions, Page, Session, SessionOptions, Store};
+
+use crate::kit::{addresses, belief, grain, put, scored, store};
 
 fn objects(session: &Session, query: &Query, limit: usize) -> Vec<String> {
     let answer = session.query(query, &Page::first(limit)).unwrap();
@@ -58,6 +60,72 @@ fn pages_of_another_order_are_one_answer() {
         put(&session, belief("dan", "tea tea tea"));
     }
     assert_eq!(paged, whole);
+}
+
+/// A store whose time stands still, with grains of several ages, some of which were read.
+fn aged(clock: &Arc<ManualClock>) -> (tempfile::TempDir, Session) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    let store = Store::open(dir.path(), &OpenOptions::new().create(true).clock(clock)).unwrap();
+    let session = store.session(SessionOptions::default());
+    for at in 0_u8..24 {
+        let said = put(
+            &session,
+            grain(&format!(
+                r#"{{"type": "belief", "subject": "s", "relation": "r", "confidence": 0.5,
+                    "object": "tea {at} {}", "created_at": {}}}"#,
+                "and ".repeat(usize::from(at % 5)),
+                NOW - i64::from(at) * 7 % 24 * DAY
+            )),
+        );
+        (0..at % 3).for_each(|_| drop(session.get(&said).unwrap()));
+    }
+    (dir, session)
+}
+
+const DAY: i64 = 86_400_000;
+const NOW: i64 = 1_800_000_000_000;
+
+#[test]
+fn pages_are_one_answer_though_time_passes_and_answers_are_read() {
+    let clock = Arc::new(ManualClock::following());
+    clock.set(EpochMs::new(NOW));
+    for rerank in [
+        Rerank { access: true, ..Rerank::default() },
+        Rerank { recency_ms: Some(5 * DAY), ..Rerank::default() },
+        Rerank {
+            access: true,
+            recency_ms: Some(9 * DAY),
+            diversity: Some(Diversity::Mmr { lambda: 0.8 }),
+        },
+    ] {
+        let query = Query::default().searching("tea").reranked(rerank);
+        // Whoever is given an answer reads it: the whole is asked of another store.
+        let whole = scored(&aged(&clock).1, &query);
+        assert_eq!(whole.len(), 24);
+        let (_dir, session) = aged(&clock);
+        let (mut paged, mut cursor) = (Vec::new(), None);
+        loop {
+            let answer = session.query(&query, &Page::first(5).after(cursor)).unwrap();
+            let rows = answer.results.iter();
+            paged.extend(rows.map(|row| (row.content_address, row.score.to_bits())));
+            cursor = answer.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+            clock.set(EpochMs::new(session.now().get() + 3 * DAY));
+            for (late, _) in whole.iter().rev().take(3) {
+                (0..9).for_each(|_| drop(session.get(late).unwrap()));
+            }
+            put(&session, belief("dan", "tea tea tea"));
+            // One that ends between two pages was current on the first.
+            if paged.len() == 5 {
+                session.contradict(&whole[20].0, "no more", None).unwrap();
+            }
+        }
+        assert_eq!(paged, whole, "{rerank:?}");
+        clock.set(EpochMs::new(NOW));
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is found by which words, and with what beside it.
 
+use std::collections::BTreeSet;
+
 use grainstore::cal::{Floor, Order, Predicate, Query, TypeSet, Visibility};
 use grainstore::format::GrainType;
 use grainstore::{OpenOptions, Page, SessionOptions, Store};
@@ -82,6 +84,49 @@ fn conditions_hold_beside_words_whatever_the_plan() {
     assert_eq!(best, everywhere);
     let oldest = scored(&session, &tea().ordered(Order::Oldest));
     assert_eq!(oldest, scored(&session, &tea()), "a search has an order of its own");
+}
+
+#[test]
+fn a_word_is_found_by_its_beginning_whatever_it_is_kept_under() {
+    let (_dir, session) = store();
+    let one = put(&session, belief("alice", "an activity of the city"));
+    let many = put(&session, belief("bob", "operating two activities"));
+    let other = put(&session, belief("carol", "a unit of universities"));
+    let set = |text: &str| found(&session, text).into_iter().collect::<BTreeSet<_>>();
+    for beginning in ["act", "activ", "activi", "activit", "activity", "activities"] {
+        assert_eq!(set(&format!("{beginning}*")), [one, many].into(), "{beginning}");
+        assert_eq!(set(&format!("+{beginning}*")), [one, many].into(), "{beginning}");
+        assert_eq!(found(&session, &format!("unit two city -{beginning}*")), [other]);
+    }
+    for (beginning, whole) in [("city", one), ("operat", many), ("operati", many)] {
+        assert_eq!(found(&session, &format!("{beginning}*")), [whole], "{beginning}");
+    }
+    for beginning in ["uni", "univ", "universi", "universit", "university"] {
+        assert_eq!(found(&session, &format!("{beginning}*")), [other], "{beginning}");
+    }
+    let answer = session.query(&Query::default().searching("operat*"), &Page::first(1)).unwrap();
+    assert_eq!(answer.results.first().unwrap().matched_fields, ["object"]);
+}
+
+#[test]
+fn a_prefix_that_must_be_there_or_must_not_is_kept_to_in_every_form() {
+    let (_dir, session) = store();
+    let forms = (0..300).map(|at| belief("alice", &format!("tea grade{at}")));
+    session.put_batch(forms).unwrap();
+    let plain = put(&session, belief("bob", "tea"));
+    assert_eq!(found(&session, "tea -grade*"), [plain]);
+    assert_eq!(found(&session, "+grade*").len(), 300);
+    assert_eq!(found(&session, "tea +grade*").len(), 300);
+    let all = (0..9000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
+    let many = put(&session, belief("carol", &format!("tea {all}")));
+    let code = |text: &str| {
+        let answer = session.query(&Query::default().searching(text), &Page::first(1));
+        answer.map(drop).map_err(|error| error.code())
+    };
+    assert_eq!(code("tea -w*"), Err("ERR_LIMIT"), "refused rather than cut");
+    assert_eq!(code("+w*"), Err("ERR_LIMIT"));
+    assert_eq!(found(&session, "w*"), [many]);
+    assert_eq!(found(&session, "+w12*"), [many]);
 }
 
 #[test]

@@ -72,6 +72,11 @@ impl Analyser {
         Self { language, folder, words: Vec::new(), run: String::new() }
     }
 
+    /// What a single word is kept under.
+    pub(super) fn term_of(&mut self, word: &str) -> &str {
+        self.folder.word(word).term
+    }
+
     /// Gives every token of a text to `sink`, in the order of their places. The first place is 0.
     pub(super) fn analyse(&mut self, text: &str, sink: &mut Sink<'_>) -> ControlFlow<()> {
         // Elsewhere an apostrophe divides an article or an ending from its word.

@@ -28,7 +28,9 @@ impl Texts {
     /// Looks up what a question asks for.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read.
+    /// `ERR_LIMIT` where a prefix or a misspelt word that must be there, or must not, stands for more
+    /// than [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) words; `ERR_INTEGRITY` if a segment cannot be
+    /// read.
     pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
         let parts: Vec<Part<'_>> = self.parts().collect();
         Ok(Asked { texts: self, plan: Plan::of(question, &parts, self.extent())? })
@@ -38,7 +40,7 @@ impl Texts {
     /// of them, scored the same question: by its [`Asked::statistics`].
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another question.
+    /// As [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another question.
     pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
         let parts: Vec<Part<'_>> = self.parts().collect();
         let mut numbers =

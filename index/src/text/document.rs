@@ -68,6 +68,12 @@ impl Document {
         self.words.get(at)
     }
 
+    /// How many words and places it holds: what its memory grows with.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.words.iter().map(|word| word.places.len().saturating_add(1)).sum()
+    }
+
     /// Whether nothing in the grain can be found by its words.
     #[must_use]
     pub fn is_empty(&self) -> bool {

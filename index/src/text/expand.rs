@@ -1,7 +1,8 @@
 //! The terms a prefix or a misspelt word stands for, taken from all dictionaries.
 //!
-//! Which terms they are depends on the live documents alone: the [`MOST_TERMS`] that most of them
-//! have, and of equally frequent ones those that come first in order.
+//! Which terms they are depends on the live documents alone. Where they add to a score they are the
+//! [`MOST_TERMS`] that most of these have, and of equally frequent ones those that come first in order.
+//! As a condition they are all there are: what must not be there must not be there in any form.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,12 +13,14 @@ use tantivy::query::FuzzyTermQuery;
 
 use super::gone::Gone;
 use super::part::Part;
-use super::question::Ask;
+use super::question::{Ask, Occur};
 use super::segment::field;
 use crate::error::{Error, Result};
 
-/// The most terms a prefix or a misspelt word stands for.
+/// The most terms a prefix or a misspelt word stands for where it adds to a score.
 pub const MOST_TERMS: usize = 128;
+/// The most it stands for where it must be there, or must not; one with more of them is refused.
+pub const MOST_STRICT_TERMS: usize = 8_192;
 /// The most edits that are looked for. Inserting, deleting or replacing a character is one, and so
 /// is exchanging two neighbours.
 pub const MOST_EDITS: u8 = 2;
@@ -26,12 +29,17 @@ pub const MOST_EDITS: u8 = 2;
 /// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if a dictionary cannot be read.
-pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
+/// `ERR_LIMIT` for a condition of more than [`MOST_STRICT_TERMS`]; `ERR_INTEGRITY` if a dictionary
+/// cannot be read.
+pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
     let mut found = BTreeMap::new();
     for part in parts {
         match ask {
             Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
+            Ask::Begin(prefix, terms) => {
+                begin(prefix, *part, &mut found)?;
+                known(terms, *part, &mut found)?;
+            }
             Ask::Fuzzy(term, edits) => near(term, (*edits).min(MOST_EDITS), *part, &mut found)?,
             _ => {}
         }
@@ -41,8 +49,17 @@ pub(super) fn expand(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64
         _ => 1.0,
     };
     let mut terms: Vec<(Box<str>, u64)> = found.into_iter().filter(|(_, n)| *n > 0).collect();
-    terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
-    terms.truncate(MOST_TERMS);
+    if occur == Occur::Should {
+        terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
+        terms.truncate(MOST_TERMS);
+    } else if terms.len() > MOST_STRICT_TERMS {
+        let message = format!(
+            "a word after + or - stands for {} words; a condition is checked against {} at most",
+            terms.len(),
+            MOST_STRICT_TERMS
+        );
+        return Err(Error::limit(message));
+    }
     terms.sort();
     let with_worth = |(term, _): (Box<str>, u64)| {
         let worth = worth(&term);
@@ -76,6 +93,16 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Adds these terms.
+fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts) -> Result<()> {
+    for term in terms {
+        if let Some(found) = part.find(term)? {
+            add(counts, term, part.frequency(&found));
+        }
+    }
+    Ok(())
 }
 
 /// Adds the terms so many edits away.

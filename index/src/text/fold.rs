@@ -12,11 +12,14 @@ use super::policy::{Size, choose};
 use super::segment::Segment;
 use super::sources::Source;
 use super::tail::Tail;
-use super::texts::{Kept, Texts};
+use super::texts::{Kept, TextStats, Texts};
 use crate::error::{Error, Result};
 
 /// Documents after which a tail is to be folded.
 pub const MAX_TAIL: u64 = 4_096;
+/// Words and places of them after which it is too, however few documents have them: 100 MB or so, were
+/// each a word of its own. Documents of a hundred words are as many before.
+pub const MAX_TAIL_SIZE: u64 = 1 << 20;
 
 /// What is to be folded. Cheap to make, and independent of what it was made from.
 #[derive(Debug)]
@@ -50,12 +53,25 @@ pub struct Saving {
     pub remove: Vec<String>,
 }
 
+impl TextStats {
+    /// Whether it is time for the tail to be folded: it has many documents, or many words.
+    #[must_use]
+    pub fn is_tail_full(&self) -> bool {
+        self.tail >= MAX_TAIL || self.tail_size >= MAX_TAIL_SIZE
+    }
+
+    /// Whether the tail is twice what it is folded at.
+    #[must_use]
+    pub fn is_tail_overfull(&self) -> bool {
+        self.tail >= 2 * MAX_TAIL || self.tail_size >= 2 * MAX_TAIL_SIZE
+    }
+}
+
 impl Texts {
     /// Whether it is time for a fold: the tail is full, or something erased is still in a segment.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.tail.extent().documents >= MAX_TAIL
-            || self.segments.iter().any(|kept| kept.gone.is_erased())
+        self.stats().is_tail_full() || self.segments.iter().any(|kept| kept.gone.is_erased())
     }
 
     /// Starts a fold of the whole tail, and of the segments it is time to write anew: small ones,

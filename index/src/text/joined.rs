@@ -14,6 +14,8 @@ pub struct Joined {
     shares: Box<[Share]>,
     /// The sum of the weights.
     length: u32,
+    /// Words and places.
+    size: u64,
 }
 
 /// One word of a grain as it is indexed.
@@ -52,13 +54,21 @@ impl Joined {
         }
         let length =
             shares.iter().fold(0_u32, |sum, share| sum.saturating_add(share.weight.into()));
-        Self { shares: shares.into_boxed_slice(), length }
+        let places: usize = shares.iter().map(|share| share.places.len()).sum();
+        let size = shares.len().saturating_add(places) as u64;
+        Self { shares: shares.into_boxed_slice(), length, size }
     }
 
     /// Whether nothing can be found by these words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shares.is_empty()
+    }
+
+    /// How many words and places it holds: what its memory grows with.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
     }
 
     /// The sum of all weights.

@@ -90,14 +90,19 @@ impl Document {
         match ask {
             Ask::Word(terms) => terms.iter().any(|term| self.word(term).is_some()),
             Ask::Phrase(terms) => self.has_phrase(terms),
-            Ask::Prefix(prefix) => {
-                let first = self.words().partition_point(|word| *word.term < **prefix);
-                self.words().get(first).is_some_and(|word| word.term.starts_with(&**prefix))
+            Ask::Prefix(prefix) => self.has_prefix(prefix),
+            Ask::Begin(prefix, terms) => {
+                self.has_prefix(prefix) || terms.iter().any(|term| self.word(term).is_some())
             }
             Ask::Fuzzy(term, edits) => {
                 self.words().iter().any(|word| is_within(term, &word.term, *edits))
             }
         }
+    }
+
+    fn has_prefix(&self, prefix: &str) -> bool {
+        let first = self.words().partition_point(|word| *word.term < *prefix);
+        self.words().get(first).is_some_and(|word| word.term.starts_with(prefix))
     }
 
     fn has_phrase(&self, terms: &[(Box<str>, u32)]) -> bool {
@@ -129,6 +134,9 @@ fn is_met_by(ask: &Ask, term: &str) -> bool {
     match ask {
         Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
         Ask::Prefix(prefix) => term.starts_with(&**prefix),
+        Ask::Begin(prefix, terms) => {
+            term.starts_with(&**prefix) || terms.iter().any(|wanted| **wanted == *term)
+        }
         Ask::Fuzzy(wanted, edits) => is_within(wanted, term, *edits),
         Ask::Phrase(_) => false,
     }

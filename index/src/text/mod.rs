@@ -5,7 +5,7 @@
 //! - `chars`, `segments`, `folding`, `analysis`: text into terms
 //! - `fields`, `reader`, `document`, `joined`: the words of one grain, and with what its neighbours
 //!   lend it
-//! - `items`, `stop_words`, `syntax`, `question`: what is asked
+//! - `items`, `stop_words`, `endings`, `syntax`, `question`: what is asked
 //! - `matched`: whether one grain answers, and in which fields
 //! - `score`: what a word is worth
 //! - `packed`, `directory`, `forward`, `segment`: documents that do not change any more
@@ -31,6 +31,7 @@ mod fields;
 mod joined;
 mod reader;
 
+mod endings;
 mod items;
 mod stop_words;
 
@@ -82,9 +83,9 @@ mod test_kit;
 pub use asked::Asked;
 pub use best::{After, Hit, Judge};
 pub use document::{Document, Word};
-pub use expand::{MOST_EDITS, MOST_TERMS};
+pub use expand::{MOST_EDITS, MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
-pub use fold::{Fold, Folded, MAX_TAIL, Saving};
+pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
 pub use folding::MAX_TERM_BYTES;
 pub use joined::{Joined, MOST_WEIGHT};
 pub use language::Language;

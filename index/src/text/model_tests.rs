@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::MOST_STRICT_TERMS;
 use super::document::{Document, Word};
 use super::joined::Joined;
 use super::question::{Ask, Occur, Question};
@@ -37,6 +38,8 @@ fn ask() -> impl Strategy<Value = Ask> {
         1 => prop::collection::vec(term(), 0..4).prop_map(Ask::Word),
         2 => prop::collection::vec((term(), 0..4_u32), 0..4).prop_map(Ask::Phrase),
         1 => prop::sample::select(vec!["", "a", "ab", "caf", "z"]).prop_map(|p| Ask::Prefix(p.into())),
+        1 => (prop::sample::select(vec!["ab", "z"]), prop::collection::vec(term(), 0..3))
+            .prop_map(|(prefix, terms)| Ask::Begin(prefix.into(), terms)),
         1 => (term(), 0..4_u8).prop_map(|(term, edits)| Ask::Fuzzy(term, edits)),
     ]
 }
@@ -203,4 +206,53 @@ fn most_documents_that_have_a_common_word_are_not_looked_at() {
     let all = store.truth(&question);
     assert_eq!(bits(&hits), bits(&all[..10]));
     assert!(scored * 5 < all.len() as u64, "{scored} of {}", all.len());
+}
+
+/// Each of many documents has a word of its own, all of them begin alike.
+fn of_many_forms(forms: u64) -> Store {
+    let mut store = Store::new();
+    for sequence in 0..forms {
+        let own = format!("form{sequence}");
+        store.set(sequence, words(&["tea", &own], 1));
+    }
+    (forms..forms + 20).for_each(|sequence| store.set(sequence, words(&["tea"], 1)));
+    store
+}
+
+#[test]
+fn what_must_be_there_or_must_not_counts_in_every_form_there_is() {
+    let mut store = of_many_forms(400);
+    for folded in [false, true] {
+        if folded {
+            store.fold(Vec::new());
+        }
+        for ask in [Ask::Prefix("form".into()), Ask::Fuzzy("form199".into(), 2)] {
+            for occur in [Occur::Should, Occur::Must, Occur::MustNot] {
+                let tea = clause(Occur::Should, word("tea"));
+                let both: Question = [tea, clause(occur, ask.clone())].into_iter().collect();
+                store.check(&both);
+                store.check(&std::iter::once(clause(occur, ask.clone())).collect());
+            }
+        }
+        let forms = |occur| -> Question {
+            let tea = clause(Occur::Should, word("tea"));
+            [tea, clause(occur, Ask::Prefix("form".into()))].into_iter().collect()
+        };
+        let count = |occur| store.ask(&forms(occur), usize::MAX, None, |_| true).len();
+        assert_eq!((count(Occur::Must), count(Occur::MustNot)), (400, 20));
+    }
+}
+
+#[test]
+fn a_condition_of_too_many_forms_is_refused_and_not_cut() {
+    let store = of_many_forms(MOST_STRICT_TERMS as u64 + 1);
+    let ask = |occur, prefix: &str| {
+        let question = std::iter::once(clause(occur, Ask::Prefix(prefix.into()))).collect();
+        store.texts.ask(&question).map(drop).map_err(|error| error.code())
+    };
+    for occur in [Occur::Must, Occur::MustNot] {
+        assert_eq!(ask(occur, "form"), Err("ERR_LIMIT"));
+        assert_eq!(ask(occur, "form1"), Ok(()));
+    }
+    assert_eq!(ask(Occur::Should, "form"), Ok(()));
 }

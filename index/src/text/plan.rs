@@ -172,13 +172,14 @@ impl Plan {
     /// Looks up what a question asks for in all parts.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read.
+    /// `ERR_LIMIT` for a condition that stands for too many words; `ERR_INTEGRITY` if a segment cannot
+    /// be read.
     pub(super) fn of(question: &Question, parts: &[Part<'_>], extent: Extent) -> Result<Self> {
         let norms = Norms::new(extent.average());
         let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
         for clause in question.clauses() {
             match clause.occur {
-                Occur::MustNot => plan.barred.push(whats(&clause.ask, parts)?),
+                Occur::MustNot => plan.barred.push(whats(clause, parts)?),
                 Occur::Should | Occur::Must => plan.count(clause, parts)?,
             }
         }
@@ -202,7 +203,7 @@ impl Plan {
 
     fn count(&mut self, clause: &Clause, parts: &[Part<'_>]) -> Result<()> {
         let must = clause.occur == Occur::Must;
-        for what in whats(&clause.ask, parts)? {
+        for what in whats(clause, parts)? {
             let value = (K1 + 1.0) * what.rarity(self.extent.documents);
             self.units.push(Unit { must, value, what });
         }
@@ -210,9 +211,10 @@ impl Plan {
     }
 }
 
-/// What an ask counts by. A word of several terms counts by each.
-fn whats(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<What>> {
+/// What a clause counts by. A word of several terms counts by each.
+fn whats(clause: &Clause, parts: &[Part<'_>]) -> Result<Vec<What>> {
     let sought = |term: &str| Sought::of(term, parts);
+    let Clause { ask, occur } = clause;
     match ask {
         Ask::Word(terms) => terms.iter().map(|term| Ok(What::Term(sought(term)?))).collect(),
         Ask::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
@@ -220,8 +222,8 @@ fn whats(ask: &Ask, parts: &[Part<'_>]) -> Result<Vec<What>> {
             let terms = terms.iter().map(|(term, far)| Ok((sought(term)?, *far)));
             Ok(vec![What::Phrase(terms.collect::<Result<_>>()?)])
         }
-        Ask::Prefix(_) | Ask::Fuzzy(..) => {
-            let terms = expand(ask, parts)?.into_iter();
+        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
+            let terms = expand(ask, *occur, parts)?.into_iter();
             let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
             Ok(vec![What::Group(terms.collect::<Result<_>>()?)])
         }

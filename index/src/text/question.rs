@@ -42,6 +42,8 @@ pub enum Ask {
     Phrase(Vec<(Box<str>, u32)>),
     /// Every term that begins so.
     Prefix(Box<str>),
+    /// The same, and these: words that begin so are kept under them, without their endings.
+    Begin(Box<str>, Vec<Box<str>>),
     /// Every term this many edits away, at most.
     Fuzzy(Box<str>, u8),
 }
@@ -68,8 +70,9 @@ impl Question {
     ///
     /// - `word`: adds to the score of what has it;
     /// - `"some words"`: side by side, in this order;
-    /// - `begin*`: terms that begin so. Terms are kept without their endings: `develop*` finds
-    ///   `developers`, but `developers*` finds no `develops`;
+    /// - `begin*`: terms that begin so. Terms are kept without their endings, and an ending that was
+    ///   typed is taken off: `developers*` finds `develops`. One that was typed in part is completed
+    ///   where that leads to a term: `activit*` finds `activity`, kept as `activ`;
     /// - `word~`, `word~2`: terms one edit away, two edits away. Short words allow fewer: none
     ///   below three letters, one below five;
     /// - `+word`, `-word`, also before a phrase: what an answer must have, must not have. A hyphen

@@ -4,8 +4,9 @@
 use super::question::Occur;
 use super::segment::Segment;
 use super::test_kit::*;
-use super::{Manifest, Texts};
+use super::{MAX_TAIL, MAX_TAIL_SIZE, Manifest, Texts};
 use crate::error::{Error, ErrorKind, Result};
+use crate::posting::Sequence;
 
 /// Whether a term is in any of the files.
 fn holds(store: &Store, term: &str) -> bool {
@@ -72,7 +73,7 @@ fn a_snapshot_stays_as_it_is() {
     store.set(100, words(&["other"], 1));
     store.set(101, words(&["same", "same"], 1));
     store.fold(Vec::new());
-    let mut judge = |sequence: crate::posting::Sequence| Ok(Some(address(sequence.get())));
+    let mut judge = |sequence: Sequence| Ok(Some(address(sequence.get())));
     let hits = before.ask(&any(&["same"])).unwrap().search(1_000, None, &mut judge).unwrap();
     assert_eq!(bits(&hits), bits(&truth));
 }
@@ -170,4 +171,30 @@ fn headers_that_lie_under_a_true_checksum_are_found_without_large_allocations() 
         // The sum of the lengths is the one thing nothing else in the file says.
         assert_eq!(Segment::open(lying).is_err(), !(16..24).contains(&at), "{at}");
     }
+}
+
+#[test]
+fn a_tail_is_full_of_many_documents_or_of_many_words() {
+    let mut texts = Texts::new(1).unwrap();
+    let all: Vec<String> = (0..50_000).map(|at| format!("w{at}")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let large = words(&all, 1);
+    assert_eq!(large.size(), 100_000);
+    let mut count = 0;
+    while !texts.is_due() {
+        texts.set(Sequence::new(count), Some(large.clone())).unwrap();
+        count += 1;
+        assert_eq!(texts.stats().tail_size, 100_000 * count);
+    }
+    assert_eq!(count, MAX_TAIL_SIZE.div_ceil(100_000));
+    texts.set(Sequence::new(0), Some(words(&["a", "b"], 1))).unwrap();
+    assert!(!texts.is_due(), "one has become small");
+    texts.set(Sequence::new(1), None).unwrap();
+    assert_eq!(texts.stats().tail_size, 100_000 * (count - 2) + 4);
+    let mut texts = Texts::new(1).unwrap();
+    for at in 0..MAX_TAIL {
+        assert!(!texts.is_due());
+        texts.set(Sequence::new(at), Some(words(&["a"], 1))).unwrap();
+    }
+    assert!(texts.is_due());
 }

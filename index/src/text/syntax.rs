@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::analysis::{Analyser, Kind, Token};
+use super::endings::kept_under;
 use super::items::{Form, Suffix, next_item, suffix};
 use super::language::Language;
 use super::question::{Ask, Clause, Occur};
@@ -167,13 +168,28 @@ impl Builder {
         let Some(last) = last else { return Ok(()) };
         let ask = match suffix {
             Suffix::None => None,
-            Suffix::Prefix => last.name().map(prefix),
+            Suffix::Prefix => last.name().map(|name| self.begin(name)),
             Suffix::Fuzzy(edits) => last.name().and_then(|name| fuzzy(name, edits)),
         };
         match ask {
             Some(ask) => self.add(occur, ask),
             None => self.word(occur, &last),
         }
+    }
+
+    /// Terms are kept without their endings: where what was typed has one, the term without it is what
+    /// its words begin with, and where it reaches into one, they are kept under what is before it.
+    fn begin(&mut self, name: &Owned) -> Ask {
+        let stem = name.plain.starts_with(&*name.term);
+        let prefix = if stem { name.term.clone() } else { name.plain.clone() };
+        let others = match name.kind {
+            Kind::Word => {
+                let word = (&*name.plain, &*name.term);
+                kept_under(word, &prefix, self.language, &mut self.analyser)
+            }
+            _ => Vec::new(),
+        };
+        if others.is_empty() { Ask::Prefix(prefix) } else { Ask::Begin(prefix, others) }
     }
 
     fn word(&mut self, occur: Occur, unit: &Unit) -> Result<()> {
@@ -263,13 +279,6 @@ fn owned(token: &Token<'_>) -> Owned {
     Owned { term, plain, kind: token.kind, place: token.place }
 }
 
-/// Terms are kept without their endings: where what was typed has one, the term without it is what
-/// its words begin with.
-fn prefix(name: &Owned) -> Ask {
-    let stem = name.plain.starts_with(&*name.term);
-    Ask::Prefix(if stem { name.term.clone() } else { name.plain.clone() })
-}
-
 /// So few edits that something of a short word remains.
 fn fuzzy(name: &Owned, edits: u8) -> Option<Ask> {
     let most = match name.term.chars().count() {
@@ -284,7 +293,7 @@ fn term_count(ask: &Ask) -> usize {
     match ask {
         Ask::Word(terms) => terms.len(),
         Ask::Phrase(terms) => terms.len(),
-        Ask::Prefix(_) | Ask::Fuzzy(..) => 1,
+        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => 1,
     }
 }
 

@@ -21,6 +21,7 @@ fn shown(clauses: &[Clause]) -> String {
                 format!("\"{}\"", terms.join(" "))
             }
             Ask::Prefix(term) => format!("{term}*"),
+            Ask::Begin(term, others) => format!("{term}*|{}", others.join("|")),
             Ask::Fuzzy(term, edits) => format!("{term}~{edits}"),
         };
         format!("{sign}{ask}")
@@ -74,6 +75,14 @@ fn beginnings_and_near_words() {
     check("running*", "run*");
     check("cars*,", "car*");
     check("user-i*", "user-i*");
+    check("city* -univers*", "city*|citi -univer*");
+    assert!(matches!(
+        Question::parse("+activit*", Language::English).unwrap().clauses(),
+        [Clause { occur: Occur::Must, ask: Ask::Begin(prefix, others) }]
+            if &**prefix == "activit" && others.contains(&"activ".into())
+    ));
+    let french = Question::parse("universit* chevaux*", Language::French).unwrap();
+    assert_eq!(shown(french.clauses()), "univers* chevaux*|cheval", "as far as it was typed");
     check("paintng~ paintng~2 paintng~1", "paintng~1 paintng~2");
     check("paintng~9", "paintng~2");
     check("paintng~0", "paintng");
@@ -152,6 +161,9 @@ proptest! {
                 Ask::Word(terms) => terms.iter().map(|term| &**term).collect(),
                 Ask::Phrase(terms) => terms.iter().map(|(term, _)| &**term).collect(),
                 Ask::Prefix(term) | Ask::Fuzzy(term, _) => vec![term],
+                Ask::Begin(term, terms) => {
+                    std::iter::once(&**term).chain(terms.iter().map(|term| &**term)).collect()
+                }
             };
             prop_assert!(!terms.is_empty() && terms.iter().all(|term| !term.is_empty()));
         }

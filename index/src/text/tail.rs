@@ -23,6 +23,8 @@ pub(super) struct Tail {
     lengths: Arc<Vec<u8>>,
     /// The sum of their lengths.
     length: u64,
+    /// Their words and places.
+    size: u64,
 }
 
 /// One document.
@@ -49,6 +51,11 @@ impl Tail {
         Extent { documents: self.slots.len() as u64, length: self.length }
     }
 
+    /// Words and places of its documents: what its memory grows with.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Slots are below this.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
@@ -61,6 +68,8 @@ impl Tail {
         let before = old.and_then(|slot| self.entry(slot)).map(|entry| Arc::clone(&entry.joined));
         self.change(slot, before.as_deref().map_or(&[], Joined::shares), joined.shares());
         let code = length_code(joined.length());
+        self.size = self.size.saturating_sub(before.as_ref().map_or(0, |joined| joined.size()));
+        self.size = self.size.saturating_add(joined.size());
         self.length = self.length.saturating_sub(before.map_or(0, |joined| joined.length().into()));
         self.length = self.length.saturating_add(joined.length().into());
         let entry = Some(Entry { sequence, joined });
@@ -83,6 +92,7 @@ impl Tail {
         if let Some(entry) = self.entries.get_mut(at).and_then(Option::take) {
             self.change(slot, entry.joined.shares(), &[]);
             self.length = self.length.saturating_sub(entry.joined.length().into());
+            self.size = self.size.saturating_sub(entry.joined.size());
         }
         if self.slots.is_empty() {
             *self = Self::default();

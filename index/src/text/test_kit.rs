@@ -185,7 +185,7 @@ impl Store {
         let extent = Extent { documents: self.live.len() as u64, length };
         let norms = Norms::new(extent.average());
         let clauses: Vec<(&Clause, Vec<Naive>)> =
-            question.clauses().iter().map(|clause| (clause, self.naive(&clause.ask))).collect();
+            question.clauses().iter().map(|clause| (clause, self.naive(clause))).collect();
         let mut hits = Vec::new();
         for (sequence, joined) in &self.live {
             let share = |naive: &Naive| naive.share(joined, &norms);
@@ -216,7 +216,7 @@ impl Store {
         self.live.values().filter(|joined| joined.share(term).is_some()).count() as u64
     }
 
-    fn naive(&self, ask: &Ask) -> Vec<Naive> {
+    fn naive(&self, Clause { occur, ask }: &Clause) -> Vec<Naive> {
         let documents = self.live.len() as u64;
         let rarity_of = |term: &str| rarity(documents, self.frequency(term));
         match ask {
@@ -232,7 +232,7 @@ impl Store {
                 rarity: terms.iter().map(|(term, _)| rarity_of(term)).sum(),
                 what: NaiveWhat::Phrase(terms.clone()),
             }],
-            Ask::Prefix(_) | Ask::Fuzzy(..) => {
+            Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
                 let all: BTreeSet<&str> = self
                     .live
                     .values()
@@ -244,7 +244,7 @@ impl Store {
                     .map(|term| (self.frequency(term), term))
                     .collect();
                 members.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-                members.truncate(MOST_TERMS);
+                members.truncate(if *occur == Occur::Should { MOST_TERMS } else { usize::MAX });
                 let sum = members.iter().map(|member| member.0).sum::<u64>().min(documents);
                 let terms = members.iter().map(|(_, term)| ((*term).into(), worth(ask, term)));
                 let what = NaiveWhat::Any(terms.collect());
@@ -266,6 +266,9 @@ fn set(texts: &mut Texts, change: &Change) {
 fn worth(ask: &Ask, term: &str) -> f64 {
     match ask {
         Ask::Prefix(prefix) if !prefix.is_empty() && term.starts_with(prefix.as_ref()) => 1.0,
+        Ask::Begin(prefix, terms) => f64::from(u8::from(
+            term.starts_with(&**prefix) || terms.iter().any(|own| **own == *term),
+        )),
         Ask::Fuzzy(asked, most) => match strsim::osa_distance(asked, term) {
             edits if edits > usize::from((*most).min(2)) => 0.0,
             edits => [1.0, 1.0 / 2.0, 1.0 / 3.0][edits],

@@ -59,6 +59,8 @@ pub struct TextStats {
     pub gone: u64,
     /// Documents in no segment yet.
     pub tail: u64,
+    /// Words and places of those documents.
+    pub tail_size: u64,
 }
 
 impl Texts {
@@ -123,6 +125,7 @@ impl Texts {
             bytes: segments.clone().map(|kept| kept.segment.bytes().len() as u64).sum(),
             gone: segments.map(|kept| u64::from(kept.gone.documents())).sum(),
             tail: self.tail.extent().documents,
+            tail_size: self.tail.size(),
         }
     }
 

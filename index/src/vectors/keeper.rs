@@ -150,6 +150,13 @@ impl Keeper {
         self.work(space, task)
     }
 
+    /// Whether nothing is due in any space: all graphs serve and are saved. While a work is going on
+    /// something is.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.shelves.keys().all(|space| self.due(space).is_none())
+    }
+
     /// What is to be done before the store is closed: graphs that changed are saved.
     #[must_use]
     pub fn last_plan(&mut self) -> Option<Work> {
@@ -171,11 +178,11 @@ impl Keeper {
             return (Outcome::Dropped, None);
         };
         let outcome = match work {
-            Made::Loaded(graph) => {
+            Made::Loaded(graph, outdated) => {
                 record.generation += 1;
-                record.unsaved = Some(0);
+                record.unsaved = Some(outdated);
                 shelf.graph = Some(graph);
-                Outcome::Loaded
+                Outcome::Loaded { outdated }
             }
             Made::Unusable => Outcome::Unusable,
             Made::Built(rows, graph) => {

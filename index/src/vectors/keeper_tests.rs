@@ -134,7 +134,7 @@ fn a_saved_graph_serves_after_reopening_and_a_damaged_one_is_made_anew() {
     let mut damaged = saved.bytes.clone();
     damaged[1000] ^= 1;
     let cases = [
-        (saved.bytes, vec![Outcome::Loaded]),
+        (saved.bytes, vec![Outcome::Loaded { outdated: 0 }]),
         (damaged, vec![Outcome::Unusable, Outcome::Built(600), Outcome::Saved]),
         (Vec::new(), vec![Outcome::Unusable, Outcome::Built(600), Outcome::Saved]),
     ];

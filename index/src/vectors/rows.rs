@@ -179,6 +179,17 @@ impl Rows {
         }
     }
 
+    /// What tells the vector of a row from others, as far as a graph sees them: a CRC-32 of its codes.
+    pub(crate) fn check(&self, row: u32) -> u32 {
+        let (codes, head) = self.codes(row);
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&head.scale.to_le_bytes());
+        crc.update(&head.square.to_le_bytes());
+        let codes: Vec<u8> = codes.iter().map(|code| code.cast_unsigned()).collect();
+        crc.update(&codes);
+        crc.finalize()
+    }
+
     /// Numbers of a row, and their Euclidean length.
     pub(crate) fn values(&self, row: u32) -> Option<(&[f32], f64)> {
         let (block, at) = block_of(&self.full, &self.last, row)?;

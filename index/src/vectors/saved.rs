@@ -1,14 +1,16 @@
 //! A graph as bytes, and back. Knows nothing of files, and trusts none.
 //!
 //! ```text
-//! magic:4 "GVG1"  space:32 SHA-256  reach:4 f32  rows:4  layers:4
-//! keys:           rows x (sequence:8 chunk:4)
+//! magic:4 "GVG2"  space:32 SHA-256  reach:4 f32  rows:4  layers:4
+//! keys:           rows x (sequence:8 chunk:4 check:4)
 //! upper layers:   each count:4, then count x row:4
 //! links:          for each layer, the bottom first, for each node count:1, then count x node:4
 //! crc:4           CRC-32 of all before
 //! ```
 //! All little-endian. Rows are numbered as in the list of keys. Dead rows are not written: who led
-//! to one leads to where it led.
+//! to one leads to where it led. A row whose check ([`Rows::check`]) is not that of the vector with its
+//! key is one that went, and the vector one that came: so a file that is older than the store, of another
+//! copy of it, or of another store altogether fits as far as it says what is so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +24,8 @@ use super::layer::{Layer, Met};
 use super::rows::{Key, Rows};
 use super::space::Space;
 
-const MAGIC: &[u8; 4] = b"GVG1";
-const KEY_BYTES: usize = 12;
+const MAGIC: &[u8; 4] = b"GVG2";
+const KEY_BYTES: usize = 16;
 /// More layers than any graph has.
 const MOST_LAYERS: u32 = 16;
 /// A file that lacks more than one row of this many is not worth loading.
@@ -31,6 +33,14 @@ const HOLES_PART: usize = 4;
 
 /// Rows of one layer, and the rows each leads to.
 type Lists = BTreeMap<u32, Vec<u32>>;
+
+/// What a saved graph is now.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) graph: Graph,
+    /// Vectors it was made with others of: those that have other numbers now.
+    pub(crate) outdated: usize,
+}
 
 /// What tells one space from another, wherever a short name is needed.
 pub(crate) fn digest(space: &Space) -> [u8; 32] {
@@ -61,9 +71,10 @@ pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
     bytes.extend(graph.reach.to_le_bytes());
     put_count(&mut bytes, bottom.len());
     put_count(&mut bytes, layers.len());
-    for key in bottom.keys().filter_map(|row| rows.key(*row)) {
+    for (row, key) in bottom.keys().filter_map(|row| Some((*row, rows.key(*row)?))) {
         bytes.extend(key.sequence.get().to_le_bytes());
         bytes.extend(key.chunk.to_le_bytes());
+        bytes.extend(rows.check(row).to_le_bytes());
     }
     for lists in layers.iter().skip(1) {
         put_count(&mut bytes, lists.len());
@@ -86,7 +97,7 @@ pub(crate) fn to_bytes(graph: &Graph, rows: &Rows) -> Vec<u8> {
 
 /// The graph of these bytes over these rows, in whatever order they are now; none where the bytes
 /// are damaged, of another space, or of too few of the rows.
-pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Graph> {
+pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Read> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
         return None;
@@ -101,16 +112,17 @@ pub(crate) fn from_bytes(bytes: &[u8], rows: &Rows) -> Option<Graph> {
         return None;
     }
     let keys = input.take(usize::try_from(count).ok()?.checked_mul(KEY_BYTES)?)?;
-    let places = places(keys, rows)?;
+    let (places, outdated) = places(keys, rows)?;
     let stored = Graph { layers: input.layers(count, layers)?, reach, holes: Vec::new() };
     let place = |row: u32| *places.get(usize::try_from(row).ok()?)?;
     let lists = carried(&stored, rows, &place);
-    assembled(&lists, reach, rows)
+    Some(Read { graph: assembled(&lists, reach, rows)?, outdated })
 }
 
-/// Which of the rows each stored row is; none where two are one.
-fn places(keys: &[u8], rows: &Rows) -> Option<Vec<Option<u32>>> {
-    let mut taken = BTreeSet::new();
+/// Which of the rows each stored row is, and how many are none because their vectors are others; none
+/// where two are one.
+fn places(keys: &[u8], rows: &Rows) -> Option<(Vec<Option<u32>>, usize)> {
+    let (mut taken, mut outdated) = (BTreeSet::new(), 0);
     let mut places = Vec::with_capacity(keys.len() / KEY_BYTES);
     for key in keys.as_chunks::<KEY_BYTES>().0 {
         let mut input = Input(key);
@@ -119,9 +131,12 @@ fn places(keys: &[u8], rows: &Rows) -> Option<Vec<Option<u32>>> {
         if place.is_some_and(|place| !taken.insert(place)) {
             return None;
         }
-        places.push(place);
+        let check = input.number()?;
+        let same = place.filter(|place| rows.check(*place) == check);
+        outdated += usize::from(place.is_some() && same.is_none());
+        places.push(same);
     }
-    Some(places)
+    Some((places, outdated))
 }
 
 /// A graph of lists that say `rows` by their numbers.

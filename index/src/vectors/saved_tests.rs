@@ -39,7 +39,7 @@ fn a_graph_comes_back_as_it_was() {
     for metric in Metric::ALL {
         let rows = rows_of(metric, 500);
         let bytes = build(&rows).to_bytes(&rows);
-        let read = from_bytes(&bytes, &rows).unwrap();
+        let read = from_bytes(&bytes, &rows).unwrap().graph;
         assert!(read.to_bytes(&rows) == bytes);
         assert!(read.holes().is_empty());
         assert_eq!(read.covers(), 500);
@@ -64,12 +64,38 @@ fn dead_rows_are_not_written_and_rows_that_went_or_came_since_are_made_up_for() 
     later.push(Key { sequence: Sequence::new(900), chunk: 0 }, &late).unwrap();
     let later = later.compact();
     let read = from_bytes(&bytes, &later).unwrap();
+    assert_eq!(read.outdated, 0);
+    let read = read.graph;
     assert_eq!(read.holes().len(), 1);
     let audit = read.audit(&later);
     assert_eq!((audit.rows, audit.orphans), (450, 0));
     let whole = read.with(&later, &Effort { threads: 2, stop: &GO }).unwrap();
     assert!(whole.holes().is_empty());
     assert_eq!((whole.audit(&later).rows, whole.audit(&later).orphans), (452, 0));
+}
+
+#[test]
+fn rows_with_other_vectors_than_the_graph_knew_are_beside_it() {
+    for metric in Metric::ALL {
+        let rows = rows_of(metric, 400);
+        let bytes = build(&rows).to_bytes(&rows);
+        let replaced = |part: u64| {
+            let mut rows = rows.clone();
+            for sequence in (0..400).filter(|sequence| sequence % part == 0) {
+                let key = Key { sequence: Sequence::new(sequence), chunk: 0 };
+                let other = vector(&[sequence as f32, 1.0, -3.0, 2.0, 0.5, 0.0, 1.0, -9.0]);
+                rows.push(key, &other).unwrap();
+            }
+            rows.compact()
+        };
+        let now = replaced(8);
+        let read = from_bytes(&bytes, &now).unwrap();
+        assert_eq!((read.outdated, read.graph.holes().len()), (50, 50));
+        assert_eq!(read.graph.audit(&now).rows, 350);
+        let whole = read.graph.with(&now, &Effort { threads: 1, stop: &GO }).unwrap();
+        assert_eq!((whole.audit(&now).rows, whole.audit(&now).orphans), (400, 0));
+        assert!(from_bytes(&bytes, &replaced(2)).is_none(), "half of it is of other vectors");
+    }
 }
 
 #[test]
@@ -116,7 +142,7 @@ proptest! {
         if let Some(cut) = cut {
             body.truncate(cut.index(body.len()));
         }
-        if let Some(graph) = from_bytes(&sealed(body), rows) {
+        if let Some(Read { graph, .. }) = from_bytes(&sealed(body), rows) {
             let space = rows.space();
             let probe = crate::vectors::code::Probe::query(space, &vector(&[0.5; 8]));
             let found = graph.search(rows, &probe, 20, None);

@@ -45,7 +45,8 @@ pub struct Done {
 /// What was made.
 #[derive(Debug)]
 pub(crate) enum Made {
-    Loaded(Arc<dyn Approximate>),
+    /// A graph, and how many vectors it was made with others of.
+    Loaded(Arc<dyn Approximate>, usize),
     Unusable,
     Built(Rows, Option<Arc<dyn Approximate>>),
     Extended(Arc<dyn Approximate>),
@@ -57,8 +58,11 @@ pub(crate) enum Made {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// A saved graph serves.
-    Loaded,
+    /// A saved graph serves. So many vectors it had otherwise than they are: they stand beside it.
+    Loaded {
+        /// How many.
+        outdated: usize,
+    },
     /// A saved graph is damaged, or of other vectors; one is made anew.
     Unusable,
     /// A new graph serves, of this many vectors.
@@ -101,7 +105,7 @@ impl Work {
 fn made(shelf: &Shelf, task: Task, effort: &Effort<'_>) -> Made {
     match task {
         Task::Load(bytes) => match saved::from_bytes(&bytes, &shelf.rows) {
-            Some(graph) => Made::Loaded(Arc::new(graph)),
+            Some(read) => Made::Loaded(Arc::new(read.graph), read.outdated),
             None => Made::Unusable,
         },
         Task::Build => {

@@ -11,7 +11,7 @@
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
-//! - [`embed`]: vectors of text, by a program of the host's.
+//! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;

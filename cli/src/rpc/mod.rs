@@ -1,13 +1,14 @@
 //! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (design: rpc.md).
 //!
 //! - `request`: a line into a request, or into what is wrong with it.
-//! - `methods`: the one table of methods, with `params` (and `json`) and what they do in `codec`, `signed`,
+//! - `methods`: the one table of methods, with `params` (and `json`, `embedder`) and what they do in `codec`, `signed`,
 //!   `store`, `write`, `marks`, `read`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
 mod agents;
 mod answer;
 mod codec;
+mod embedder;
 mod fault;
 mod graph;
 mod host;

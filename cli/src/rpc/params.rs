@@ -1,16 +1,14 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder, Embedding, Metric};
+use grainstore::embed::{Embedding, Metric};
 use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::embedder::Maker;
 use super::fault::Fault;
 use super::json::{Base64, Object, Pairs};
 use crate::ask::FormatName;
@@ -195,7 +193,7 @@ pub(crate) struct Open {
     pub(crate) operator: Option<String>,
     #[serde(default)]
     pub(crate) languages: Vec<Spoken>,
-    pub(crate) embedder: Option<Program>,
+    pub(crate) embedder: Option<Maker>,
     pub(crate) session: Option<Object<Scope>>,
 }
 
@@ -207,32 +205,8 @@ pub(crate) struct Spoken {
     pub(crate) language: String,
 }
 
-/// A program that embeds.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Program {
-    command: Vec<String>,
-    model: String,
-    dimension: usize,
-    metric: Option<String>,
-    deadline_ms: Option<u64>,
-}
-
-impl Program {
-    /// What runs it, and how its vectors are compared. Nothing is started yet.
-    pub(crate) fn embedder(self) -> Result<(Arc<dyn Embedder>, Metric), Fault> {
-        let metric = metric(self.metric.as_deref())?;
-        let command = self.command.into_iter().map(Into::into).collect();
-        let mut options = CommandOptions::new(command, &self.model, self.dimension);
-        if let Some(deadline) = self.deadline_ms {
-            options.deadline = Duration::from_millis(deadline);
-        }
-        Ok((Arc::new(CommandEmbedder::new(options)?), metric))
-    }
-}
-
 /// How vectors are compared; by their angle if it is not said.
-fn metric(name: Option<&str>) -> Result<Metric, Fault> {
+pub(super) fn metric(name: Option<&str>) -> Result<Metric, Fault> {
     let name = name.unwrap_or("cosine");
     let refused = || {
         let message = format!("no metric {name:?}");

@@ -59,8 +59,8 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     for spoken in params.languages {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
     }
-    if let Some(program) = params.embedder {
-        let (embedder, metric) = program.embedder()?;
+    if let Some(maker) = params.embedder {
+        let (embedder, metric) = maker.embedder()?;
         options = options.embedder(embedder, metric);
     }
     if let Some(operator) = params.operator {

@@ -9,6 +9,8 @@ mod demo;
 #[cfg(test)]
 mod documented;
 #[cfg(test)]
+mod embedders;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod hints;

@@ -3,6 +3,7 @@
 //!
 //! - [`Embedder`]: what makes vectors of texts
 //! - [`CommandEmbedder`]: one that asks another program
+//! - `LocalEmbedder`: one that is a model in the process (feature `local-embedder`)
 //! - `conversation`: lines to a program and back
 //! - `keeping`: the store's own embedder at work in the background
 
@@ -10,6 +11,8 @@ mod command;
 mod conversation;
 mod embedding;
 mod keeping;
+#[cfg(feature = "local-embedder")]
+mod local;
 
 pub use command::{CommandEmbedder, CommandOptions};
 pub(crate) use embedding::check_count;
@@ -17,6 +20,8 @@ pub use embedding::{Embedding, MAX_VECTORS};
 pub use grainstore_index::vectors::{Metric, Space, Vector};
 pub use keeping::EmbeddingStatus;
 pub(crate) use keeping::{Keeping, Ready, Requests};
+#[cfg(feature = "local-embedder")]
+pub use local::{LocalEmbedder, LocalOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -1,0 +1,76 @@
+//! What makes vectors of texts for a store that is opened: a program, or a model in this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder, Metric};
+use serde::Deserialize;
+
+use super::fault::Fault;
+use super::params::metric;
+
+/// `embedder` of `open`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Maker {
+    command: Option<Vec<String>>,
+    directory: Option<String>,
+    model: Option<String>,
+    dimension: Option<usize>,
+    metric: Option<String>,
+    deadline_ms: Option<u64>,
+}
+
+impl Maker {
+    /// The embedder, and how its vectors are compared. A program is not started yet; a model is read.
+    pub(crate) fn embedder(self) -> Result<(Arc<dyn Embedder>, Metric), Fault> {
+        let metric = metric(self.metric.as_deref())?;
+        let embedder = match (self.command, self.directory) {
+            (Some(command), None) => {
+                let missing =
+                    || Fault::params("an embedder by command has a model and a dimension");
+                let model = self.model.ok_or_else(missing)?;
+                let dimension = self.dimension.ok_or_else(missing)?;
+                program(command, &model, dimension, self.deadline_ms)?
+            }
+            (None, Some(directory)) => {
+                if self.dimension.is_some() || self.deadline_ms.is_some() {
+                    let message = "an embedder by directory has no dimension and no deadline_ms";
+                    return Err(Fault::params(message));
+                }
+                local(directory, self.model)?
+            }
+            _ => return Err(Fault::params("an embedder has either a command or a directory")),
+        };
+        Ok((embedder, metric))
+    }
+}
+
+fn program(
+    command: Vec<String>,
+    model: &str,
+    dimension: usize,
+    deadline_ms: Option<u64>,
+) -> Result<Arc<dyn Embedder>, Fault> {
+    let command = command.into_iter().map(Into::into).collect();
+    let mut options = CommandOptions::new(command, model, dimension);
+    if let Some(deadline) = deadline_ms {
+        options.deadline = Duration::from_millis(deadline);
+    }
+    Ok(Arc::new(CommandEmbedder::new(options)?))
+}
+
+#[cfg(feature = "local-embedder")]
+fn local(directory: String, model: Option<String>) -> Result<Arc<dyn Embedder>, Fault> {
+    use grainstore::embed::{LocalEmbedder, LocalOptions};
+    let options = LocalOptions { model, ..LocalOptions::new(directory) };
+    Ok(Arc::new(LocalEmbedder::new(options)?))
+}
+
+#[cfg(not(feature = "local-embedder"))]
+fn local(_: String, _: Option<String>) -> Result<Arc<dyn Embedder>, Fault> {
+    use crate::error::{Code, Error};
+    let message = "an embedder by directory: this program was built without it";
+    let hint = "build it with --features local-embedder, or name a program as command";
+    Err(Error::new(Code::Schema, message, hint).into())
+}

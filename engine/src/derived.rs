@@ -77,6 +77,14 @@ impl Files {
         directory::sync(&self.0)
     }
 
+    /// Removes one file that no manifest names, if it is there.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        directory::remove(&self.0.join(name))
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let unfinished = self.0.join(format!("{name}{UNFINISHED}"));
         let mut file = File::create(&unfinished)?;

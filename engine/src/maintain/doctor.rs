@@ -220,12 +220,7 @@ impl Examined {
         );
         self.add("tail", Health::Good, detail, None);
         self.text(store, &stats)?;
-        let remade = store.remade_graphs();
-        if remade > 0 {
-            let detail =
-                format!("{remade} saved graphs of vectors were of no use and are made again");
-            self.add("vectors", Health::Notice, detail, Some("check the disk under vectors/"));
-        }
+        self.vectors(store, &stats);
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();
@@ -241,6 +236,32 @@ impl Examined {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the vectors.
+    fn vectors(&mut self, store: &Store, stats: &Stats) {
+        let remade = store.remade_graphs();
+        if remade > 0 {
+            let detail =
+                format!("{remade} saved graphs of vectors were of no use and are made again");
+            self.add("vectors", Health::Notice, detail, Some("check the disk under vectors/"));
+        }
+        for model in &stats.leaving_models {
+            let detail = format!("the removal of the vectors of {model} has not ended");
+            self.add(
+                "vectors",
+                Health::Notice,
+                detail,
+                Some("remove the vectors of the model again"),
+            );
+        }
+        if let (Some(serving), [_, _, ..]) = (&stats.serving_model, &*stats.vectors) {
+            let detail = format!(
+                "of {} models {serving} answers what is asked without naming one",
+                stats.vectors.len()
+            );
+            self.add("vectors", Health::Good, detail, None);
+        }
     }
 
     /// Looks at the full text.

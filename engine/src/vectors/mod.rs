@@ -4,11 +4,12 @@
 //! then on; graphs are made in the background and saved under `vectors/`. Until one is there, and
 //! for what it does not have yet, vectors are compared one by one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use grainstore_index::vectors::{Effort, Keeper, Outcome, SpaceStats, View as Spaces};
+use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
 use serde::Serialize;
 
 use crate::derived::Files;
@@ -37,6 +38,8 @@ struct State {
     keeper: Keeper,
     /// The last row of the truth that was read; none before somebody searched.
     row: Option<u64>,
+    /// The spaces there were then, by their numbers, which no two spaces of a store have.
+    known: BTreeMap<u32, Space>,
     /// Saved graphs that were of no use.
     unusable: usize,
 }
@@ -64,7 +67,7 @@ pub struct VectorSpace {
 impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
-        let state = State { keeper: Keeper::new(), row: None, unusable: 0 };
+        let state = State { keeper: Keeper::new(), row: None, known: BTreeMap::new(), unusable: 0 };
         let files = store.map(|store| Files::of(store, "vectors"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { files, state: Mutex::new(state), stopped, wanted }
@@ -106,6 +109,18 @@ impl Vectors {
         self.lock().unusable
     }
 
+    /// Forgets a space that a view has no more, and removes its saved graph.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn forget(&self, space: &Space, view: &View) -> Result<()> {
+        let mut state = self.lock();
+        if state.row.is_some() {
+            self.follow(&mut state, view)?;
+        }
+        self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
+    }
+
     /// Reads what the truth has beyond what was read. The first time, saved graphs too.
     fn follow(&self, state: &mut State, view: &View) -> Result<()> {
         let last = view.last_vector()?;
@@ -114,6 +129,13 @@ impl Vectors {
         }
         let first = state.row.is_none();
         let spaces = view.spaces()?;
+        // The removal of a space has a row of its own: what is newer than it has the space no more.
+        let before = std::mem::replace(&mut state.known, spaces.clone());
+        for (number, space) in before {
+            if spaces.get(&number) != Some(&space) {
+                let _ = state.keeper.remove_space(&space);
+            }
+        }
         for row in view.vectors_after(state.row.unwrap_or(0))? {
             let placed = match row {
                 Ok((_, placed)) => placed,
@@ -152,6 +174,11 @@ impl Vectors {
         if let (Some(saved), Some(files)) = (saved, &self.files) {
             // What cannot be saved is made again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
+            let state = self.lock();
+            if !state.known.values().any(|space| Keeper::file_of(space) == saved.name) {
+                // The space was removed meanwhile.
+                let _ = files.remove(&saved.name);
+            }
         }
         // What was given up is due again, and would be given up again.
         outcome == Outcome::Dropped

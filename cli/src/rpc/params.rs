@@ -53,6 +53,13 @@ pub(crate) struct Stats {
     pub(crate) pages: Option<bool>,
 }
 
+/// `remove_vectors`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoveVectors {
+    pub(crate) model: String,
+}
+
 /// `backup`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -196,6 +203,7 @@ pub(crate) struct Open {
     #[serde(default)]
     pub(crate) languages: Vec<Spoken>,
     pub(crate) embedder: Option<Program>,
+    pub(crate) former_embedder: Option<Program>,
     pub(crate) session: Option<Object<Scope>>,
 }
 

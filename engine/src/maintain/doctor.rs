@@ -248,12 +248,7 @@ impl Examined {
         }
         for model in &stats.leaving_models {
             let detail = format!("the removal of the vectors of {model} has not ended");
-            self.add(
-                "vectors",
-                Health::Notice,
-                detail,
-                Some("remove the vectors of the model again"),
-            );
+            self.add("vectors", Health::Notice, detail, Some("run `grain remove-vectors` again"));
         }
         if let (Some(serving), [_, _, ..]) = (&stats.serving_model, &*stats.vectors) {
             let detail = format!(

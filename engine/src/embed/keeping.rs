@@ -276,7 +276,12 @@ impl Keeping {
     fn made(&self, texts: &[(Sequence, String)]) -> Result<Vec<(Sequence, Embedding)>> {
         let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
         let vectors = self.embedder.embed(&all)?;
+        if vectors.len() != all.len() {
+            let message = format!("{} vectors came for {} texts", vectors.len(), all.len());
+            return Err(Error::new(ErrorKind::Embedder, message));
+        }
         let made = texts.iter().zip(vectors).map(|((at, _), vector)| {
+            self.space.admit(&vector)?;
             let values = vector.values().to_vec();
             Ok((*at, Embedding::new(self.space.model(), self.space.metric(), values)?))
         });

@@ -107,6 +107,12 @@ fn while_vectors_are_removed_an_answer_has_all_of_them_or_none() {
         let counts = removed.join().unwrap();
         assert!(counts.contains(&0) && counts.is_subset(&[0, most].into()), "{counts:?}");
     });
+    // The last row is gone; what comes now is new to who has read them all.
+    let nearest = || addresses(&session, &near(Some("a"), &[-1.0, 0.0])).first().copied();
+    let offer = Offer::Grain(belief("bob", "it"))
+        .with_vectors(vec![Embedding::new("a", Metric::Cosine, vec![-1.0, 0.0]).unwrap()]);
+    let it = session.put(offer).unwrap().address();
+    assert_eq!(nearest(), Some(it));
     let whole = session.store().verify(true).unwrap();
     assert!(whole.ok, "{:?}", whole.problems);
 }

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use grainstore::cal::{Diversity, Query, Rerank};
-use grainstore::embed::{Embedder, Embedding, Metric};
-use grainstore::{Offer, OpenOptions, Page, Store};
+use grainstore::embed::{Embedder, Embedding, Metric, Vector};
+use grainstore::{Error, Offer, OpenOptions, Page, Store};
 use tempfile::TempDir;
 
 use kit::{
@@ -239,4 +239,39 @@ fn embedders_that_do_not_fit_are_refused_when_the_store_is_opened() {
     assert_eq!(outcome(&long), Err("ERR_DIMENSION"));
     let fits = |options: OpenOptions| options.embedder(of(former()), Metric::Cosine);
     assert_eq!(outcome(&fits), Ok(()));
+}
+
+/// Answers for all texts but the last, or with a number too many.
+struct Careless {
+    long: bool,
+}
+
+impl Embedder for Careless {
+    fn model(&self) -> &str {
+        "careless"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
+        let (count, length) = if self.long { (texts.len(), 3) } else { (texts.len() - 1, 2) };
+        (0..count).map(|_| Vector::new(vec![1.0; length]).map_err(Error::from)).collect()
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_fit_its_texts_is_not_taken() {
+    for (long, code) in [(false, "ERR_EMBEDDER"), (true, "ERR_DIMENSION")] {
+        let dir = embedded();
+        let careless = Arc::new(Careless { long }) as Arc<dyn Embedder>;
+        let options = OpenOptions::new().embedder(careless, Metric::Cosine);
+        let store = Store::open(dir.path(), &options).unwrap();
+        assert!(!store.wait_for_vectors(kit::PATIENCE).unwrap());
+        let stats = store.stats().unwrap();
+        assert!(stats.embedding.unwrap().error.unwrap().starts_with(code));
+        assert_eq!(stats.serving_model.as_deref(), Some("former"));
+        assert_eq!(stats.rows.get("vectors"), Some(&(GRAINS as u64)));
+    }
 }

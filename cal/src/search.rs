@@ -24,7 +24,8 @@ pub struct Ask {
 /// A vector whose neighbours are looked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
-    /// The model it was made by; none where the memory has vectors of one alone.
+    /// The model it was made by; none for the one that serves: that of the memory's embedder, or the only
+    /// one there is.
     pub model: Option<String>,
     /// Its numbers.
     pub values: Arc<[f32]>,

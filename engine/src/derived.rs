@@ -95,6 +95,18 @@ impl Files {
         }
     }
 
+    /// Removes one file that no manifest names, if it is there.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        match is(&self.directory, fs::Metadata::is_dir) {
+            Err(error) if error.kind() == Io::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(()) => directory::remove(&self.directory.join(name)),
+        }
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let unfinished = self.directory.join(format!("{name}{UNFINISHED}"));
         directory::remove(&unfinished)?;

@@ -13,7 +13,8 @@ use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) use vectors::{
-    Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows, encode_rows, open_space, seal_space,
+    Gone, LEAVING, META_GONE, META_SERVING, Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows,
+    encode_rows, open_serving, open_space, seal_serving, seal_space,
 };
 
 /// Sequence -> envelope of a blob, in the order of writing, from 1.

@@ -25,6 +25,7 @@ pub struct OpenOptions {
     pub(crate) resolver: Resolver,
     pub(crate) wording: Wording,
     pub(crate) embedder: Option<(Embeds, Metric)>,
+    pub(crate) former_embedder: Option<(Embeds, Metric)>,
 }
 
 /// Who makes vectors of texts.
@@ -60,6 +61,7 @@ impl Default for OpenOptions {
             operator: None,
             wording: Wording::default(),
             embedder: None,
+            former_embedder: None,
         }
     }
 }
@@ -144,9 +146,24 @@ impl OpenOptions {
     /// Who makes vectors of texts, and how these are compared. Grains that come without a vector of its
     /// model get one in the background, and what is searched for by words is searched for by their
     /// vector as well. It is asked on a thread of the store's, for questions on those of callers.
+    ///
+    /// In a store with vectors of another model this is a move to the new one: the former model serves
+    /// until every grain has a vector of the new one, and the new one from then on. Opening fails with
+    /// `ERR_DIMENSION` where the model is stored with vectors of another length or metric.
     #[must_use]
     pub fn embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
         self.embedder = Some((Embeds(embedder), metric));
+        self
+    }
+
+    /// Who made the vectors that a move to another model ([`OpenOptions::embedder`]) leaves behind. Until
+    /// the move is complete it is asked what words mean, and makes vectors of what is written meanwhile;
+    /// afterwards it is not asked any more. Without it what is searched for by words is found by words
+    /// alone until then. Opening fails with `ERR_SCHEMA` where there is no embedder of another model
+    /// beside it.
+    #[must_use]
+    pub fn former_embedder(mut self, embedder: Arc<dyn Embedder>, metric: Metric) -> Self {
+        self.former_embedder = Some((Embeds(embedder), metric));
         self
     }
 

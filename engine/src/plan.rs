@@ -41,6 +41,7 @@ pub(crate) use beneath::Beneath;
 pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
+pub(crate) use embed::mixed;
 pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
 pub(crate) use mark::Mark;
 use replace::Succession;
@@ -175,8 +176,10 @@ pub(crate) struct Plan<'v> {
     pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
     /// Spaces that come with the vectors.
     pub(crate) spaces: Vec<Space>,
-    /// How far the store's embedder has come: its model, and the last place of the log.
-    pub(crate) embedded: Option<(String, u64)>,
+    /// How far the store's embedders have come: their models, and the last place of the log.
+    pub(crate) embedded: Vec<(String, u64)>,
+    /// The space that serves from now on, where that is to be written down.
+    pub(crate) serving: Option<Space>,
     pub(crate) audit: Vec<AuditRecord>,
     /// Grains that stop being current, each with the place in `audit` of what ended it.
     pub(crate) ended: Rows<usize>,
@@ -201,7 +204,8 @@ impl<'v> Plan<'v> {
             wrappings: Rows::default(),
             vectors: Vec::new(),
             spaces: Vec::new(),
-            embedded: None,
+            embedded: Vec::new(),
+            serving: None,
             audit: Vec::new(),
             ended: Rows::default(),
             by_address: HashMap::new(),
@@ -225,7 +229,7 @@ impl<'v> Plan<'v> {
             && self.states.is_empty()
             && self.wrappings.is_empty()
             && self.vectors.is_empty()
-            && self.embedded.is_none()
+            && self.embedded.is_empty()
             && self.audit.is_empty()
     }
 

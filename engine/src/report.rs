@@ -65,6 +65,12 @@ pub struct Stats {
     pub vectors: Vec<VectorSpace>,
     /// How far the store's embedder has come.
     pub embedding: Option<EmbeddingStatus>,
+    /// How far the former embedder has come, while the store is moved to another model.
+    pub former_embedding: Option<EmbeddingStatus>,
+    /// The model whose vectors answer words, and vectors that name none.
+    pub serving_model: Option<String>,
+    /// Models whose vectors are being removed. Where nobody is at it, a removal was cut short.
+    pub leaving_models: Vec<String>,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
     /// Grains whose access counts are not written yet.
@@ -91,6 +97,8 @@ impl Store {
         rows.extend(index.tables.iter().map(|table| (table.table, table.rows)));
         let folding = view.tail().frozen().map_or(0, |frozen| frozen.grains());
         let text = self.inner().library().status(&view)?;
+        let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
+        let leaving = view.leaving()?;
         Ok(Stats {
             format: keys::FORMAT,
             grains: view.log_len()?,
@@ -111,6 +119,9 @@ impl Store {
             observer_domains: self.inner().library().wording().domains.told(),
             vectors: self.inner().vectors().stats(&view)?,
             embedding: self.inner().keeping().map(|keeping| keeping.status(&view)).transpose()?,
+            former_embedding: former.filter(|former| former.serves),
+            serving_model: view.serving()?.map(|space| space.model().to_owned()),
+            leaving_models: leaving.values().map(|space| space.model().to_owned()).collect(),
             folding_grains: folding,
             waiting_counts: self.inner().waiting_counts(),
             cache_bytes: self.cache_bytes(),

@@ -1,14 +1,16 @@
-//! What a store is searched by: its full text, its vectors, and its embedder if it has one.
+//! What a store is searched by: its full text, its vectors, and its embedders if it has any.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::embed::{Keeping, Requests};
-use crate::error::Result;
+use crate::embed::{Keeping, Metric, Requests};
+use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Following;
-use crate::options::OpenOptions;
+use crate::options::{Embeds, OpenOptions};
+use crate::plan::mixed;
 use crate::texts::Library;
 use crate::vectors::Vectors;
+use crate::view::View;
 use crate::writer::Shared;
 
 /// Everything that follows the truth to be searched.
@@ -17,25 +19,64 @@ pub(crate) struct Retrieval {
     pub(crate) library: Arc<Library>,
     pub(crate) vectors: Arc<Vectors>,
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// That of the model the store is moved away from.
+    pub(crate) former: Option<Arc<Keeping>>,
 }
 
 impl Retrieval {
     /// That of a store in this directory, or of one in memory, whose writer is asked this way.
     ///
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself;
+    /// `ERR_SCHEMA` for a former embedder without another one that follows it.
     pub(crate) fn of(
         home: Option<&Path>,
         options: &OpenOptions,
         requests: &Requests,
     ) -> Result<Self> {
-        let keeping = options.embedder.as_ref().map(|(embedder, metric)| {
-            let embedder = (Arc::clone(&embedder.0), *metric);
-            Arc::new(Keeping::new(embedder, options.wording.clone(), Arc::clone(requests)))
-        });
-        keeping.as_ref().map(|keeping| keeping.space()).transpose()?;
+        let keeping = |given: &Option<(Embeds, Metric)>, leads| match given {
+            Some((embedder, metric)) => {
+                let embedder = (Arc::clone(&embedder.0), *metric);
+                let wording = options.wording.clone();
+                let keeping = Keeping::new(embedder, leads, wording, Arc::clone(requests))?;
+                Ok::<_, Error>(Some(Arc::new(keeping)))
+            }
+            None => Ok(None),
+        };
+        let former = keeping(&options.former_embedder, false)?;
+        let keeping = keeping(&options.embedder, true)?;
+        if let Some(former) = &former {
+            let model = keeping.as_ref().map(|keeping| keeping.space().model());
+            if model.is_none_or(|model| model == former.space().model()) {
+                let message = "a former embedder is of another model than the embedder beside it";
+                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                return Err(Error::new(schema, message).with_hint("name both, each by its model"));
+            }
+        }
         let library = Arc::new(Library::new(home, options.wording.clone()));
-        Ok(Self { library, vectors: Arc::new(Vectors::new(home)), keeping })
+        Ok(Self { library, vectors: Arc::new(Vectors::new(home)), keeping, former })
+    }
+
+    /// The embedders, the former one first.
+    pub(crate) fn keepings(&self) -> impl Iterator<Item = &Arc<Keeping>> {
+        self.former.iter().chain(&self.keeping)
+    }
+
+    /// Checks that the embedders fit the vectors that are stored.
+    ///
+    /// # Errors
+    /// `ERR_DIMENSION` where those of their models are of another length, or compared in another way;
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn check(&self, view: &View) -> Result<()> {
+        let stored = view.spaces()?;
+        for keeping in self.keepings() {
+            let own = keeping.space();
+            match stored.values().find(|stored| stored.model() == own.model()) {
+                Some(stored) if stored != own => return Err(mixed(stored, own)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Threads that follow in the background. Of a store in memory words and vectors are read when
@@ -44,7 +85,7 @@ impl Retrieval {
     /// # Errors
     /// `ERR_IO` where the system gives no thread.
     pub(crate) fn follow(&self, home: Option<&Path>, shared: &Shared) -> Result<Vec<Following>> {
-        let Self { library, vectors, keeping } = self.clone();
+        let Self { library, vectors, keeping, former } = self.clone();
         let mut followers = Vec::new();
         if home.is_some() {
             followers.push(Following::start("grainstore-words", library, shared)?);
@@ -52,6 +93,9 @@ impl Retrieval {
         }
         if let Some(keeping) = keeping {
             followers.push(Following::start("grainstore-embedder", keeping, shared)?);
+        }
+        if let Some(former) = former {
+            followers.push(Following::start("grainstore-former", former, shared)?);
         }
         Ok(followers)
     }

@@ -75,11 +75,14 @@ impl Store {
     /// # Errors
     /// `ERR_NOT_FOUND` where there is no store and none is to be created, `ERR_BUSY` while another
     /// handle has it open beyond the options' patience, `ERR_STORE_VERSION` for a directory that is
-    /// no store of this format, `ERR_INTEGRITY` for damage, `ERR_IO`.
+    /// no store of this format, `ERR_DIMENSION` and `ERR_SCHEMA` for an embedder that does not fit,
+    /// `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::Busy => error,
+            // What the options say is at fault, not the directory.
+            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension => error,
+            ErrorKind::Format(grainstore_format::ErrorKind::Schema) => error,
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",
             ),
@@ -141,8 +144,8 @@ impl Store {
         Ok(self.0.retrieval.library.status(&view)?.rebuilt)
     }
 
-    /// Waits until the store's embedder has come to the end of the log, at most so long. Gives whether
-    /// it has; a store without an embedder waits for nothing.
+    /// Waits until the store's embedder has come to the end of the log, and a move to its model is
+    /// complete, at most so long. Gives whether it has; a store without an embedder waits for nothing.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
@@ -236,6 +239,7 @@ impl Store {
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
         let retrieval = Retrieval::of(home, options, &requests)?;
+        retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
         let writer = Writer {
             db,
@@ -388,6 +392,24 @@ impl Inner {
     /// The store's embedder.
     pub(crate) fn keeping(&self) -> Option<&Keeping> {
         self.retrieval.keeping.as_deref()
+    }
+
+    /// That of the model the store is moved away from.
+    pub(crate) fn former(&self) -> Option<&Keeping> {
+        self.retrieval.former.as_deref()
+    }
+
+    /// The embedder that says what words mean on a view: that of the space that serves.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn meaning(&self, view: &View) -> Result<Option<&Keeping>> {
+        if self.retrieval.keeping.is_none() {
+            return Ok(None);
+        }
+        let serving = view.serving()?;
+        let mut all = self.retrieval.keepings();
+        Ok(all.find(|keeping| serving == Some(keeping.space())).map(|keeping| &**keeping))
     }
 
     /// The vectors.

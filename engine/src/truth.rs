@@ -3,6 +3,8 @@
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
 
+mod spaces;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -21,6 +23,7 @@ use crate::keys::{
     self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Wrapping,
 };
 use crate::source::{Leased, Source};
+use spaces::Marks;
 
 /// A state of the truth, frozen.
 pub(crate) struct Truth {
@@ -35,6 +38,8 @@ pub(crate) struct Truth {
     vectors: Lazy<u64, &'static [u8]>,
     /// Spaces of vectors by their numbers.
     spaces: OnceLock<BTreeMap<u32, Space>>,
+    /// What the meta table says of them.
+    marks: OnceLock<Marks>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -85,6 +90,7 @@ impl Truth {
             signatures: Lazy::new(keys::SIGNATURES),
             vectors: Lazy::new(keys::VECTORS),
             spaces: OnceLock::new(),
+            marks: OnceLock::new(),
         })
     }
 
@@ -236,19 +242,7 @@ impl Truth {
         if let Some(spaces) = self.spaces.get() {
             return Ok(spaces);
         }
-        let mut found = BTreeMap::new();
-        match self.txn.open_table(keys::SPACES) {
-            Ok(table) => {
-                for row in table.range::<u64>(..)? {
-                    let (number, record) = row?;
-                    let number = number.value();
-                    let space = keys::open_space(number, record.value())?;
-                    found.insert(u32::try_from(number).unwrap_or(u32::MAX), space);
-                }
-            }
-            Err(TableError::TableDoesNotExist(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let found = self.spaces_in(keys::SPACES)?;
         Ok(self.spaces.get_or_init(|| found))
     }
 
@@ -305,13 +299,14 @@ impl Truth {
         Ok(false)
     }
 
-    /// The last row of vectors; 0 where there is none.
+    /// The last row that was given to a vector, or to the removal of some; 0 for none.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn last_vector(&self) -> Result<u64> {
         let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(0) };
-        Ok(table.last()?.map_or(0, |(row, _)| row.value()))
+        let last = table.last()?.map_or(0, |(row, _)| row.value());
+        Ok(last.max(self.gone()?.row))
     }
 
     /// The ancestors whose protection reaches the grain at a place in the log.

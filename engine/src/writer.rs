@@ -7,6 +7,7 @@
 
 mod backlog;
 mod import;
+mod removal;
 mod states;
 mod vectors;
 
@@ -20,7 +21,7 @@ use redb::{Durability, WriteTransaction};
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
-use crate::embed::Embedding;
+use crate::embed::{Embedding, Keeping};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
@@ -62,7 +63,7 @@ pub(crate) enum Request {
     Alone(Alone),
     /// Many access counts wait: write them.
     Count,
-    /// The store's embedder has made vectors.
+    /// An embedder of the store has made vectors.
     Vectors,
 }
 
@@ -252,11 +253,12 @@ impl Writer {
                 Request::Write(write) => answers.push(decide(&mut plan, write)),
             }
         }
-        let made = self.retrieval.keeping.as_ref().and_then(|keeping| keeping.take());
-        let made = made.map(|made| plan.take_made(made));
+        let made = self.retrieval.keepings().filter_map(|keeping| Some((keeping, keeping.take()?)));
+        let made = made.map(|(keeping, made)| (Arc::clone(keeping), plan.take_made(made)));
+        let made: Vec<(Arc<Keeping>, Result<()>)> = made.collect();
         let outcome = guarded(|| self.apply(&plan));
-        if let (Some(made), Some(keeping)) = (made, &self.retrieval.keeping) {
-            keeping.written(&made.and_then(|()| outcome.clone()));
+        for (keeping, taken) in made {
+            keeping.written(&taken.and_then(|()| outcome.clone()));
         }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
         for Decided { answer, failure } in answers {

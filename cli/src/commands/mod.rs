@@ -21,6 +21,7 @@ mod prove;
 mod put;
 mod recall;
 mod reindex;
+mod remove_vectors;
 mod sign;
 mod stats;
 mod supersede;
@@ -81,6 +82,7 @@ commands! {
     Stats(stats::Stats),
     Compact(compact::Compact),
     Reindex(reindex::Reindex),
+    RemoveVectors(remove_vectors::RemoveVectors),
     Backup(backup::Backup),
     Demo(demo::Demo),
     Rpc(rpc::Rpc),

@@ -1,4 +1,5 @@
-//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `backup`;
+//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`,
+//! `backup`;
 //! and `checkpoint`.
 //!
 //! They concern the whole store, whatever the session sees. To a session with a namespace they give
@@ -75,15 +76,26 @@ pub(crate) fn compact(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     Answer::of(&host.session()?.store().compact()?)
 }
 
+pub(crate) fn remove_vectors(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::RemoveVectors = params::read(params)?;
+    let session = host.session()?;
+    if is_confined(session) {
+        return Err(confined("a model has vectors in every namespace, and this session has one"));
+    }
+    Answer::of(&json!({ "removed": session.store().remove_vectors(&params.model)? }))
+}
+
 pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Backup = params::read(params)?;
     let session = host.session()?;
     if is_confined(session) {
-        let message = "a backup holds every namespace, and this session has one";
-        let hint = "call session with namespace null first";
-        return Err(Error::new(Code::Access, message, hint).into());
+        return Err(confined("a backup holds every namespace, and this session has one"));
     }
     Answer::of(&session.store().backup(&params.path)?)
+}
+
+fn confined(message: &str) -> Fault {
+    Error::new(Code::Access, message, "call session with namespace null first").into()
 }
 
 fn is_confined(session: &Session) -> bool {

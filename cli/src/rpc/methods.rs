@@ -65,6 +65,7 @@ const METHODS: &[Method] = &[
     method("doctor", maintain::doctor),
     method("reindex", maintain::reindex),
     method("compact", maintain::compact),
+    method("remove_vectors", maintain::remove_vectors),
     method("backup", maintain::backup),
     method("export", portable::export),
     method("import", portable::import),

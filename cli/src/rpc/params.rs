@@ -51,6 +51,13 @@ pub(crate) struct Stats {
     pub(crate) pages: Option<bool>,
 }
 
+/// `remove_vectors`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoveVectors {
+    pub(crate) model: String,
+}
+
 /// `backup`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -194,6 +201,7 @@ pub(crate) struct Open {
     #[serde(default)]
     pub(crate) languages: Vec<Spoken>,
     pub(crate) embedder: Option<Maker>,
+    pub(crate) former_embedder: Option<Maker>,
     pub(crate) session: Option<Object<Scope>>,
 }
 

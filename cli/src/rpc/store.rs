@@ -63,6 +63,10 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
         let (embedder, metric) = maker.embedder()?;
         options = options.embedder(embedder, metric);
     }
+    if let Some(program) = params.former_embedder {
+        let (embedder, metric) = program.embedder()?;
+        options = options.former_embedder(embedder, metric);
+    }
     if let Some(operator) = params.operator {
         options = options.operator(operator);
     }

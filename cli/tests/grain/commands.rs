@@ -48,6 +48,7 @@ fn without_a_store_every_command_that_needs_one_says_where_it_looked() {
         &["verify"],
         &["reindex"],
         &["compact"],
+        &["remove-vectors", "m"],
         &["backup", "copy"],
     ] {
         let run = Place::empty().feed(arguments, belief("a", "b"));

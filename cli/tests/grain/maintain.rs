@@ -240,3 +240,30 @@ fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
     assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_ACCESS");
     assert!(!place.path().join("copy").exists());
 }
+
+#[test]
+fn vectors_of_a_model_are_removed_by_the_command_and_the_method() {
+    let place = place_with_grains();
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE }));
+    let vectors = json!([
+        { "model": "a", "values": [1, 2] },
+        { "model": "b", "values": [1, 2, 3] },
+        { "model": "c", "values": [1] },
+    ]);
+    let grain = json!({ "type": "belief", "subject": "bob", "relation": "likes", "object": "tea",
+        "confidence": 1, "created_at": 1 });
+    rpc.result("put", &json!({ "grain": grain, "vectors": vectors }));
+    assert_eq!(rpc.result("stats", &json!({}))["serving_model"], json!(null));
+    rpc.result("session", &json!({ "namespace": "elsewhere" }));
+    assert_eq!(rpc.refusal("remove_vectors", &json!({ "model": "a" })), "ERR_ACCESS");
+    rpc.result("session", &json!({ "namespace": null }));
+    assert_eq!(rpc.result("remove_vectors", &json!({ "model": "a" })), json!({ "removed": 1 }));
+    assert_eq!(rpc.refusal("remove_vectors", &json!({ "model": "a" })), "ERR_NOT_FOUND");
+    rpc.result("close", &json!({}));
+    let run = place.grain(&["remove-vectors", "b"]).done();
+    assert_eq!(run.line(), "removed 1 vectors of b");
+    let run = place.grain(&["remove-vectors", "c"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_CONFLICT"));
+    assert_eq!(place.grain(&["stats", "--json"]).done().json()["serving_model"], "c");
+}

@@ -65,6 +65,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "doctor",
             "reindex",
             "compact",
+            "remove_vectors",
             "backup",
             "export",
             "import",
@@ -117,6 +118,7 @@ fn nothing_that_needs_a_store_works_before_open_or_after_close() {
         ("doctor", json!({})),
         ("reindex", json!({})),
         ("compact", json!({})),
+        ("remove_vectors", json!({ "model": "m" })),
         ("backup", json!({ "path": "copy" })),
     ];
     for (method, params) in &calls {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kit::Place;
+use crate::kit::{Place, Rpc};
 
 fn belief(subject: &str, object: &str) -> Value {
     json!({ "type": "belief", "subject": subject, "relation": "likes", "object": object,
@@ -71,4 +71,47 @@ fn query_finds_by_words_by_vectors_and_by_both() {
     assert_eq!(rpc.refusal("put", &refused), "ERR_DIMENSION");
     let stats = rpc.result("stats", &json!({}));
     assert_eq!((&stats["grains"], &stats["vectors"][0]["vectors"]), (&json!(3), &json!(3)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_is_moved_to_the_model_of_another_program() {
+    let place = Place::empty();
+    let mut rpc = place.rpc();
+    // One grain, so every line has one text.
+    let program = |model: &str, vector: &str| {
+        let script = format!("while read -r line; do echo '{{\"vectors\":[{vector}]}}'; done");
+        let dimension = vector.split(',').count();
+        json!({ "command": ["sh", "-c", script], "model": model, "dimension": dimension })
+    };
+    let (former, new) = (program("former", "[1,2]"), program("new", "[3,2,1]"));
+    let path = place.path().join("s");
+    let alone = json!({ "path": path, "create": true, "former_embedder": former });
+    assert_eq!(rpc.refusal("open", &alone), "ERR_SCHEMA");
+    rpc.result("open", &json!({ "path": path, "create": true, "embedder": former }));
+    let grain = json!({ "type": "belief", "subject": "bob", "relation": "likes", "object": "tea",
+        "confidence": 1, "created_at": 1 });
+    rpc.result("put", &json!({ "grain": grain }));
+    let serving = |rpc: &mut Rpc, model: &str| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        loop {
+            let stats = rpc.result("stats", &json!({}));
+            if stats["serving_model"] == model {
+                return stats;
+            }
+            assert!(std::time::Instant::now() < end, "{stats}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    serving(&mut rpc, "former");
+    let both = json!({ "path": path, "embedder": new, "former_embedder": former });
+    rpc.result("open", &both);
+    let stats = serving(&mut rpc, "new");
+    assert_eq!(
+        (&stats["embedding"]["serves"], &stats["embedding"]["behind"], &stats["former_embedding"]),
+        (&json!(true), &json!(0), &json!(null))
+    );
+    let found = rpc.result("query", &json!({ "text": "zebra" }));
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "by what it means");
+    assert_eq!(rpc.result("remove_vectors", &json!({ "model": "former" }))["removed"], 1);
 }

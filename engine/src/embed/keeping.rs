@@ -1,9 +1,12 @@
-//! Vectors for every grain that has words: made in the background by the store's embedder, and handed
-//! to the writer.
+//! Vectors for every grain that has words: made in the background by an embedder of the store, and
+//! handed to the writer.
 //!
 //! A grain is stored whether or not it can be embedded. A text that the embedder refuses is passed
 //! over; an embedder that hangs or dies is asked again when somebody writes next. How far it has come
 //! is written with the vectors, so a store that is opened again goes on there.
+//!
+//! A store that is moved to another model may have two: the one that leads, whose space serves from
+//! the moment it is complete, and the former one, which keeps its space complete until then.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,10 +35,15 @@ const REST: Duration = Duration::from_secs(30);
 /// How the writer is asked; nothing once the store is closed.
 pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
 
-/// The embedder of a store, and how far it has come.
+/// Places of the log that are looked at for a text that was embedded before.
+const LOOK_BACK: usize = 256;
+
+/// An embedder of a store, and how far it has come.
 pub(crate) struct Keeping {
     embedder: Arc<dyn Embedder>,
-    metric: Metric,
+    space: Space,
+    /// Whether its space is to serve; else it is the former one of a move.
+    leads: bool,
     wording: Wording,
     requests: Requests,
     state: Mutex<State>,
@@ -47,6 +55,8 @@ pub(crate) struct Keeping {
 struct State {
     /// The last place of the log that was embedded or passed over; none before it was looked up.
     at: Option<u64>,
+    /// Whether what was made could not be written: it goes on from what is.
+    undone: bool,
     /// What was made and not written yet.
     ready: Option<Ready>,
     error: Option<Error>,
@@ -57,19 +67,26 @@ struct State {
 
 /// Vectors for the writer.
 pub(crate) struct Ready {
-    /// The model they are of.
-    pub(crate) model: String,
+    /// The space they are of.
+    pub(crate) space: Space,
+    /// Whether that is to serve once every grain has a vector of it.
+    pub(crate) leads: bool,
+    /// The place of the log they go on behind.
+    pub(crate) from: u64,
     /// The last place of the log they are for.
     pub(crate) to: u64,
     pub(crate) vectors: Vec<(Sequence, Embedding)>,
 }
 
-/// How far the embedder of a store has come.
+/// How far an embedder of a store has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EmbeddingStatus {
     /// Its model.
     pub model: String,
+    /// Whether its vectors answer words, and vectors whose model is not named. Where another model served
+    /// when the embedder came, not before nothing is left to embed.
+    pub serves: bool,
     /// Grains of the log it has not seen yet.
     pub behind: u64,
     /// Texts it refused since the store was opened.
@@ -80,26 +97,32 @@ pub struct EmbeddingStatus {
 
 impl std::fmt::Debug for Keeping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Keeping({})", self.embedder.model())
+        write!(f, "Keeping({})", self.space.model())
     }
 }
 
 impl Keeping {
+    /// # Errors
+    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself.
     pub(crate) fn new(
         (embedder, metric): (Arc<dyn Embedder>, Metric),
+        leads: bool,
         wording: Wording,
         requests: Requests,
-    ) -> Self {
+    ) -> Result<Self> {
+        let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
         let (state, taken) = (Mutex::default(), Condvar::new());
-        Self { embedder, metric, wording, requests, state, taken }
+        Ok(Self { embedder, space, leads, wording, requests, state, taken })
     }
 
     /// The space its vectors are of.
-    ///
-    /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself.
-    pub(crate) fn space(&self) -> Result<Space> {
-        Ok(Space::new(self.embedder.model(), self.embedder.dimension(), self.metric)?)
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Whether its space is to serve.
+    pub(crate) fn leads(&self) -> bool {
+        self.leads
     }
 
     /// The vector of a question. An embedder that was too slow for one is left in peace for a while:
@@ -133,21 +156,30 @@ impl Keeping {
     /// Says that what was taken is written, or why it is not.
     pub(crate) fn written(&self, outcome: &Result<()>) {
         if let Err(error) = outcome {
-            self.lock().error = Some(error.clone());
+            let mut state = self.lock();
+            state.error = Some(error.clone());
+            state.undone = true;
         }
         self.taken.notify_all();
     }
 
     pub(crate) fn status(&self, view: &View) -> Result<EmbeddingStatus> {
-        let model = self.embedder.model().to_owned();
+        let model = self.space.model().to_owned();
         let behind = view.last_sequence()?.get().saturating_sub(view.embedded_to(&model)?);
+        let serves = view.serving()? == Some(&self.space);
         let state = self.lock();
         let error = state.error.as_ref().map(|error| format!("{}: {error}", error.code()));
-        Ok(EmbeddingStatus { model, behind, skipped: state.skipped, error })
+        Ok(EmbeddingStatus { model, serves, behind, skipped: state.skipped, error })
     }
 
-    /// Waits until the newest view has a vector of everything, or the embedder cannot go on. Gives
-    /// whether it has.
+    /// Whether its space is complete and is still to be written down as the serving one.
+    fn is_due(&self, view: &View) -> Result<bool> {
+        let is_known = || Ok::<_, Error>(view.spaces()?.values().any(|space| *space == self.space));
+        Ok(self.leads && view.appointed()? != Some(&self.space) && is_known()?)
+    }
+
+    /// Waits until the newest view has a vector of everything, and serves them, or the embedder cannot go
+    /// on. Gives whether it has.
     pub(crate) fn wait(
         &self,
         patience: Duration,
@@ -155,10 +187,13 @@ impl Keeping {
     ) -> Result<bool> {
         let end = Instant::now() + patience;
         loop {
-            let status = self.status(&*newest()?)?;
-            if status.behind == 0 || status.error.is_some() {
-                return Ok(status.behind == 0);
+            let view = newest()?;
+            let status = self.status(&view)?;
+            let done = status.behind == 0 && !self.is_due(&view)?;
+            if done || status.error.is_some() {
+                return Ok(done);
             }
+            drop(view);
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(false);
@@ -175,32 +210,40 @@ impl Keeping {
         while to < end && texts.len() < AT_ONCE {
             to += 1;
             let at = Sequence::new(to);
-            if view.has_vector(at, self.embedder.model())? {
+            if view.has_vector(at, self.space.model())? {
                 continue;
             }
-            let read = view.with_blob(at, |blob| {
-                with_fields(blob, |grain| {
-                    let has_words = self.wording.of(grain).is_some();
-                    Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
-                })
-            });
-            match read {
-                Ok(text) => {
-                    texts.extend(text.filter(|text| !text.is_empty()).map(|text| (at, text)));
-                }
-                // A row that is damaged is for `verify` to name.
-                Err(error) if error.is_integrity() => {}
-                Err(error) => return Err(error),
-            }
+            texts.extend(self.text_at(view, at)?.map(|text| (at, text)));
         }
         Ok((to, texts))
     }
 
-    /// Vectors of these texts, and how many were refused. Where the embedder cannot answer for all at
-    /// once it is asked for each; one that answers for none is not at work.
-    fn embed(&self, texts: &[(Sequence, String)]) -> Result<(Vec<(Sequence, Embedding)>, u64)> {
+    /// The text at a place of the log, where there is one to embed.
+    fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
+        let read = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let has_words = self.wording.of(grain).is_some();
+                Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
+            })
+        });
+        match read {
+            Ok(text) => Ok(text.filter(|text| !text.is_empty())),
+            // A row that is damaged is for `verify` to name.
+            Err(error) if error.is_integrity() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Vectors of texts behind a place of the log, and how many were refused. Where the embedder cannot
+    /// answer for all at once it is asked for each. One that then answers for none, nor for a text it
+    /// has answered before, is not at work.
+    fn embed(
+        &self,
+        (view, from): (&View, u64),
+        texts: &[(Sequence, String)],
+    ) -> Result<(Vec<(Sequence, Embedding)>, u64)> {
         let whole = match self.made(texts) {
-            Err(error) if texts.len() > 1 && error.kind() != ErrorKind::Timeout => error,
+            Err(error) if error.kind() != ErrorKind::Timeout => error,
             made => return Ok((made?, 0)),
         };
         let (mut made, mut refused) = (Vec::new(), 0);
@@ -211,15 +254,36 @@ impl Keeping {
                 Err(_) => refused += 1,
             }
         }
-        if made.is_empty() { Err(whole) } else { Ok((made, refused)) }
+        if made.is_empty() && !self.is_at_work(view, from)? {
+            return Err(whole);
+        }
+        Ok((made, refused))
+    }
+
+    /// Whether it answers for a text up to a place of the log that has a vector of its model.
+    fn is_at_work(&self, view: &View, from: u64) -> Result<bool> {
+        for at in (1..=from).rev().take(LOOK_BACK) {
+            let at = Sequence::new(at);
+            if view.has_vector(at, self.space.model())?
+                && let Some(text) = self.text_at(view, at)?
+            {
+                return Ok(self.embedder.embed(&[&text]).is_ok());
+            }
+        }
+        Ok(false)
     }
 
     fn made(&self, texts: &[(Sequence, String)]) -> Result<Vec<(Sequence, Embedding)>> {
         let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
         let vectors = self.embedder.embed(&all)?;
+        if vectors.len() != all.len() {
+            let message = format!("{} vectors came for {} texts", vectors.len(), all.len());
+            return Err(Error::new(ErrorKind::Embedder, message));
+        }
         let made = texts.iter().zip(vectors).map(|((at, _), vector)| {
+            self.space.admit(&vector)?;
             let values = vector.values().to_vec();
-            Ok((*at, Embedding::new(self.embedder.model(), self.metric, values)?))
+            Ok((*at, Embedding::new(self.space.model(), self.space.metric(), values)?))
         });
         made.collect()
     }
@@ -246,18 +310,22 @@ impl Follower for Keeping {
             if state.ready.is_some() {
                 return Ok(true);
             }
-            let stored = view.embedded_to(self.embedder.model())?;
-            let at = state.at.map_or(stored, |at| at.max(stored));
+            let stored = view.embedded_to(self.space.model())?;
+            let undone = std::mem::take(&mut state.undone);
+            let at = state.at.filter(|_| !undone).map_or(stored, |at| at.max(stored));
             state.at = Some(at);
             at
         };
+        if !self.leads && view.serving()? != Some(&self.space) {
+            return Ok(true);
+        }
         let (to, texts) = self.next(view, from)?;
-        if to == from {
+        if to == from && !self.is_due(view)? {
             return Ok(true);
         }
         let made = match texts.is_empty() {
             true => Ok((Vec::new(), 0)),
-            false => self.embed(&texts),
+            false => self.embed((view, from), &texts),
         };
         let (vectors, skipped) = made.inspect_err(|error| {
             self.lock().error = Some(error.clone());
@@ -269,8 +337,8 @@ impl Follower for Keeping {
             state.skipped += skipped;
             state.at = Some(to);
         }
-        let model = self.embedder.model().to_owned();
-        self.hand_over(Ready { model, to, vectors });
+        let space = self.space.clone();
+        self.hand_over(Ready { space, leads: self.leads, from, to, vectors });
         // The writer's next view brings this thread back.
         Ok(true)
     }

@@ -1,5 +1,5 @@
-//! The bytes of vectors in the truth: spaces by number, vectors by the order they were given in, and
-//! which of them a grain has.
+//! The bytes of vectors in the truth: spaces by number, vectors by the order they were given in, which
+//! of them a grain has, which space serves, and what is being removed.
 
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Metric, Space, Vector};
@@ -18,6 +18,59 @@ pub(crate) const VECTORS: TableDefinition<'static, u64, &'static [u8]> =
 /// Sequence -> the rows of its vectors, ascending, 8 bytes each.
 pub(crate) const VECTOR_ROWS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vector_rows");
+
+/// Number of a space whose vectors are being removed -> its record, as in [`SPACES`], where it stands
+/// no more. The table comes with the first removal.
+pub(crate) const LEAVING: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("vector_leaving");
+
+/// The row of the meta table that names the space that serves: an envelope in row 0 of its number, u32.
+/// It comes with the first vectors that the store's embedder makes.
+pub(crate) const META_SERVING: &str = "serving";
+/// The row of the meta table that says what removed vectors had: an envelope in row 0 of a [`Gone`].
+pub(crate) const META_GONE: &str = "vectors_gone";
+
+pub(crate) fn seal_serving(space: u32) -> Vec<u8> {
+    Envelope::seal(0, &space.to_be_bytes())
+}
+
+/// # Errors
+/// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+pub(crate) fn open_serving(row: &[u8]) -> Result<u32> {
+    let number = Envelope::open(0, row)?.try_into();
+    number.map(u32::from_be_bytes).map_err(|_| Error::truth_damaged("the serving space is damaged"))
+}
+
+/// The numbers that no row and no space gets again, because whoever follows the rows would take the
+/// new for the old.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0..8 | the row of the last removal, u64: each has one of its own, in the order of the vectors |
+/// | 8..12 | the highest number a space had then, u32 |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Gone {
+    pub(crate) row: u64,
+    pub(crate) space: u32,
+}
+
+impl Gone {
+    pub(crate) fn seal(self) -> Vec<u8> {
+        let mut body = self.row.to_be_bytes().to_vec();
+        body.extend_from_slice(&self.space.to_be_bytes());
+        Envelope::seal(0, &body)
+    }
+
+    /// # Errors
+    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    pub(crate) fn open(row: &[u8]) -> Result<Self> {
+        let damaged = || Error::truth_damaged("what removed vectors had is damaged");
+        let body = Envelope::open(0, row)?;
+        let (row, space) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
+        let space = space.try_into().map_err(|_| damaged())?;
+        Ok(Self { row: u64::from_be_bytes(*row), space: u32::from_be_bytes(space) })
+    }
+}
 
 /// The record of a space.
 ///
@@ -139,5 +192,27 @@ mod tests {
         }
         assert_eq!(decode_rows(&encode_rows(&[1, 2])).unwrap(), [1, 2]);
         assert!(decode_rows(&[0; 7]).is_err());
+    }
+
+    #[test]
+    fn the_serving_space_and_what_is_gone_have_these_bytes() {
+        let serving = seal_serving(3);
+        assert_eq!(HEXLOWER.encode(&serving), "0100e2dc97d500000003");
+        assert_eq!(open_serving(&serving).unwrap(), 3);
+        let gone = Gone { row: 0x0102, space: 5 };
+        let sealed = gone.seal();
+        assert_eq!(HEXLOWER.encode(&sealed), "0100ce23efc7000000000000010200000005");
+        assert_eq!(Gone::open(&sealed).unwrap(), gone);
+        for at in 0..sealed.len() {
+            let mut other = sealed.clone();
+            other[at] ^= 1;
+            assert!(Gone::open(&other).is_err() && Gone::open(&sealed[..at]).is_err(), "byte {at}");
+        }
+        for at in 0..serving.len() {
+            let mut other = serving.clone();
+            other[at] ^= 1;
+            assert!(open_serving(&other).is_err() && open_serving(&serving[..at]).is_err(), "{at}");
+        }
+        assert!(open_serving(&sealed).is_err() && Gone::open(&serving).is_err());
     }
 }

@@ -220,6 +220,26 @@ impl Examined {
         );
         self.add("tail", Health::Good, detail, None);
         self.text(store, &stats)?;
+        self.vectors(store, &stats);
+        let pages = store.pages()?;
+        for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
+            let slack = file.slack_bytes();
+            let detail = format!(
+                "{} of {} bytes of the {name} are in use",
+                file.file_bytes.saturating_sub(slack),
+                file.file_bytes
+            );
+            let wasteful = slack >= MIN_SLACK_BYTES && slack > file.file_bytes / 2;
+            match wasteful {
+                true => self.add("pages", Health::Notice, detail, Some("run `grain compact`")),
+                false => self.add("pages", Health::Good, detail, None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the vectors.
+    fn vectors(&mut self, store: &Store, stats: &Stats) {
         let remade = store.remade_graphs();
         if remade > 0 {
             let detail =
@@ -236,21 +256,17 @@ impl Examined {
                           restore them with it, or not at all";
             self.add("vectors", Health::Notice, detail, Some(advice));
         }
-        let pages = store.pages()?;
-        for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
-            let slack = file.slack_bytes();
-            let detail = format!(
-                "{} of {} bytes of the {name} are in use",
-                file.file_bytes.saturating_sub(slack),
-                file.file_bytes
-            );
-            let wasteful = slack >= MIN_SLACK_BYTES && slack > file.file_bytes / 2;
-            match wasteful {
-                true => self.add("pages", Health::Notice, detail, Some("run `grain compact`")),
-                false => self.add("pages", Health::Good, detail, None),
-            }
+        for model in &stats.leaving_models {
+            let detail = format!("the removal of the vectors of {model} has not ended");
+            self.add("vectors", Health::Notice, detail, Some("run `grain remove-vectors` again"));
         }
-        Ok(())
+        if let (Some(serving), [_, _, ..]) = (&stats.serving_model, &*stats.vectors) {
+            let detail = format!(
+                "of {} models {serving} answers what is asked without naming one",
+                stats.vectors.len()
+            );
+            self.add("vectors", Health::Good, detail, None);
+        }
     }
 
     /// Looks at the full text.

@@ -1,7 +1,7 @@
 //! Keeping a store in order: what an operator does to it, beside reading and writing.
 //!
 //! - `rows`, `copy`, `scratch`: any table as bytes, databases copied, databases for a moment.
-//! - `reindex`, `compact`: on the writer's thread. `backup`: beside it.
+//! - `reindex`, `compact`, `removal` of vectors: on the writer's thread. `backup`: beside it.
 //! - `pages`: how full the files are. `verify`: whether everything is as it must be. `doctor`: whether
 //!   it can be worked with.
 
@@ -13,6 +13,7 @@ mod copy;
 mod doctor;
 mod pages;
 mod reindex;
+mod removal;
 mod rows;
 mod scratch;
 mod verify;

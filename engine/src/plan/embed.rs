@@ -25,16 +25,25 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Stages what the store's embedder has made, all of it or nothing. A grain that was given a
-    /// vector of the model meanwhile keeps it.
+    /// Stages what an embedder of the store has made, all of it or nothing. A grain that was given a
+    /// vector of the model meanwhile keeps it. It comes after all other members of its group.
     ///
     /// # Errors
-    /// As [`Plan::admit_spaces`].
+    /// `ERR_EMBEDDER` where what was made before it is not written; as [`Plan::admit_spaces`].
     pub(crate) fn take_made(&mut self, made: Ready) -> Result<()> {
-        let Ready { model, to, vectors } = made;
+        let Ready { space, leads, from, to, vectors } = made;
+        if !leads && self.view.serving()? != Some(&space) {
+            // Another model took its place meanwhile, and its vectors may be removed.
+            return Ok(());
+        }
+        let written = self.view.embedded_to(space.model())?;
+        if from > written {
+            let message = "the vectors before these were not written";
+            return Err(Error::new(ErrorKind::Embedder, message));
+        }
         let (spaces, staged) = (self.spaces.len(), self.vectors.len());
         for (at, vector) in vectors {
-            if self.has_vector(at, &model)? {
+            if self.has_vector(at, space.model())? {
                 continue;
             }
             let vector = vec![vector];
@@ -45,7 +54,29 @@ impl Plan<'_> {
             }
             self.vectors.push((at, vector));
         }
-        self.embedded = Some((model, to));
+        let to = to.max(written);
+        self.embedded.push((space.model().to_owned(), to));
+        if leads { self.appoint(&space, to) } else { Ok(()) }
+    }
+
+    /// Decides which space serves once the store's embedder has come to this place of the log: its own
+    /// where nothing is left to embed, or where there is no other. Until then a single other one, of
+    /// which hosts need not name the model, goes on serving.
+    fn appoint(&mut self, own: &Space, to: u64) -> Result<()> {
+        let (stored, appointed) = (self.view.spaces()?, self.view.appointed()?);
+        let all = || stored.values().chain(&self.spaces);
+        if appointed == Some(own) || !all().any(|space| space == own) {
+            return Ok(());
+        }
+        let is_complete = self.grains.is_empty() && to >= self.stored.get();
+        let mut others = all().filter(|space| *space != own);
+        let serving = match (appointed, others.next(), others.next()) {
+            _ if is_complete => Some(own),
+            (None, None, _) => Some(own),
+            (None, Some(only), None) => Some(only),
+            _ => None,
+        };
+        self.serving = serving.cloned();
         Ok(())
     }
 
@@ -92,7 +123,8 @@ impl Plan<'_> {
     }
 }
 
-fn mixed(known: &Space, given: &Space) -> Error {
+/// Why vectors are not of a space that is known.
+pub(crate) fn mixed(known: &Space, given: &Space) -> Error {
     let told =
         |space: &Space| format!("{} numbers by {}", space.dimension(), space.metric().name());
     let message = format!(

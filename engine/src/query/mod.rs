@@ -27,6 +27,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use serde::Serialize;
 
 use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
+use crate::embed::Keeping;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::session::Session;
 use crate::view::View;
@@ -209,7 +210,7 @@ impl Session {
                 let last = place_of(query, last, score, (walk.ranking, statistics));
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();
-                Some(opened.seal(key, question(self, query).as_bytes())?)
+                Some(opened.seal(key, question(self, view, query)?.as_bytes())?)
             }
         };
         let plan = match page.explain {
@@ -311,10 +312,20 @@ fn matched_fields(query: &Query) -> Vec<String> {
     names
 }
 
-/// What tells one question from another: the query, and who asks.
-fn question(session: &Session, query: &Query) -> String {
+/// What tells one question from another: the query, who asks, and the model whose vectors answer where
+/// the query does not name it.
+fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
     let scope = session.options();
-    format!("{:?} {query:?}", (&scope.namespace, &scope.user_id))
+    let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id));
+    let serving = match (query.near(), query.search()) {
+        (Some(near), _) if near.model.is_none() => view.serving()?,
+        (None, Some(_)) => session.store().inner().meaning(view)?.map(Keeping::space),
+        _ => None,
+    };
+    Ok(match serving {
+        Some(space) => format!("{question} {:?}", space.model()),
+        None => question,
+    })
 }
 
 /// The state of the log as it is now.
@@ -326,7 +337,7 @@ fn origin_of(view: &View) -> Result<Origin> {
 /// Where a cursor goes on, once it is known to belong here.
 fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<Opened> {
     let key = session.store().inner().cursor_key();
-    let opened = cursor.open(key, question(session, query).as_bytes())?;
+    let opened = cursor.open(key, question(session, view, query)?.as_bytes())?;
     let origin = opened.origin;
     if origin.sequence > view.last_sequence()?
         || origin.entries > view.audit_len()?

@@ -71,18 +71,17 @@ impl Walk<'_> {
         self.give_both(ranked.as_ref(), &found, visit)
     }
 
-    /// The vector of what is searched for everywhere, where the store has an embedder and vectors of its
-    /// model. An embedder that fails leaves the words; its failure is among the figures of the store.
+    /// The vector of what is searched for everywhere, where the store has the embedder of the model that
+    /// serves. One that fails leaves the words; its failure is among the figures of the store.
     pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, Halt> {
-        let keeping = self.session.store().inner().keeping();
+        let keeping = self.session.store().inner().meaning(self.view)?;
         let Some(keeping) = keeping else { return Ok(None) };
-        let space = keeping.space()?;
         let everywhere = search.asks().iter().filter(|ask| ask.field.is_none());
         let text = everywhere.map(|ask| ask.text.trim()).collect::<Vec<_>>().join(" ");
-        if text.is_empty() || !self.view.spaces()?.values().any(|known| *known == space) {
+        if text.is_empty() {
             return Ok(None);
         }
-        let model = Some(space.model().to_owned());
+        let model = Some(keeping.space().model().to_owned());
         let values = keeping.question(&text);
         Ok(values.ok().map(|values| Near { model, values: values.into() }))
     }
@@ -93,12 +92,14 @@ impl Walk<'_> {
         let known = view.spaces()?;
         let space = match &near.model {
             Some(model) => known.values().find(|space| space.model() == model),
-            None if known.len() > 1 => {
-                let message = "vectors of several models are stored; which one is this of?";
-                let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
-                return Err(Error::new(schema, message).with_hint("name the model"));
-            }
-            None => known.values().next(),
+            None => match view.serving()? {
+                None if known.len() > 1 => {
+                    let message = "vectors of several models are stored; which one is this of?";
+                    let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
+                    return Err(Error::new(schema, message).with_hint("name the model"));
+                }
+                serving => serving,
+            },
         };
         let Some(space) = space.cloned() else { return Ok(None) };
         space.admit(&vector)?;

@@ -251,7 +251,10 @@ type Known = HashMap<Sequence, Document>;
 impl<'v> Likeness<'v> {
     fn of(walk: &Walk<'v>) -> Result<Self> {
         let inner = walk.session.store().inner();
-        let known: Vec<Space> = walk.view.spaces()?.values().cloned().collect();
+        let known: Vec<Space> = match walk.view.serving()? {
+            Some(serving) => vec![serving.clone()],
+            None => walk.view.spaces()?.values().cloned().collect(),
+        };
         let spaces = match known.is_empty() {
             true => None,
             false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),

@@ -4,7 +4,7 @@
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
 //! - `questions`: a fixed set of queries, held against looking at every grain.
-//! - `answers`, `power_cut`, `import`, `io_failure`, `stale_index`: the tests.
+//! - `answers`, `power_cut`, `import`, `moving`, `io_failure`, `stale_index`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
@@ -18,6 +18,7 @@ mod import;
 mod io_failure;
 #[path = "../../tests/kit/mod.rs"]
 mod kit;
+mod moving;
 #[path = "../../tests/kit/naive.rs"]
 mod naive;
 mod power_cut;

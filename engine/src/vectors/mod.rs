@@ -45,6 +45,8 @@ struct State {
     keeper: Keeper,
     /// The last row of the truth that was read; none before somebody searched.
     row: Option<u64>,
+    /// The spaces there were then, by their numbers, which no two spaces of a store have.
+    known: BTreeMap<u32, Space>,
     /// Saved graphs that were of no use.
     unusable: usize,
     /// Vectors that saved graphs had otherwise, by space.
@@ -77,8 +79,8 @@ pub struct VectorSpace {
 impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
-        let outdated = BTreeMap::new();
-        let state = State { keeper: Keeper::new(), row: None, unusable: 0, outdated };
+        let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
+        let state = State { keeper: Keeper::new(), row: None, known, unusable: 0, outdated };
         let files = store.map(|store| Files::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
@@ -160,6 +162,18 @@ impl Vectors {
         self.lock().unusable
     }
 
+    /// Forgets a space that a view has no more, and removes its saved graph.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn forget(&self, space: &Space, view: &View) -> Result<()> {
+        let mut state = self.lock();
+        if state.row.is_some() {
+            self.follow(&mut state, view)?;
+        }
+        self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
+    }
+
     /// Reads what the truth has beyond what was read. The first time, saved graphs too.
     fn follow(&self, state: &mut State, view: &View) -> Result<()> {
         let last = view.last_vector()?;
@@ -168,6 +182,13 @@ impl Vectors {
         }
         let first = state.row.is_none();
         let spaces = view.spaces()?;
+        // The removal of a space has a row of its own: what is newer than it has the space no more.
+        let before = std::mem::replace(&mut state.known, spaces.clone());
+        for (number, space) in before {
+            if spaces.get(&number) != Some(&space) {
+                let _ = state.keeper.remove_space(&space);
+            }
+        }
         for row in view.vectors_after(state.row.unwrap_or(0))? {
             let placed = match row {
                 Ok((_, placed)) => placed,
@@ -213,6 +234,11 @@ impl Vectors {
         if let (Some(saved), Some(files)) = (saved, &self.files) {
             // What cannot be saved is made again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
+            let state = self.lock();
+            if !state.known.values().any(|space| Keeper::file_of(space) == saved.name) {
+                // The space was removed meanwhile.
+                let _ = files.remove(&saved.name);
+            }
         }
         // What was given up is due again, and would be given up again.
         outcome == Outcome::Dropped

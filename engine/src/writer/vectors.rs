@@ -1,10 +1,11 @@
-//! What a group writes of vectors: new spaces, the vectors, and which of them a grain has.
+//! What a group writes of vectors: new spaces, the vectors, which of them a grain has, and which space
+//! serves.
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
 use crate::embed::Embedding;
 use crate::error::{Error, Result};
-use crate::keys::{self, Placed};
+use crate::keys::{self, Gone, Placed};
 use crate::plan::{Plan, Staged};
 
 /// The tables, open for writing.
@@ -14,6 +15,8 @@ struct Tables<'t> {
     rows: Table<'t, u64, &'static [u8]>,
     /// The row the next vector gets.
     next: u64,
+    /// What removed vectors had.
+    gone: Gone,
 }
 
 /// Writes the vectors of new grains, and of those that were stored before.
@@ -21,21 +24,14 @@ pub(super) fn write_vectors(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<(
     let new = plan.grains.iter().map(|Staged { sequence, prepared }| (sequence, &prepared.vectors));
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
-    if let Some((model, to)) = &plan.embedded {
+    for (model, to) in &plan.embedded {
         let name = format!("{}{model}", keys::META_EMBEDDED);
         txn.open_table(keys::META)?.insert(name.as_str(), to.to_be_bytes().as_slice())?;
     }
-    if given.peek().is_none() {
+    if given.peek().is_none() && plan.serving.is_none() {
         return Ok(());
     }
-    let vectors = txn.open_table(keys::VECTORS)?;
-    let last = vectors.last()?.map_or(0, |(row, _)| row.value());
-    let mut tables = Tables {
-        spaces: txn.open_table(keys::SPACES)?,
-        rows: txn.open_table(keys::VECTOR_ROWS)?,
-        vectors,
-        next: last.saturating_add(1),
-    };
+    let mut tables = Tables::open(txn)?;
     for (sequence, vectors) in given {
         let known = tables.rows.get(sequence.get())?.map(|row| keys::decode_rows(row.value()));
         let mut rows = known.transpose()?.unwrap_or_default();
@@ -46,19 +42,39 @@ pub(super) fn write_vectors(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<(
         }
         tables.rows.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?;
     }
+    if let Some(space) = &plan.serving {
+        let row = keys::seal_serving(tables.number_of(space)?);
+        txn.open_table(keys::META)?.insert(keys::META_SERVING, row.as_slice())?;
+    }
     Ok(())
 }
 
-impl Tables<'_> {
+impl<'t> Tables<'t> {
+    fn open(txn: &'t WriteTransaction) -> Result<Self> {
+        let meta = txn.open_table(keys::META)?;
+        let gone = meta.get(keys::META_GONE)?.map(|row| Gone::open(row.value()));
+        let gone = gone.transpose()?.unwrap_or_default();
+        let vectors = txn.open_table(keys::VECTORS)?;
+        let last = vectors.last()?.map_or(0, |(row, _)| row.value()).max(gone.row);
+        Ok(Self {
+            spaces: txn.open_table(keys::SPACES)?,
+            rows: txn.open_table(keys::VECTOR_ROWS)?,
+            vectors,
+            next: last.saturating_add(1),
+            gone,
+        })
+    }
+
     /// The number of a space, which is written down if it has none.
     fn number_of(&mut self, space: &grainstore_index::vectors::Space) -> Result<u32> {
-        let mut last = 0;
+        let mut last = u64::from(self.gone.space);
         for row in self.spaces.iter()? {
             let (number, record) = row?;
-            last = number.value();
-            if keys::open_space(last, record.value())? == *space {
-                return narrow(last);
+            let number = number.value();
+            if keys::open_space(number, record.value())? == *space {
+                return narrow(number);
             }
+            last = last.max(number);
         }
         let number = last.saturating_add(1);
         self.spaces.insert(number, keys::seal_space(number, space)?.as_slice())?;

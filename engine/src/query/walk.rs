@@ -244,9 +244,11 @@ impl Walk<'_> {
     /// Whether a posting is known to stand before the place to go on after, or to be newer than
     /// the first page.
     fn is_behind(&self, posting: &Posting) -> bool {
-        let (Some((origin, _)), Some(place)) = (&self.after, self.place()) else { return false };
-        posting.sequence > origin.sequence
-            || (posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes()))
+        let Some((origin, _)) = &self.after else { return false };
+        let stands_before = |place: &Place| {
+            posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes())
+        };
+        posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
 
     /// Where an earlier page of an answer by time ended.

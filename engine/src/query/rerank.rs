@@ -125,7 +125,7 @@ impl Walk<'_> {
 }
 
 /// The place before the best answer, with the statistics of a cursor.
-fn before_all(last: &Last) -> Rank {
+pub(super) fn before_all(last: &Last) -> Rank {
     let statistics = match last {
         Last::Rank(rank) => rank.statistics.clone(),
         Last::Place(_) => Vec::new(),

@@ -13,6 +13,7 @@ use grainstore_index::{self as index, Posting, Sequence, Tie};
 
 use super::access::Access;
 use super::cursor::{Last, Origin, Place, Rank, Ranking};
+use super::expand::{self, Expanded, Raised};
 use super::postings::{ByAddress, Found};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::StateRecord;
@@ -81,6 +82,10 @@ pub(crate) struct Walk<'w> {
     pub(super) floorless: bool,
     /// The scores of the grains shown by a search, as the full text has them.
     pub(super) scores: Vec<f64>,
+    /// Answers by words that links have raised.
+    pub(super) raised: Raised,
+    /// What following links came to, once it was done.
+    pub(crate) expanded: Option<Expanded>,
 }
 
 /// A match that waits for others of its place.
@@ -96,12 +101,16 @@ type Group = (EpochMs, Tie);
 
 impl<'w> Walk<'w> {
     /// A walk that starts here, for a user who is given the first `given` matches.
+    ///
+    /// # Errors
+    /// As [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
         cancel: &'w Cancel,
         given: usize,
     ) -> Result<Self> {
+        expand::check(query)?;
         Ok(Self {
             session,
             view,
@@ -117,6 +126,8 @@ impl<'w> Walk<'w> {
             cut: false,
             floorless: false,
             scores: Vec::new(),
+            raised: Raised::default(),
+            expanded: None,
         })
     }
 
@@ -147,6 +158,14 @@ impl Walk<'_> {
             }
             (None, None) => {}
         }
+        match self.query.expansion() {
+            Some(expansion) => self.by_conditions_and_links(expansion, visit),
+            None => self.by_conditions(visit),
+        }
+    }
+
+    /// The grains that meet the conditions, in the order of the query.
+    pub(super) fn by_conditions(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         if let Some(addresses) = listed.or_else(among) {

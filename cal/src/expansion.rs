@@ -158,7 +158,7 @@ impl Expansion {
 }
 
 impl Default for Expansion {
-    /// One link from the best 16, both ways, to at most 32 grains each and 512 in all, for half of what
+    /// One link from the best 16, both ways, to at most 32 grains each and 512 in all, for a quarter of what
     /// they are short of; what is linked meets the conditions.
     fn default() -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Default for Expansion {
             direction: Direction::Both,
             fan_out: 32,
             reached: 512,
-            decay: 0.5,
+            decay: 0.25,
             freely: false,
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct Recall {
     #[arg(long)]
     text: Option<String>,
     /// Also what up to N links lead to from the best answers, whatever its subject and relation: triples,
-    /// derived_from, related_to and replies, both ways; each link halves the score
+    /// derived_from, related_to and replies, both ways; each link leaves a quarter of the score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     expand: Option<u8>,
     /// At most so many grains, up to 1000; 20 if not given

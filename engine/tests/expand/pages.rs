@@ -143,7 +143,7 @@ fn a_link_raises_an_answer_of_a_vector_and_never_above_what_led_to_it() {
     let query = Query::default().nearing(Near { model: None, values: [1.0, 0.0, 0.0].into() });
     let plain: Vec<_> = scored(&session, &query).into_iter().map(|row| row.0).collect();
     assert_eq!(plain, [east, near_east, north]);
-    let one = Expansion { seeds: 1, ..Expansion::default() };
+    let one = Expansion { seeds: 1, decay: 0.5, ..Expansion::default() };
     let rows = scored(&session, &query.clone().expanding(one));
     let scores: Vec<f64> = rows.iter().map(|row| f64::from_bits(row.1)).collect();
     let order: Vec<_> = rows.iter().map(|row| row.0).collect();

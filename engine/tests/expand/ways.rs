@@ -19,7 +19,7 @@ fn edge_in(namespace: &str, subject: &str, object: &str, at: i64) -> Grain {
 }
 
 fn steps(hops: usize) -> Expansion {
-    Expansion { hops, ..Expansion::default() }
+    Expansion { hops, decay: 0.5, ..Expansion::default() }
 }
 
 fn from(text: &str, expansion: Expansion) -> Query {
@@ -27,7 +27,7 @@ fn from(text: &str, expansion: Expansion) -> Query {
 }
 
 #[test]
-fn a_score_halves_with_each_link() {
+fn a_score_goes_down_with_each_link() {
     let (_dir, session) = store();
     let chain = ["one", "two", "three", "four", "five"];
     let edges = chain.windows(2).map(|pair| put(&session, edge(pair[0], pair[1], 1)));

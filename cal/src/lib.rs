@@ -48,6 +48,7 @@ mod text;
 // What a memory is asked.
 mod bounds;
 mod cancel;
+mod expansion;
 mod memory;
 mod predicate;
 mod query;
@@ -74,6 +75,7 @@ pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Tier, execute, execute_bytes};
+pub use expansion::{Direction, Expansion, Link, Links};
 pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
     Scope, Visit,

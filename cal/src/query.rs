@@ -8,6 +8,7 @@ use std::sync::Arc;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
+use crate::expansion::Expansion;
 use crate::predicate::Predicate;
 use crate::search::{self, Ask, Floor, Near, Rerank, Search};
 
@@ -25,6 +26,7 @@ pub struct Query {
     pub(crate) predicates: Vec<Predicate>,
     pub(crate) search: Option<Search>,
     pub(crate) near: Option<Near>,
+    pub(crate) expansion: Option<Expansion>,
     pub(crate) rerank: Option<Rerank>,
     pub(crate) floor: Option<Floor>,
     pub(crate) visibility: Visibility,
@@ -46,6 +48,7 @@ impl Default for Query {
             predicates: Vec::new(),
             search: None,
             near: None,
+            expansion: None,
             rerank: None,
             floor: None,
             visibility: Visibility::default(),
@@ -134,6 +137,15 @@ impl Query {
         self
     }
 
+    /// The same query for what is linked to its best answers as well. Where nothing is searched for,
+    /// all that meets the conditions is an answer already, so that what is linked has to be free of
+    /// them ([`Expansion::freely`]); it comes behind the others then.
+    #[must_use]
+    pub fn expanding(mut self, expansion: Expansion) -> Self {
+        self.expansion = Some(expansion);
+        self
+    }
+
     /// The same query with its best answers in another order.
     #[must_use]
     pub fn reranked(mut self, rerank: Rerank) -> Self {
@@ -189,6 +201,20 @@ impl Query {
             && (self.reach == Reach::Session || self.reach.contains(grain.partition()))
             && self.valid_at.is_none_or(|at| is_valid_at(grain, at))
             && self.predicates.iter().all(|predicate| predicate.matches(grain, state))
+    }
+
+    /// Whether a grain with this state may lie between an answer and what is linked to it: where the
+    /// query looks, of the user it asks about, visible, and said to be true when it asks. Its other
+    /// conditions are for what is shown. The session's own bounds are the memory's duty.
+    #[must_use]
+    pub fn lets_through(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+        let of_user = |predicate: &&Predicate| predicate.field_name() == "user_id";
+        self.sees(grain, state)
+            && (TypeSet::ALL.contains(grain.grain_type())
+                || self.types.contains(grain.grain_type()))
+            && (self.reach == Reach::Session || self.reach.contains(grain.partition()))
+            && self.valid_at.is_none_or(|at| is_valid_at(grain, at))
+            && self.predicates.iter().filter(of_user).all(|user| user.matches(grain, state))
     }
 
     /// Whether the grain is visible now, or was current at the time asked about.
@@ -307,6 +333,12 @@ impl Query {
     #[must_use]
     pub fn near(&self) -> Option<&Near> {
         self.near.as_ref()
+    }
+
+    /// How far what is linked to the best answers is an answer too, if it is.
+    #[must_use]
+    pub fn expansion(&self) -> Option<&Expansion> {
+        self.expansion.as_ref()
     }
 
     /// How the best answers are put in another order, if they are.

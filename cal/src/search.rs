@@ -40,6 +40,8 @@ pub struct Score {
     pub text: Option<f64>,
     /// How near its meaning is, if vectors were asked for.
     pub vector: Option<f64>,
+    /// What the score of a better answer is worth that it is linked to, if that raised its own.
+    pub graph: Option<f64>,
 }
 
 /// How the best answers are put in another order before they are given. The best
@@ -99,7 +101,14 @@ impl Search {
 
 impl Score {
     /// Of a grain that meets conditions where nothing was searched for.
-    pub const STRUCTURAL: Self = Self { value: 1.0, text: None, vector: None };
+    pub const STRUCTURAL: Self = Self { value: 1.0, text: None, vector: None, graph: None };
+
+    /// Whether a link is all that made it an answer: it meets no condition and was judged by nothing
+    /// else.
+    #[must_use]
+    pub fn is_linked_only(&self) -> bool {
+        self.graph.is_some() && self.text.is_none() && self.vector.is_none()
+    }
 }
 
 impl Floor {

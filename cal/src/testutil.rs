@@ -307,5 +307,5 @@ fn scored(query: &Query, grain: &GrainRef<'_>) -> Score {
     };
     let texts: Vec<&str> = fields.iter().filter_map(|name| grain.text(name)).collect();
     let value = share(&words_of(query), &texts.join(" "));
-    Score { value, text: Some(value), vector: None }
+    Score { value, text: Some(value), vector: None, graph: None }
 }

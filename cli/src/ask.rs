@@ -4,7 +4,9 @@
 mod describe;
 mod show;
 
-use grainstore::cal::{Format, Options, Params, Response, StatementType, Tier, parse_bytes};
+use grainstore::cal::{
+    Expansion, Format, Options, Params, Response, StatementType, Tier, parse_bytes,
+};
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
@@ -38,6 +40,8 @@ pub(crate) struct Question<'q> {
     pub(crate) params: Vec<(String, Value)>,
     pub(crate) format: Option<FormatName>,
     pub(crate) evolve: bool,
+    /// How far what is linked to the best answers of a RECALL is an answer too.
+    pub(crate) expansion: Option<Expansion>,
     /// The present; the store's clock where it is not given.
     pub(crate) now: Option<EpochMs>,
 }
@@ -54,6 +58,7 @@ impl Question<'_> {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },
             params,
             as_format: self.format.map(Format::from),
+            expansion: self.expansion,
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
         };
         session.ask_with(self.query, &options).map_err(failed)

@@ -83,7 +83,10 @@ pub use pending::{Pending, PendingFuture};
 pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
-pub use query::{Answer, Cursor, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryList, QueryPlan};
+pub use query::{
+    Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
+    QueryPlan,
+};
 pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};

@@ -28,6 +28,7 @@ use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
+use crate::expansion::Expansion;
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
 use crate::params::Params;
@@ -58,6 +59,9 @@ pub struct Options<'o> {
     pub params: Params,
     /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT.
     pub as_format: Option<Format>,
+    /// How far what is linked to the best answers of a RECALL is an answer too: the language has no
+    /// word for it. Statements that have recalls within them are as they are without.
+    pub expansion: Option<Expansion>,
     /// Counts all matches of a RECALL that shows fewer, up to a thousand; otherwise `total` may stay
     /// unknown.
     pub totals: bool,
@@ -76,6 +80,7 @@ impl Options<'_> {
             tier: Tier::Read,
             params: Params::new(),
             as_format: None,
+            expansion: None,
             totals: true,
             cancel: Cancel::new(),
             counter: &Estimator,
@@ -128,7 +133,10 @@ fn run(
 ) -> Result<Response> {
     let explains = statement.statement_type() == StatementType::Explain;
     let mut context = Context::new(memory, &options.params, options.now, explains);
-    let plan = check::check(&statement.0, &mut context)?;
+    let mut plan = check::check(&statement.0, &mut context)?;
+    if let Plan::Recall(recall) = &mut plan.plan {
+        recall.query.expansion = options.expansion;
+    }
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
         return Err(error.at(statement.0.body.span));

@@ -71,7 +71,7 @@ impl Run<'_> {
             provenance_id: hit.address,
             state: show.state.then_some(hit.state),
             score_breakdown: show.score_breakdown.then(|| breakdown(hit.score)),
-            explanation: asked.explanation.map(|found| why(found, &matched)),
+            explanation: asked.explanation.map(|found| why(found, &hit.score, &matched)),
             matched_fields: matched,
             provenance: show.provenance.then(|| provenance(&hit)),
             contradictions,
@@ -88,6 +88,9 @@ impl Run<'_> {
         query: Option<&Query>,
     ) -> Result<Vec<Cow<'static, str>>> {
         let mut names = plan.matched_fields.clone();
+        if hit.score.is_linked_only() {
+            names.clear();
+        }
         let Some(query) = query.filter(|query| query.search().is_some()) else { return Ok(names) };
         if plan.otherwise.is_some() {
             names.retain(|name| name != "subject");
@@ -103,7 +106,7 @@ impl Run<'_> {
 
 /// What the score of a grain is made of.
 fn breakdown(score: Score) -> Map {
-    let parts = [("text", score.text), ("vector", score.vector)];
+    let parts = [("text", score.text), ("vector", score.vector), ("graph", score.graph)];
     let parts = parts.into_iter().filter_map(|(name, part)| Some((name, part?)));
     let mut map: Map = parts.map(|(name, part)| (name.to_owned(), part.into())).collect();
     if map.is_empty() {
@@ -113,9 +116,10 @@ fn breakdown(score: Score) -> Map {
 }
 
 /// Why a grain is in the answer, in one sentence.
-fn why(explanation: &Explanation, matched: &[Cow<'static, str>]) -> String {
+fn why(explanation: &Explanation, score: &Score, matched: &[Cow<'static, str>]) -> String {
     let index = &explanation.plan.index;
     match matched {
+        _ if score.is_linked_only() => "linked to a better answer".to_owned(),
         [] => format!("found through {index}; there was no condition"),
         fields => format!("found through {index}; matches on {}", fields.join(", ")),
     }

@@ -55,6 +55,7 @@ impl Cal {
             query: &query,
             params: self.params,
             format: self.format,
+            expansion: None,
             evolve: self.evolve,
             now: self.now,
         };

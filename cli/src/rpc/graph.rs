@@ -20,7 +20,7 @@ const DEFAULT_ANCESTRY_HOPS: usize = 16;
 /// Which way edges are followed, as it is asked for.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum DirectionName {
+pub(super) enum DirectionName {
     Out,
     In,
     #[default]

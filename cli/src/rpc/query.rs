@@ -1,6 +1,8 @@
 //! The method `query`: conditions as an object, answered in the envelope of OMS 28.1.
 
-use grainstore::cal::{Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility};
+use grainstore::cal::{
+    Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
+};
 use grainstore::format::{GrainType, Map, Profile, Value, parse_json};
 use grainstore::{Cursor, EpochMs, Grain, Page};
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::answer::{Answer, List};
 use super::fault::Fault;
+use super::graph::DirectionName;
 use super::host::Host;
 use super::params::{self, time};
 use crate::error::{Code, Error};
@@ -25,6 +28,7 @@ struct Params<'p> {
     conditions: Option<&'p RawValue>,
     text: Option<String>,
     vector: Option<Vector>,
+    expand: Option<Expand>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[serde(default)]
@@ -62,6 +66,22 @@ struct Vector {
     values: Vec<f64>,
 }
 
+/// `expand`: how far what is linked to the best answers is an answer too.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expand {
+    hops: Option<usize>,
+    seeds: Option<usize>,
+    links: Option<Vec<String>>,
+    #[serde(default)]
+    direction: DirectionName,
+    fan_out: Option<usize>,
+    reached: Option<usize>,
+    decay: Option<f64>,
+    #[serde(default)]
+    freely: bool,
+}
+
 /// The envelope.
 #[derive(Debug, Serialize)]
 struct Envelope {
@@ -90,6 +110,9 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     if let Some(Vector { model, values }) = params.vector {
         query = query.nearing(Near { model, values: params::numbers(&values).into() });
     }
+    if let Some(expand) = params.expand {
+        query = query.expanding(expand.expansion()?);
+    }
     let session = host.session()?;
     let defaults = Page::default();
     let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
@@ -111,6 +134,33 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         next_cursor: answer.next_cursor.map(|cursor| cursor.to_string()),
         plan: answer.plan,
     })
+}
+
+impl Expand {
+    /// What it asks for; what it leaves out is as usual.
+    fn expansion(self) -> Result<Expansion, Fault> {
+        let usual = Expansion::default();
+        let links = self.links.map(|names| names.iter().map(|name| link(name)).collect());
+        Ok(Expansion {
+            hops: self.hops.unwrap_or(usual.hops),
+            seeds: self.seeds.unwrap_or(usual.seeds),
+            links: links.transpose()?.unwrap_or(usual.links),
+            direction: self.direction.into(),
+            fan_out: self.fan_out.unwrap_or(usual.fan_out),
+            reached: self.reached.unwrap_or(usual.reached),
+            decay: self.decay.unwrap_or(usual.decay),
+            freely: self.freely,
+        })
+    }
+}
+
+/// The kind of link of a name.
+fn link(name: &str) -> Result<Link, Fault> {
+    let refused = || {
+        let names = Link::ALL.map(Link::name).join(", ");
+        Error::new(Code::Schema, format!("no links of the kind {name:?}"), format!("use {names}"))
+    };
+    Link::named(name).ok_or_else(|| refused().into())
 }
 
 impl Conditions<'_> {

@@ -100,6 +100,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
         query: query.as_bytes(),
         params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
         format: params.format,
+        expansion: None,
         evolve,
         now: time(params.now),
     };

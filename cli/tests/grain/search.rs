@@ -36,6 +36,78 @@ fn recall_finds_by_words_with_and_without_a_subject() {
 }
 
 #[test]
+fn recall_follows_links_from_its_answers() {
+    let place = Place::with_store();
+    for (subject, object) in
+        [("alice", "green tea"), ("green tea", "kettles"), ("kettles", "water")]
+    {
+        place.put(&belief(subject, object).to_string());
+    }
+    let found = |arguments: &[&str]| {
+        let all: Vec<&str> = [&["recall", "--json"], arguments].concat();
+        let answer = place.grain(&all).done().json();
+        objects(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["alice"]), ["green tea"]);
+    assert_eq!(found(&["alice", "--expand", "1"]), ["green tea", "kettles"]);
+    assert_eq!(found(&["alice", "--expand", "3"]), ["green tea", "kettles", "water"]);
+    assert_eq!(found(&["alice", "--expand", "3", "--limit", "2"]), ["green tea", "kettles"]);
+    assert_eq!(found(&["alice", "--text", "tea", "--expand", "1"]), ["green tea", "kettles"]);
+    assert_eq!(found(&["--text", "water", "--expand", "1"]), ["water", "kettles"]);
+    let shown = place.grain(&["recall", "alice", "--expand", "1"]).done().text().to_owned();
+    assert!(shown.contains("kettles") && !shown.contains("water"), "{shown}");
+    for hops in ["0", "4", "99", "x"] {
+        assert_eq!(place.grain(&["recall", "alice", "--expand", hops]).code, 2, "{hops}");
+    }
+}
+
+#[test]
+fn query_follows_links_as_far_as_it_is_told() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for (subject, object) in [("alice", "tea"), ("tea", "kettles"), ("kettles", "water")] {
+        rpc.result("put", &json!({ "grain": belief(subject, object) }));
+    }
+    let mut found = |expand: Value| {
+        let asked = json!({ "text": "alice", "expand": expand, "explain": true });
+        let answer = rpc.result("query", &asked);
+        let objects = objects(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        (objects.len(), answer["plan"]["expansion"].clone())
+    };
+    let (rows, plan) = found(json!({}));
+    assert_eq!(rows, 2);
+    let links = json!(["triple", "derived_from", "related_to", "reply"]);
+    let run = json!({ "seeds": 1, "reached": 1, "looked": 2, "cut": false });
+    assert_eq!(plan, json!({ "hops": 1, "links": links, "direction": "both", "run": run }));
+    assert_eq!(found(json!({ "hops": 2 })).0, 3);
+    assert_eq!(found(json!({ "hops": 2, "direction": "in" })).0, 1);
+    assert_eq!(found(json!({ "links": ["subject"] })).0, 1);
+    let alice = json!({ "subject": "alice" });
+    for (params, code) in [
+        (json!({ "text": "alice", "expand": { "hops": 0 } }), "ERR_SCHEMA"),
+        (json!({ "text": "alice", "expand": { "hops": 99 } }), "ERR_LIMIT"),
+        (json!({ "text": "alice", "expand": { "fan_out": 1_000_000_000 } }), "ERR_LIMIT"),
+        (json!({ "text": "alice", "expand": { "reached": 1_000_000_000 } }), "ERR_LIMIT"),
+        (json!({ "text": "alice", "expand": { "decay": 1.5 } }), "ERR_SCHEMA"),
+        (json!({ "text": "alice", "expand": { "links": [] } }), "ERR_SCHEMA"),
+        (json!({ "text": "alice", "expand": { "links": ["friend"] } }), "ERR_SCHEMA"),
+        (json!({ "where": alice, "expand": {} }), "ERR_SCHEMA"),
+    ] {
+        assert_eq!(rpc.refusal("query", &params), code, "{params}");
+    }
+    let freely = json!({ "where": alice, "expand": { "freely": true, "hops": 3 }, "limit": 1 });
+    let mut answer = rpc.result("query", &freely);
+    let mut pages = objects(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    while !answer["next_cursor"].is_null() {
+        let mut next = freely.clone();
+        next["cursor"] = answer["next_cursor"].clone();
+        answer = rpc.result("query", &next);
+        pages.extend(objects(&answer).into_iter().map(str::to_owned));
+    }
+    assert_eq!(pages, ["tea", "kettles", "water"]);
+}
+
+#[test]
 fn query_finds_by_words_by_vectors_and_by_both() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();

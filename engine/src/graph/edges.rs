@@ -1,6 +1,7 @@
 //! Triples as edges of a graph: a grain with subject, relation and a text for an object is an edge
 //! from its subject to its object.
 
+use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Object, Shape};
 use serde::Serialize;
@@ -12,38 +13,6 @@ use crate::session::Session;
 
 /// Edges one answer holds at most.
 pub const MAX_EDGES: usize = 10_000;
-
-/// Which way edges are followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From subject to object.
-    Out,
-    /// From object to subject.
-    In,
-    /// Both ways.
-    #[default]
-    Both,
-}
-
-impl Direction {
-    fn goes_out(self) -> bool {
-        self != Self::In
-    }
-
-    fn goes_in(self) -> bool {
-        self != Self::Out
-    }
-
-    /// The same edges, followed from their other end.
-    pub(super) fn reversed(self) -> Self {
-        match self {
-            Self::Out => Self::In,
-            Self::In => Self::Out,
-            Self::Both => Self::Both,
-        }
-    }
-}
 
 /// Which edges are followed, and how many are given.
 #[derive(Debug, Clone)]

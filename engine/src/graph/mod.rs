@@ -26,14 +26,16 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 
-pub use edges::{Direction, Edge, MAX_EDGES, Walk};
+pub use edges::{Edge, MAX_EDGES, Walk};
+pub use grainstore_cal::Direction;
 pub use handoff::{Handoff, MAX_HANDOFFS};
 pub use identity::{Capability, MAX_CAPABILITIES, MAX_CLAIMS, Owner, Ownership};
 pub use lineage::{MAX_RELATIVES, Relative};
 pub use paths::{MAX_HOPS, MAX_NODES, MAX_PATHS};
 pub use related::Related;
+pub(crate) use related::links;
 pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
-pub(crate) use sight::{Seen, Sight, spelled};
+pub(crate) use sight::{Seen, Sight, address_in, addresses_in, spelled};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
 /// What a graph read looks at, and for how long.

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Field, Shape};
 use serde::Serialize;
 
-use super::edges::Direction;
 use super::lineage::MAX_RELATIVES;
 use super::sight::{Sight, address_in};
 use super::{Filling, Lens, Listed};
@@ -85,7 +85,9 @@ impl Session {
 const LINK_BYTES: usize = size_of::<Related>();
 
 /// The links of a grain that lead to grains.
-fn links<'g>(grain: &GrainRef<'g>) -> impl Iterator<Item = (ContentAddress, String)> + use<'g> {
+pub(crate) fn links<'g>(
+    grain: &GrainRef<'g>,
+) -> impl Iterator<Item = (ContentAddress, String)> + use<'g> {
     let list = grain.get("related_to").and_then(|list| list.as_array());
     list.into_iter().flat_map(|list| list.iter()).filter_map(|link| {
         let link = link.as_map()?;

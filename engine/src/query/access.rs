@@ -147,7 +147,7 @@ fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
 }
 
 /// The namespaces to look in: the query's, which its author keeps within the session's.
-fn scope<'q>(session: &'q Session, query: &'q Query) -> Scope<'q> {
+pub(super) fn scope<'q>(session: &'q Session, query: &'q Query) -> Scope<'q> {
     match query.reach() {
         Reach::Session => match session.options().namespace.as_deref() {
             None => Scope::All,

@@ -1,12 +1,14 @@
 //! How a query is answered, for people: the lists that are walked, how long they are, and what a
 //! run found.
 
-use grainstore_cal::{Cancel, Query};
+use grainstore_cal::{Cancel, Direction, Link, Query};
 use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
 use super::access::Access;
+use super::expand::{self, Expanded};
 use super::search::{FEW, Sought};
+use super::walk::Walk;
 use crate::error::Result;
 use crate::session::Session;
 use crate::view::View;
@@ -28,6 +30,23 @@ pub struct QueryPlan {
     /// Grains that matched among them, once it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<u64>,
+    /// How far what is linked to the best answers is followed, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expansion: Option<QueryExpansion>,
+}
+
+/// The links of a plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct QueryExpansion {
+    /// Links from an answer to what it leads to, at most.
+    pub hops: usize,
+    /// The links that are followed.
+    pub links: Vec<Link>,
+    /// Which way.
+    pub direction: Direction,
+    /// What it came to, once it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Expanded>,
 }
 
 /// One list of a plan.
@@ -45,8 +64,11 @@ pub struct QueryList {
 
 impl QueryPlan {
     /// The same with what a run found.
-    pub(super) fn with_counts(self, scanned: u64, matched: u64) -> Self {
-        Self { scanned: Some(scanned), matched: Some(matched), ..self }
+    pub(super) fn with_counts(self, walk: &Walk<'_>) -> Self {
+        let (scanned, matched) = (Some(walk.scanned), Some(walk.matched));
+        let run = walk.expanded;
+        let expansion = self.expansion.map(|expansion| QueryExpansion { run, ..expansion });
+        Self { scanned, matched, expansion, ..self }
     }
 
     /// The same driven by words, each with the number of grains that have it.
@@ -74,16 +96,24 @@ impl QueryPlan {
             at_most: Some(rows),
             scanned: None,
             matched: None,
+            expansion: None,
         }
     }
 }
 
 /// The plan of a query on a view.
 pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
+    expand::check(query)?;
     if query.is_impossible() {
         return Ok(QueryPlan::of_addresses(0));
     }
-    let plan = by_conditions(view, session, query)?;
+    let expansion = query.expansion().map(|expansion| QueryExpansion {
+        hops: expansion.hops,
+        links: expansion.links.iter().collect(),
+        direction: expansion.direction,
+        run: None,
+    });
+    let plan = QueryPlan { expansion, ..by_conditions(view, session, query)? };
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
@@ -126,6 +156,7 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
         lists,
         scanned: None,
         matched: None,
+        expansion: None,
     })
 }
 

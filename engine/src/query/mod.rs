@@ -4,6 +4,7 @@
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
 //! - `rerank`: the best of them in another order.
 //! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
+//! - `links`: what a grain is linked to. `expand`: what is linked to the best answers, among them.
 //! - `cursor`: where a page ended.
 //!
 //! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
@@ -12,7 +13,9 @@
 
 mod access;
 mod cursor;
+mod expand;
 mod explain;
+mod links;
 mod near;
 mod postings;
 mod rerank;
@@ -22,8 +25,8 @@ mod walk;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use grainstore_cal::{Cancel, Candidate, Query};
-use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
+use grainstore_cal::{Cancel, Candidate, Query, Score};
+use grainstore_format::{ContentAddress, Grain, GrainState};
 use serde::Serialize;
 
 use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
@@ -33,8 +36,9 @@ use crate::session::Session;
 use crate::view::View;
 
 pub use cursor::Cursor;
+pub use expand::Expanded;
 pub(crate) use explain::explain;
-pub use explain::{QueryList, QueryPlan};
+pub use explain::{QueryExpansion, QueryList, QueryPlan};
 pub(crate) use search::Sought;
 pub(crate) use walk::{Halt, Walk};
 
@@ -131,7 +135,8 @@ impl Session {
     /// The grains this session can see that match, one page at a time.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_PAGE`]; `ERR_CURSOR` for a cursor of another query, session, store
+    /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion
+    /// that cannot be done; `ERR_CURSOR` for a cursor of another query, session, store
     /// or history; `ERR_ACCESS` for a namespace outside the session's; `ERR_TIMEOUT`;
     /// `ERR_INTEGRITY`; `ERR_IO`.
     pub fn query(&self, query: &Query, page: &Page) -> Result<Answer> {
@@ -205,16 +210,22 @@ impl Session {
         let next_cursor = match rows.found.last().filter(|_| more) {
             None => None,
             Some(last) => {
-                let score = walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default();
+                let rank = match is_ranked(query) {
+                    true => {
+                        Some(walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default())
+                    }
+                    // Only what is linked to answers by conditions alone has a rank.
+                    false => Some(last.score).filter(|score| *score < Score::STRUCTURAL.value),
+                };
                 let statistics = walk.carried(rows.found.len());
-                let last = place_of(query, last, score, (walk.ranking, statistics));
+                let last = place_of(last, rank, (walk.ranking, statistics));
                 let opened = Opened { origin, last, total };
                 let key = self.store().inner().cursor_key();
                 Some(opened.seal(key, question(self, view, query)?.as_bytes())?)
             }
         };
         let plan = match page.explain {
-            true => Some(explain(view, self, query)?.with_counts(walk.scanned, walk.matched)),
+            true => Some(explain(view, self, query)?.with_counts(&walk)),
             false => None,
         };
         Ok(Answer { results: rows.found, total, next_cursor, plan })
@@ -238,9 +249,12 @@ struct Rows {
 
 impl Rows {
     /// The fields a grain matches on: those of the conditions, then those with words searched for.
-    fn fields_of(&self, grain: &GrainRef<'_>) -> Vec<String> {
-        let mut names = self.names.clone();
-        for name in self.sought.iter().flat_map(|sought| sought.matched(grain)) {
+    fn fields_of(&self, candidate: &Candidate<'_>) -> Vec<String> {
+        let mut names = match candidate.score.is_linked_only() {
+            true => Vec::new(),
+            false => self.names.clone(),
+        };
+        for name in self.sought.iter().flat_map(|sought| sought.matched(candidate.grain)) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -267,7 +281,7 @@ impl Rows {
                 self.found.push(Match {
                     grain,
                     score: candidate.score.value,
-                    matched_fields: self.fields_of(candidate.grain),
+                    matched_fields: self.fields_of(candidate),
                     content_address: candidate.address,
                     state: *candidate.state,
                 });
@@ -282,17 +296,12 @@ impl Rows {
 }
 
 /// Where a row stands in the order of an answer, with what the scores of a search are made of.
-fn place_of(
-    query: &Query,
-    row: &Match,
-    score: f64,
-    (ranking, statistics): (Ranking, Vec<u8>),
-) -> Last {
+fn place_of(row: &Match, rank: Option<f64>, (ranking, statistics): (Ranking, Vec<u8>)) -> Last {
     let (time, address) = (row.grain.time(), row.content_address);
-    if !is_ranked(query) {
-        return Last::Place(Place { time, address });
+    match rank {
+        None => Last::Place(Place { time, address }),
+        Some(score) => Last::Rank(Rank { score, address, ranking, statistics }),
     }
-    Last::Rank(Rank { score, address, ranking, statistics })
 }
 
 /// Whether its answers come by their scores, or in an order made of them.

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Near, Score, Search, Visit};
+use grainstore_cal::{Expansion, Near, Score, Search, Visit};
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
 use super::cursor::Ranking;
+use super::expand::{self, Linked, Seed};
 use super::search::Ranked;
 use super::walk::{Halt, Walk};
 use crate::error::{Error, ErrorKind, Result};
@@ -45,7 +46,7 @@ struct Found {
     worth: f64,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
     /// Shows the grains that are nearest to a vector, and those that answer a search as well, the
     /// best first, until `visit` has enough.
     pub(super) fn nearest(
@@ -68,7 +69,7 @@ impl Walk<'_> {
             complete(&sighted, &mut found)?;
         }
         look_around(view, &sighted, &mut found)?;
-        self.give_both(ranked.as_ref(), &found, visit)
+        self.give_both(&sighted, ranked.as_ref(), &found, visit)
     }
 
     /// The vector of what is searched for everywhere, where the store has the embedder of the model that
@@ -168,43 +169,134 @@ impl Walk<'_> {
     /// Shows what was found, the best sum first.
     fn give_both(
         &mut self,
+        sighted: &Sighted<'_>,
         ranked: Option<&Ranked<'_>>,
         found: &BTreeMap<Sequence, Found>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        let best = |of: fn(&Found) -> f64| found.values().map(of).fold(0.0, f64::max);
-        let (best_text, best_near) = (best(|found| found.text), best(|found| found.around));
-        let best_worth = best(|found| found.worth);
-        let ceiling = ranked.map_or(1.0, Ranked::ceiling);
-        // The best answer is as good as its better side; the others stand in proportion.
-        let quality = best_near.max((best_text / ceiling).min(1.0));
-        let share = |value: f64, best: f64| if best > 0.0 { value / best } else { 0.0 };
+        let scale = Scale::of(ranked, found);
         let mut rows = Vec::with_capacity(found.len());
         for (sequence, found) in found {
-            let Some(address) = self.judge(ranked.filter(|r| r.has_parts()), *sequence)? else {
-                continue;
-            };
-            let merit = match ranked {
-                Some(_) => {
-                    let worth = share(found.worth, best_worth);
-                    WORDS * share(found.text, best_text) + (1.0 - WORDS) * worth
-                }
-                None => share(found.around, best_near),
-            };
-            let text = ranked.map(|_| (found.text / ceiling).min(1.0));
-            let score = Score { value: quality * merit, text, vector: Some(found.near) };
-            rows.push((address, *sequence, score));
+            let parts = ranked.filter(|ranked| ranked.has_parts());
+            let Some(address) = self.judge(parts, *sequence)? else { continue };
+            let score = scale.score(found);
+            rows.push(Linked { address, sequence: *sequence, rank: score.value, score });
         }
-        rows.sort_by(|a, b| b.2.value.total_cmp(&a.2.value).then(a.0.cmp(&b.0)));
-        for (address, sequence, score) in rows {
-            let is_behind = self
-                .rank()
-                .is_none_or(|rank| (score.value, &rank.address) < (rank.score, &address));
-            if is_behind && self.give(sequence, score.value, score, visit)?.is_break() {
+        expand::sort(&mut rows);
+        if let Some(expansion) = self.query.expansion() {
+            rows = self.link(expansion, (sighted, ranked, &scale), rows)?;
+            expand::sort(&mut rows);
+        }
+        let behind = self.rank().map(|rank| (rank.score, rank.address));
+        rows.retain(|row| behind.is_none_or(|rank| expand::is_behind(row, rank)));
+        for Linked { sequence, rank, score, .. } in rows {
+            if self.give(sequence, rank, score, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// The answers with what is linked to the best of them.
+    fn link(
+        &mut self,
+        expansion: &'w Expansion,
+        (sighted, ranked, scale): (&Sighted<'_>, Option<&Ranked<'_>>, &Scale),
+        answers: Vec<Linked>,
+    ) -> Result<Vec<Linked>, Halt> {
+        let good = |row: &&Linked| self.query.floor().is_none_or(|f| f.admits(row.rank));
+        let best = answers.iter().take(expansion.seeds).filter(good);
+        let seed = |row: &Linked| {
+            let Linked { sequence, address, rank, .. } = *row;
+            Seed { sequence, address, rank }
+        };
+        let seeds: Vec<Seed> = best.map(seed).collect();
+        let reached = self.reach(expansion, &seeds)?;
+        let mut rows: BTreeMap<Sequence, Linked> =
+            answers.into_iter().map(|row| (row.sequence, row)).collect();
+        let new = reached.keys().filter(|sequence| !rows.contains_key(sequence));
+        let new: Vec<Sequence> = new.copied().collect();
+        let new = self.looked_at((sighted, ranked), &new)?;
+        for (sequence, found) in new {
+            let parts = ranked.filter(|ranked| ranked.has_parts());
+            let Some((address, meets)) = self.linked_by(parts, sequence)? else { continue };
+            let score = match meets {
+                true => scale.score(&found),
+                false => Score { value: 0.0, ..Score::STRUCTURAL },
+            };
+            let Some(reached) = reached.get(&sequence) else { continue };
+            let due = reached.due(expansion.decay, score.value, true);
+            rows.extend(due.map(|due| (sequence, due.row(address, sequence, score))));
+        }
+        for (sequence, row) in &mut rows {
+            let offers = reached.get(sequence).filter(|_| row.score.graph.is_none());
+            let due = offers.and_then(|offers| offers.due(expansion.decay, row.rank, false));
+            if let Some(due) = due {
+                *row = due.row(row.address, *sequence, row.score);
+            }
+        }
+        Ok(rows.into_values().collect())
+    }
+
+    /// What words and the vector make of some grains; without those that are no answers however near.
+    fn looked_at(
+        &self,
+        (sighted, ranked): (&Sighted<'_>, Option<&Ranked<'_>>),
+        sequences: &[Sequence],
+    ) -> Result<BTreeMap<Sequence, Found>> {
+        let mut found: BTreeMap<Sequence, Found> =
+            sequences.iter().map(|sequence| (*sequence, Found::default())).collect();
+        if let Some(ranked) = ranked {
+            for (sequence, score) in sequences.iter().zip(ranked.scores_of(sequences)?) {
+                match (score, found.get_mut(sequence)) {
+                    (Some(score), Some(found)) => found.text = score,
+                    (None, _) if ranked.is_strict() => {
+                        found.remove(sequence);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        complete(sighted, &mut found)?;
+        look_around(self.view, sighted, &mut found)?;
+        Ok(found)
+    }
+}
+
+/// What the signals of an answer are measured by: the best of what was found.
+struct Scale {
+    text: f64,
+    near: f64,
+    worth: f64,
+    /// The score of words of a grain that had everything in plenty; nothing where no words are asked for.
+    ceiling: Option<f64>,
+    /// The best answer is as good as its better side; the others stand in proportion.
+    quality: f64,
+}
+
+impl Scale {
+    fn of(ranked: Option<&Ranked<'_>>, found: &BTreeMap<Sequence, Found>) -> Self {
+        let best = |of: fn(&Found) -> f64| found.values().map(of).fold(0.0, f64::max);
+        let (text, near) = (best(|found| found.text), best(|found| found.around));
+        let ceiling = ranked.map(Ranked::ceiling);
+        let quality = near.max((text / ceiling.unwrap_or(1.0)).min(1.0));
+        Self { text, near, worth: best(|found| found.worth), ceiling, quality }
+    }
+
+    /// How good an answer is.
+    fn score(&self, found: &Found) -> Score {
+        // What only links have found may have better company than the best that was found by itself.
+        let share = |value: f64, best: f64| if best > 0.0 { (value / best).min(1.0) } else { 0.0 };
+        let merit = match self.ceiling {
+            Some(_) => {
+                let worth = share(found.worth, self.worth);
+                WORDS * share(found.text, self.text) + (1.0 - WORDS) * worth
+            }
+            None => share(found.around, self.near),
+        };
+        let text = self.ceiling.map(|ceiling| (found.text / ceiling).min(1.0));
+        let vector = Some(found.near);
+        Score { value: self.quality * merit, text, vector, graph: None }
     }
 }
 

@@ -63,7 +63,7 @@ impl Walk<'_> {
         for at in 0..self.order.answers.len() {
             let Some((sequence, score)) = self.order.answers.get(at).copied() else { break };
             // Conditions on what may change without ending a grain are met when its page is read.
-            if goes_on && self.judge(None, sequence)?.is_none() {
+            if goes_on && self.linked_by(None, sequence)?.is_none() {
                 continue;
             }
             let Some(state) = self.state(sequence)? else { continue };
@@ -191,7 +191,7 @@ impl Order {
 
 /// A score of which no more is known.
 fn of(value: f64) -> Score {
-    Score { value, text: None, vector: None }
+    Score { value, ..Score::STRUCTURAL }
 }
 
 /// A score as it is told on every page: what a cursor has of it.

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Reach, Score, Search, Stop, Visit};
-use grainstore_format::{ContentAddress, Grain, GrainRef, Header};
+use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
     After, Asked, Hit, Occur, Question, Reader, Settings, Texts, answers_in,
@@ -15,6 +15,7 @@ use grainstore_index::text::{
 
 use super::access::Access;
 use super::cursor::{Rank, Ranking};
+use super::expand::{Linked, Seed};
 use super::walk::{Halt, Walk};
 use crate::error::Result;
 use crate::session::Session;
@@ -100,6 +101,9 @@ impl Sought {
     }
 }
 
+/// What decides whether a walk may show a grain.
+type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
+
 /// A search while it runs.
 pub(super) struct Ranked<'r> {
     sought: Sought,
@@ -125,6 +129,15 @@ impl Ranked<'_> {
         self.sought.whole.clauses().iter().any(|clause| clause.occur != Occur::Should)
     }
 
+    /// Those of some grains that are answers, the best first.
+    pub(super) fn scored(&self, few: &[Sequence]) -> Result<Vec<(Sequence, f64)>> {
+        let scores = self.asked.scores_of(few)?;
+        let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
+        let mut scored: Vec<(Sequence, f64)> = scored.collect();
+        scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Ok(scored)
+    }
+
     /// The scores of some grains; nothing for those that are no answers.
     pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
         Ok(self.asked.scores_of(of)?)
@@ -141,13 +154,42 @@ impl<'w> Walk<'w> {
         self.rank_by(Ranking::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
         // Where hardly any grain has the words, the other conditions are soonest looked at there.
-        if ranked.asked.most_answers() <= HARDLY_ANY {
-            return self.by_words(&ranked, visit);
+        let few = match ranked.asked.most_answers() <= HARDLY_ANY {
+            true => None,
+            false => self.few()?,
+        };
+        if let Some(expansion) = self.query.expansion() {
+            let seeds = self.best(&ranked, few.as_deref(), expansion.seeds)?;
+            self.raise(&ranked, &seeds, expansion)?;
         }
-        match self.few()? {
-            Some(few) => self.one_by_one(&ranked, &few, visit),
-            None => self.by_words(&ranked, visit),
+        let ended = match few {
+            Some(few) => self.one_by_one(&ranked, &few, visit)?,
+            None => self.by_words(&ranked, visit)?,
+        };
+        while ended.is_continue()
+            && let Some(Linked { sequence, rank, score, .. }) = self.raised.next()
+        {
+            if self.give(sequence, rank, score, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
+        Ok(ended)
+    }
+
+    /// The answers among grains of one score, in their order.
+    pub(super) fn in_order(
+        &mut self,
+        ranked: &Ranked<'_>,
+        equal: &[(Sequence, f64)],
+    ) -> Result<Vec<Seed>, Halt> {
+        let mut answers = Vec::with_capacity(equal.len());
+        for (sequence, rank) in equal {
+            let address = self.judge(Some(ranked), *sequence)?;
+            let seed = |address| Seed { sequence: *sequence, address, rank: *rank };
+            answers.extend(address.map(seed));
+        }
+        answers.sort_unstable_by_key(|seed| seed.address);
+        Ok(answers)
     }
 
     /// What the query searches for, looked up; nothing where it asks for nothing.
@@ -200,24 +242,16 @@ impl<'w> Walk<'w> {
         few: &[Sequence],
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        let scores = ranked.asked.scores_of(few)?;
-        let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
-        let mut scored: Vec<(Sequence, f64)> = scored.collect();
+        let mut scored = ranked.scored(few)?;
         if let Some(rank) = self.rank() {
             scored.retain(|(_, score)| *score <= rank.score);
         }
-        scored.sort_by(|a, b| b.1.total_cmp(&a.1));
         for equal in scored.chunk_by(|a, b| a.1 == b.1) {
-            let mut hits = Vec::with_capacity(equal.len());
-            for (sequence, score) in equal {
-                let address = self.judge(Some(ranked), *sequence)?;
-                hits.extend(address.map(|address| (address, *sequence, *score)));
-            }
-            hits.sort_unstable_by_key(|(address, ..)| *address);
-            for (address, sequence, score) in hits {
+            for seed in self.in_order(ranked, equal)? {
+                let Seed { address, rank: score, .. } = seed;
                 let is_behind =
                     self.rank().is_none_or(|rank| (score, &rank.address) < (rank.score, &address));
-                if is_behind && self.give_words(ranked, sequence, score, visit)?.is_break() {
+                if is_behind && self.give_words(ranked, seed, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -237,8 +271,10 @@ impl<'w> Walk<'w> {
         let mut at_once = wanted.clamp(1, AT_ONCE);
         loop {
             let hits = self.best_words(ranked, at_once, after)?;
-            for Hit { sequence, score, .. } in &hits {
-                if self.give_words(ranked, *sequence, *score, visit)?.is_break() {
+            for Hit { sequence, score, address } in &hits {
+                let address = ContentAddress::from_bytes(*address);
+                let answer = Seed { sequence: *sequence, address, rank: *score };
+                if self.give_words(ranked, answer, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -280,6 +316,16 @@ impl<'w> Walk<'w> {
         ranked: Option<&Ranked<'_>>,
         sequence: Sequence,
     ) -> Result<Option<ContentAddress>, Halt> {
+        self.judge_by(ranked, sequence, Self::admitted)
+    }
+
+    /// As [`Walk::judge`], by another rule.
+    pub(super) fn judge_by(
+        &mut self,
+        ranked: Option<&Ranked<'_>>,
+        sequence: Sequence,
+        admitted: Admitted<'w>,
+    ) -> Result<Option<ContentAddress>, Halt> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
         // The full text may have followed a later view.
         if sequence > origin.unwrap_or(self.last) {
@@ -289,7 +335,7 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                let Some(address) = self.admitted(blob, grain, &state) else { return Ok(None) };
+                let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
                     Some(Ranked { sought, texts, .. }) => {
                         sought.is_answered(texts, sequence, grain)?
@@ -302,17 +348,24 @@ impl<'w> Walk<'w> {
         Ok(address)
     }
 
-    /// Shows an answer by words whose score is enough.
+    /// Shows an answer by words whose score is enough, behind those that links have raised above it.
     fn give_words(
         &mut self,
         ranked: &Ranked<'_>,
-        sequence: Sequence,
-        score: f64,
+        Seed { sequence, address, rank: score }: Seed,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
+        while let Some(Linked { sequence, rank, score, .. }) = self.raised.before(score, address) {
+            if self.give(sequence, rank, score, visit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        if self.raised.has(sequence) {
+            return Ok(ControlFlow::Continue(()));
+        }
         // Rounding may take the best possible score a little above 1.
         let value = (score / ranked.ceiling).min(1.0);
-        self.give(sequence, score, Score { value, text: Some(value), vector: None }, visit)
+        self.give(sequence, score, Score { value, text: Some(value), ..Score::STRUCTURAL }, visit)
     }
 
     /// Shows an answer whose score is enough; `rank` is what it is ranked by.

@@ -13,6 +13,7 @@ use grainstore_index::{self as index, Posting, Sequence, Tie};
 
 use super::access::Access;
 use super::cursor::{Last, Origin, Place, Rank, Ranking};
+use super::expand::{self, Expanded, Raised};
 use super::postings::{ByAddress, Found};
 use super::rerank::Order;
 use crate::error::{Error, ErrorKind, Result};
@@ -84,6 +85,10 @@ pub(crate) struct Walk<'w> {
     pub(super) floorless: bool,
     /// The scores of the grains shown by a search, as the full text has them.
     pub(super) scores: Vec<f64>,
+    /// Answers by words that links have raised.
+    pub(super) raised: Raised,
+    /// What following links came to, once it was done.
+    pub(crate) expanded: Option<Expanded>,
 }
 
 /// A match that waits for others of its place.
@@ -99,12 +104,16 @@ type Group = (EpochMs, Tie);
 
 impl<'w> Walk<'w> {
     /// A walk that starts here, for a user who is given the first `given` matches.
+    ///
+    /// # Errors
+    /// As [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
         cancel: &'w Cancel,
         given: usize,
     ) -> Result<Self> {
+        expand::check(query)?;
         Ok(Self {
             session,
             view,
@@ -121,6 +130,8 @@ impl<'w> Walk<'w> {
             cut: false,
             floorless: false,
             scores: Vec::new(),
+            raised: Raised::default(),
+            expanded: None,
         })
     }
 
@@ -151,6 +162,14 @@ impl Walk<'_> {
             }
             (None, None) => {}
         }
+        match self.query.expansion() {
+            Some(expansion) => self.by_conditions_and_links(expansion, visit),
+            None => self.by_conditions(visit),
+        }
+    }
+
+    /// The grains that meet the conditions, in the order of the query.
+    pub(super) fn by_conditions(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
         if let Some(addresses) = listed.or_else(among) {
@@ -248,9 +267,11 @@ impl Walk<'_> {
     /// Whether a posting is known to stand before the place to go on after, or to be newer than
     /// the first page.
     fn is_behind(&self, posting: &Posting) -> bool {
-        let (Some((origin, _)), Some(place)) = (&self.after, self.place()) else { return false };
-        posting.sequence > origin.sequence
-            || (posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes()))
+        let Some((origin, _)) = &self.after else { return false };
+        let stands_before = |place: &Place| {
+            posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes())
+        };
+        posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
 
     /// Where an earlier page of an answer by time ended.

@@ -46,20 +46,25 @@ fn answers_that_say_the_same_give_way_to_others() {
 
 #[test]
 fn pages_of_another_order_are_one_answer() {
-    let (_dir, session) = repetitive();
-    let query = diverse(Diversity::Mmr { lambda: 0.3 });
-    let whole = addresses(&session, &query);
-    let (mut paged, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = session.query(&query, &Page::first(2).after(cursor)).unwrap();
-        paged.extend(page.results.iter().map(|row| row.content_address));
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
+    let diversity = Some(Diversity::Mmr { lambda: 0.3 });
+    let of_conditions = Query::default().reranked(Rerank { diversity, ..Rerank::default() });
+    for query in [diverse(Diversity::Mmr { lambda: 0.3 }), of_conditions] {
+        let (_dir, session) = repetitive();
+        let whole = addresses(&session, &query);
+        let (mut paged, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = session.query(&query, &Page::first(2).after(cursor)).unwrap();
+            paged.extend(page.results.iter().map(|row| row.content_address));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+            for at in 0..9 {
+                put(&session, belief("dan", &format!("tea tea tea {} {at}", paged.len())));
+            }
         }
-        put(&session, belief("dan", "tea tea tea"));
+        assert_eq!(paged, whole, "{query:?}");
     }
-    assert_eq!(paged, whole);
 }
 
 /// A store whose time stands still, with grains of several ages, some of which were read.

@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 use super::answer::{Answer, List};
 use super::fault::Fault;
 use super::host::Host;
+use super::json::{Form, Formed};
 use super::params::{self, time};
+use super::vectors;
 use crate::error::{Code, Error};
 
 /// Matches counted for `total`; beyond, it is null.
@@ -24,7 +26,7 @@ struct Params<'p> {
     #[serde(rename = "where", borrow)]
     conditions: Option<&'p RawValue>,
     text: Option<String>,
-    vector: Option<Vector>,
+    vector: Option<Formed<Vector>>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[serde(default)]
@@ -62,6 +64,10 @@ struct Vector {
     values: Vec<f64>,
 }
 
+impl Form for Vector {
+    const FORM: &'static str = "an object {model?, values: [number ...]}";
+}
+
 /// The envelope.
 #[derive(Debug, Serialize)]
 struct Envelope {
@@ -87,8 +93,8 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     if let Some(text) = params.text {
         query = query.searching(words(text)?);
     }
-    if let Some(Vector { model, values }) = params.vector {
-        query = query.nearing(Near { model, values: params::numbers(&values).into() });
+    if let Some(Formed(Vector { model, values })) = params.vector {
+        query = query.nearing(Near { model, values: vectors::numbers(&values).into() });
     }
     let session = host.session()?;
     let defaults = Page::default();

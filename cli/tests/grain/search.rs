@@ -72,3 +72,30 @@ fn query_finds_by_words_by_vectors_and_by_both() {
     let stats = rpc.result("stats", &json!({}));
     assert_eq!((&stats["grains"], &stats["vectors"][0]["vectors"]), (&json!(3), &json!(3)));
 }
+
+#[test]
+fn batches_and_successors_bring_their_vectors() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let vector = |values: [f64; 2]| json!([{ "model": "m", "values": values }]);
+    let grains = json!([belief("alice", "tea"), belief("bob", "cars")]);
+    let batch = json!({ "grains": grains, "vectors": [vector([1.0, 0.0]), []] });
+    let put = rpc.result("put_batch", &batch);
+    let nearest = |rpc: &mut crate::kit::Rpc, values: [f64; 2]| {
+        let answer = rpc.result("query", &json!({ "vector": { "values": values } }));
+        objects(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(nearest(&mut rpc, [1.0, 0.1]), ["tea"]);
+    let old = &put["results"][0]["address"];
+    let new =
+        json!({ "old": old, "grain": belief("alice", "coffee"), "vectors": vector([0.0, 1.0]) });
+    rpc.result("supersede", &new);
+    assert_eq!(nearest(&mut rpc, [1.0, 0.1]), ["coffee"]);
+    let one_short = json!({ "grains": grains, "vectors": [vector([1.0, 0.0])] });
+    assert_eq!(rpc.refusal("put_batch", &one_short), "-32602");
+    let long =
+        json!({ "grains": [belief("eve", "x")], "vectors": [[{ "model": "m", "values": [1] }]] });
+    assert_eq!(rpc.refusal("put_batch", &long), "ERR_DIMENSION");
+    assert_eq!(rpc.result("wait_for_vectors", &json!({ "timeout_ms": 10 }))["done"], json!(true));
+    assert_eq!(rpc.refusal("wait_for_vectors", &json!({ "timeout_ms": 600_001 })), "-32602");
+}

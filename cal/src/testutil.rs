@@ -241,6 +241,7 @@ impl Memory for Fake {
         Ok(Explained {
             index: "time".to_owned(),
             lookups: lookups.map(|lookup| format!("{lookup:?}")).collect(),
+            search: query.search().iter().map(|search| format!("{:?}", search.asks())).collect(),
             estimated: all,
             scans_at_most: Some(all),
         })

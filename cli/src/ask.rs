@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use show::show;
+pub(crate) use show::{scores, show};
 
 /// The formats of answers in this version, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]

@@ -17,11 +17,15 @@ const NO_STORE: &str = "create one with `grain init`, or name another with --sto
 const NOT_OPENED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                           index to do so; then restore a backup";
 
+/// What to do while another process has the store.
+const BUSY: &str = "close the other process, or wait longer (--wait-ms)";
+
 /// What to do about what keeps a store from opening, where the command knows better.
 pub(crate) fn way_out(code: &str) -> Option<&'static str> {
     match code {
         code if code == Code::NotFound.name() => Some(NO_STORE),
         code if code == Code::Integrity.name() => Some(NOT_OPENED),
+        "ERR_BUSY" => Some(BUSY),
         _ => None,
     }
 }

@@ -288,10 +288,7 @@ impl Version {
         let Self { address, grain, state } = self;
         let standing = standing(&state.state);
         let created = iso(grain.created_at());
-        let subject = grain.text("subject").map(|subject| format!("{subject}: "));
-        let says = text(grain);
-        let subject = subject.filter(|_| !says.is_empty()).unwrap_or_default();
-        format!("{address}  {standing:<12}  {created}  {subject}{says}").trim_end().to_owned()
+        format!("{address}  {standing:<12}  {created}  {}", says(grain)).trim_end().to_owned()
     }
 }
 
@@ -303,6 +300,14 @@ fn standing(state: &GrainState) -> &'static str {
         GrainState { contradicted: true, .. } => "contradicted",
         _ => "current",
     }
+}
+
+/// What a grain says on a line, behind its subject.
+pub(crate) fn says(grain: Grain) -> String {
+    let subject = grain.text("subject").map(|subject| format!("{subject}: "));
+    let says = text(grain);
+    let subject = subject.filter(|_| !says.is_empty()).unwrap_or_default();
+    format!("{subject}{says}")
 }
 
 /// What a grain says, as its formatted text would.

@@ -134,6 +134,7 @@ impl Memory for Reading<'_> {
         Ok(Explained {
             index: plan.index,
             lookups,
+            search: plan.search,
             estimated: plan.estimated,
             scans_at_most: plan.at_most,
         })

@@ -179,7 +179,9 @@ impl OpenOptions {
             let known: Vec<_> = Language::all().map(Language::code).collect();
             let message = format!("the language {code:?} is none of {}", known.join(", "));
             return Err(Error::new(ErrorKind::Format(format::ErrorKind::Schema), message)
-                .with_hint("use und for texts in other languages"));
+                .with_hint(
+                    "use und for texts in other languages; zh, ja, ko, th, lo, km and my mean it too",
+                ));
         };
         self.wording.languages.set(namespace, language);
         Ok(self)

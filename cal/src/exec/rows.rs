@@ -64,6 +64,7 @@ impl Run<'_> {
             fields.iter().filter_map(value).collect::<Map>()
         });
         let matched = self.matched(&hit, plan, asked.query)?;
+        let explanation = asked.explanation.map(|found| why(found, &matched, hit.score));
         Ok(ResultRow {
             selected,
             score: hit.score.value,
@@ -71,8 +72,8 @@ impl Run<'_> {
             provenance_id: hit.address,
             state: show.state.then_some(hit.state),
             score_breakdown: show.score_breakdown.then(|| breakdown(hit.score)),
-            explanation: asked.explanation.map(|found| why(found, &hit.score, &matched)),
-            matched_fields: matched,
+            explanation,
+            matched_fields: matched.all(),
             provenance: show.provenance.then(|| provenance(&hit)),
             contradictions,
             known: hit.state,
@@ -80,27 +81,41 @@ impl Run<'_> {
         })
     }
 
-    /// The fields a grain matches on: those of the conditions, then those with words searched for.
-    fn matched(
-        &self,
-        hit: &Hit,
-        plan: &RecallPlan,
-        query: Option<&Query>,
-    ) -> Result<Vec<Cow<'static, str>>> {
-        let mut names = plan.matched_fields.clone();
+    /// The fields a grain matches on.
+    fn matched(&self, hit: &Hit, plan: &RecallPlan, query: Option<&Query>) -> Result<Matched> {
+        let mut conditions = plan.matched_fields.clone();
         if hit.score.is_linked_only() {
-            names.clear();
+            conditions.clear();
         }
-        let Some(query) = query.filter(|query| query.search().is_some()) else { return Ok(names) };
+        let Some(query) = query.filter(|query| query.search().is_some()) else {
+            return Ok(Matched { conditions, words: Vec::new() });
+        };
         if plan.otherwise.is_some() {
-            names.retain(|name| name != "subject");
+            conditions.retain(|name| name != "subject");
         }
-        for name in self.memory.matched_fields(query, &hit.grain)? {
-            if !names.iter().any(|known| *known == name) {
-                names.push(name.into());
+        let words = self.memory.matched_fields(query, &hit.grain)?;
+        Ok(Matched { conditions, words: words.into_iter().map(Cow::from).collect() })
+    }
+}
+
+/// The fields a grain matches on.
+struct Matched {
+    /// Those of the conditions.
+    conditions: Vec<Cow<'static, str>>,
+    /// Those with words that were searched for.
+    words: Vec<Cow<'static, str>>,
+}
+
+impl Matched {
+    /// Each once, those of the conditions first.
+    fn all(self) -> Vec<Cow<'static, str>> {
+        let mut names = self.conditions;
+        for name in self.words {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
-        Ok(names)
+        names
     }
 }
 
@@ -116,12 +131,32 @@ fn breakdown(score: Score) -> Map {
 }
 
 /// Why a grain is in the answer, in one sentence.
-fn why(explanation: &Explanation, score: &Score, matched: &[Cow<'static, str>]) -> String {
-    let index = &explanation.plan.index;
-    match matched {
-        _ if score.is_linked_only() => "linked to a better answer".to_owned(),
-        [] => format!("found through {index}; there was no condition"),
-        fields => format!("found through {index}; matches on {}", fields.join(", ")),
+fn why(explanation: &Explanation, matched: &Matched, score: Score) -> String {
+    if score.is_linked_only() {
+        return "linked to a better answer".to_owned();
+    }
+    let searched = sought(matched, score);
+    let conditions = matched.conditions.join(", ");
+    match (searched, conditions.as_str()) {
+        (Some(how), "") => format!("found by {how}"),
+        (Some(how), fields) => format!("found by {how}; matches on {fields}"),
+        (None, "") => {
+            format!("found through {}; there was no condition", explanation.plan.index)
+        }
+        (None, fields) => format!("found through {}; matches on {fields}", explanation.plan.index),
+    }
+}
+
+/// What of a search a grain answers; nothing where nothing was searched for.
+fn sought(matched: &Matched, score: Score) -> Option<String> {
+    let words = score.text.filter(|text| *text > 0.0).map(|_| match matched.words.as_slice() {
+        [] => "words of the turns around it".to_owned(),
+        fields => format!("words in {}", fields.join(", ")),
+    });
+    let meaning = score.vector.map(|near| format!("meaning, {near:.2} near"));
+    match (words, meaning) {
+        (Some(words), Some(meaning)) => Some(format!("{words}, and {meaning}")),
+        (words, meaning) => words.or(meaning),
     }
 }
 
@@ -133,4 +168,30 @@ fn provenance(hit: &Hit) -> Map {
         map.insert("superseded_by".to_owned(), successor.to_string().into());
     }
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_answered_by_words_by_those_around_or_by_meaning() {
+        let score = |text, vector| Score { value: 0.5, text, vector, ..Score::STRUCTURAL };
+        for (score, words, expected) in [
+            (Score::STRUCTURAL, "", None),
+            (score(Some(0.5), None), "object", Some("words in object")),
+            (score(Some(0.1), None), "", Some("words of the turns around it")),
+            (score(Some(0.0), Some(0.7)), "", Some("meaning, 0.70 near")),
+            (score(None, Some(0.7)), "", Some("meaning, 0.70 near")),
+            (
+                score(Some(0.5), Some(0.25)),
+                "content",
+                Some("words in content, and meaning, 0.25 near"),
+            ),
+        ] {
+            let words = words.split_whitespace().map(|word| word.to_owned().into()).collect();
+            let matched = Matched { conditions: Vec::new(), words };
+            assert_eq!(sought(&matched, score).as_deref(), expected);
+        }
+    }
 }

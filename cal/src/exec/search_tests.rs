@@ -64,6 +64,20 @@ fn what_is_searched_for_comes_best_first_and_with_its_score() {
 }
 
 #[test]
+fn an_explanation_says_what_of_the_search_a_grain_answers() {
+    let memory = library();
+    let why = |source: &str| results(&memory, source)[0]["explanation"].clone();
+    let like = r#"RECALL LIKE "green tea" WITH explanation LIMIT 1"#;
+    assert_eq!(why(like), json!("found by words in object"));
+    let both = r#"RECALL LIKE "green" WHERE confidence >= 0.5 WITH explanation LIMIT 1"#;
+    assert_eq!(why(both), json!("found by words in object; matches on confidence"));
+    let recall = |source: &str| run(&memory, source).unwrap()["plan"]["recalls"][0].clone();
+    let searched = recall(r#"EXPLAIN RECALL beliefs LIKE "tea""#);
+    assert_eq!(searched["search"].as_array().unwrap().len(), 1, "{searched}");
+    assert_eq!(recall("EXPLAIN RECALL beliefs")["search"], Value::Null);
+}
+
+#[test]
 fn the_subject_of_about_is_searched_for_where_nothing_has_it() {
     let memory = library();
     let count = |source: &str| run(&memory, source).unwrap()["count"].clone();

@@ -197,6 +197,9 @@ pub struct Explained {
     /// What is looked up in it and in others it is intersected with, as a person reads it; empty
     /// where the whole index is walked.
     pub lookups: Vec<String>,
+    /// What is searched for among them, as a person reads it: words, vectors; empty without a search.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<String>,
     /// Grains expected to match; an estimate.
     pub estimated: u64,
     /// The most grains that can be looked at; none where that is not known beforehand.

@@ -10,20 +10,45 @@ use grainstore::format::Value;
 use super::describe;
 use crate::error::Result;
 use crate::output::Output;
-use crate::shape::Version;
+use crate::shape::{Version, says};
 
 /// Shows an answer: the envelope to machines; to people its text where it has one.
 pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
     if output.is_json() {
         return output.json_line(response);
     }
-    for warning in &response.meta.warnings {
-        output.note(&format!("warning: {}: {}", warning.code, warning.message));
-    }
+    beside(response, output);
     if is_grains(&response.answer) && !has_text(&response.answer) {
         return output.document(response);
     }
     answer(&response.answer, output)
+}
+
+/// Shows the grains of an answer a line each: the score, the address, and what the grain says.
+/// Answers of other kinds, and machines, have what [`show`] gives them.
+pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()> {
+    let Answer::Grains(grains) = &response.answer else { return show(response, output) };
+    if output.is_json() {
+        return show(response, output);
+    }
+    beside(response, output);
+    for row in &grains.results {
+        let (score, address) = (row.score, row.content_address);
+        output.line(&format!("{score:.3}  {address}  {}", says(row.grain.clone())))?;
+    }
+    Ok(())
+}
+
+/// What is said beside an answer: its warnings, and that there is nothing in it.
+fn beside(response: &Response, output: &mut Output<'_>) {
+    for warning in &response.meta.warnings {
+        output.note(&format!("warning: {}: {}", warning.code, warning.message));
+    }
+    if let Answer::Grains(Grains { results, .. }) = &response.answer
+        && results.is_empty()
+    {
+        output.note("nothing found");
+    }
 }
 
 /// Whether an answer has, or in a BATCH holds, what a format acts on; a failed slot might have.
@@ -155,6 +180,9 @@ fn recall(report: &RecallReport, output: &mut Output<'_>) -> Result<()> {
         ("at most", most),
     ] {
         output.line(&format!("    {name:<10} {told}"))?;
+    }
+    for sought in &plan.search {
+        output.line(&format!("    {:<10} {sought}", "search"))?;
     }
     for waited in &report.waits_for {
         output.line(&format!("    {:<10} {waited}", "waits for"))?;

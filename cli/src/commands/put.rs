@@ -85,6 +85,7 @@ impl Put {
                 }
                 return Ok(());
             }
+            context.working(&format!("{} grains are stored in", writer.stored));
         }
     }
 

@@ -1,35 +1,48 @@
 //! `grain recall`: what is current about a subject, or answers some words, without writing CAL.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use grainstore::cal::Expansion;
 use serde_json::Value;
 
-use crate::ask::{FormatName, Question, show};
+use crate::ask::{FormatName, Question, scores, show};
 use crate::context::Context;
 use crate::error::Result;
 
 /// Print what is current about a subject, or what answers some words
 ///
-/// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... AND query = ... LIMIT n'`; CAL has no
-/// word for --expand.
+/// Short for `grain cal 'RECALL WHERE subject = ... AND relation = ... AND query = ... LIMIT n'`, which can
+/// ask for more (docs/cal.md) but has no word for --expand. With --json each grain has its address, its score and the fields that
+/// match; --scores shows them to people.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("asked").required(true).multiple(true).args(["subject", "text", "session"])))]
 pub(crate) struct Recall {
-    /// The subject, word for word; may be left out where --text is given
-    #[arg(required_unless_present = "text")]
+    /// The subject, word for word; may be left out where --text or --session is given
     subject: Option<String>,
     /// Only grains with this relation
     #[arg(long)]
     relation: Option<String>,
     /// Words to search for, the best answers first: "as a phrase", begin*, misspelt~, +needed, -unwanted
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
     /// Also what up to N links lead to from the best answers, whatever its subject and relation: triples,
     /// derived_from, related_to and replies, both ways; each link leaves a quarter of the score
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     expand: Option<u8>,
+    /// Only grains of this type: belief, event, goal ...
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "session")]
+    grain_type: Option<String>,
+    /// Only events of this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only answers to --text with at least this score, from 0 to 1
+    #[arg(long, value_name = "SCORE", requires = "text")]
+    min_score: Option<f64>,
     /// At most so many grains, up to 1000; 20 if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
+    /// Show a grain a line: its score, its address, what it says; with --json what scores are made of
+    #[arg(long, conflicts_with = "format")]
+    scores: bool,
     /// The format of the answer; sml if not given
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
@@ -37,9 +50,16 @@ pub(crate) struct Recall {
 
 impl Recall {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let mut query = "RECALL".to_owned();
+        // Sessions are of events alone, and a field of one type needs the type to be named.
+        let mut query = if self.session.is_some() { "RECALL events" } else { "RECALL" }.to_owned();
         let mut params = Vec::new();
-        let given = [("subject", self.subject), ("relation", self.relation), ("query", self.text)];
+        let given = [
+            ("subject", self.subject),
+            ("relation", self.relation),
+            ("type", self.grain_type),
+            ("session_id", self.session),
+            ("query", self.text),
+        ];
         for (field, value) in given {
             if let Some(value) = value {
                 let before = if params.is_empty() { "WHERE" } else { "AND" };
@@ -47,12 +67,20 @@ impl Recall {
                 params.push((field.to_owned(), Value::from(value)));
             }
         }
+        if let Some(score) = self.min_score {
+            query.push_str(" AND score >= $score");
+            params.push(("score".to_owned(), Value::from(score)));
+        }
+        if self.scores {
+            query.push_str(" WITH score_breakdown");
+        }
         if let Some(limit) = self.limit {
             query.push_str(" LIMIT ");
             query.push_str(&limit.to_string());
         }
         // Machines read the envelope and need no text beside it unless they ask.
-        let format = self.format.or((!context.output.is_json()).then_some(FormatName::Sml));
+        let needs_text = !context.output.is_json() && !self.scores;
+        let format = self.format.or(needs_text.then_some(FormatName::Sml));
         let expansion = self.expand.map(|hops| Expansion {
             hops: hops.into(),
             freely: true,
@@ -60,6 +88,8 @@ impl Recall {
         });
         let query = query.as_bytes();
         let question = Question { query, params, format, expansion, ..Question::default() };
-        show(&question.ask(&context.session()?)?, &mut context.output)
+        let answer = question.ask(&context.session()?)?;
+        let show = if self.scores { scores } else { show };
+        show(&answer, &mut context.output)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Result;
 
-/// Build the indexes again from the log
+/// Build the indexes and the full text again from the log
 #[derive(Debug, Args)]
 pub(crate) struct Reindex {}
 

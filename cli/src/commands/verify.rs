@@ -13,6 +13,9 @@ use crate::text::iso;
 const MAX_CHECKPOINT: usize = 16 << 10;
 
 /// Check the store: bytes, states, the audit chain, and the indexes against the log
+///
+/// The full text and the graphs of vectors, under text/ and vectors/, are not looked at: their files are
+/// checked when they are read, and made anew from the log where they are missing or damaged.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Decode every grain, compare every row of the indexes, and check the pages of the files

@@ -7,7 +7,9 @@ use grainstore::embed::{CommandEmbedder, CommandOptions, Embedder, Metric};
 use serde::Deserialize;
 
 use super::fault::Fault;
-use super::params::metric;
+use super::json::Form;
+use super::vectors::metric;
+use crate::error::{Code, Error};
 
 /// `embedder` of `open`.
 #[derive(Debug, Deserialize)]
@@ -19,6 +21,11 @@ pub(crate) struct Maker {
     dimension: Option<usize>,
     metric: Option<String>,
     deadline_ms: Option<u64>,
+}
+
+impl Form for Maker {
+    const FORM: &'static str = "an object {command: [program, argument ...], model, dimension, metric?, deadline_ms?} \
+         or {directory, model?, metric?}";
 }
 
 impl Maker {
@@ -52,12 +59,25 @@ fn program(
     dimension: usize,
     deadline_ms: Option<u64>,
 ) -> Result<Arc<dyn Embedder>, Fault> {
+    if command.is_empty() {
+        return Err(named_wrong("the embedder's command names no program"));
+    }
+    if dimension == 0 {
+        return Err(named_wrong("the embedder's dimension is 0: a vector has one number at least"));
+    }
     let command = command.into_iter().map(Into::into).collect();
     let mut options = CommandOptions::new(command, model, dimension);
     if let Some(deadline) = deadline_ms {
         options.deadline = Duration::from_millis(deadline);
     }
     Ok(Arc::new(CommandEmbedder::new(options)?))
+}
+
+/// Something about an embedder that no store and no model has to do with.
+fn named_wrong(message: &str) -> Fault {
+    let hint = "write it as {\"command\": [\"python3\", \"embed.py\"], \"model\": \"all-MiniLM-L6-v2\", \
+                \"dimension\": 384}: the program, the name of its model, and how many numbers its vectors have";
+    Error::new(Code::Schema, message, hint).into()
 }
 
 #[cfg(feature = "local-embedder")]
@@ -69,7 +89,6 @@ fn local(directory: String, model: Option<String>) -> Result<Arc<dyn Embedder>, 
 
 #[cfg(not(feature = "local-embedder"))]
 fn local(_: String, _: Option<String>) -> Result<Arc<dyn Embedder>, Fault> {
-    use crate::error::{Code, Error};
     let message = "an embedder by directory: this program was built without it";
     let hint = "build it with --features local-embedder, or name a program as command";
     Err(Error::new(Code::Schema, message, hint).into())

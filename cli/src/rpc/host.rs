@@ -63,7 +63,7 @@ impl Host {
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
         }
-        let store = Store::open(path, &options)?;
+        let store = Store::open(path, &options).map_err(not_opened)?;
         let created = store.was_created();
         self.session = Some(store.session(session));
         Ok(created)
@@ -82,4 +82,10 @@ impl Host {
             session.store().close();
         }
     }
+}
+
+/// Why a store did not open; what there is none of can be made.
+fn not_opened(error: grainstore::Error) -> Error {
+    let hint = "check the path, or make a store there with create: true";
+    Error::from(error).with_hint_for(Code::NotFound.name(), hint)
 }

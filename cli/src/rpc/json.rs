@@ -13,20 +13,43 @@ pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-            type Value = Object<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
-            }
-        }
-        source.deserialize_map(Fields(PhantomData))
+        object(source, "an object").map(Object)
     }
+}
+
+/// A struct that says what it looks like, to whoever has written something else.
+pub(crate) trait Form {
+    /// Its members, as the document has them.
+    const FORM: &'static str;
+}
+
+/// As [`Object`], where what else was written is told how it is written.
+#[derive(Debug)]
+pub(crate) struct Formed<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de> + Form> Deserialize<'de> for Formed<T> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        object(source, T::FORM).map(Formed)
+    }
+}
+
+fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    source: D,
+    form: &'static str,
+) -> Result<T, D::Error> {
+    struct Fields<T>(PhantomData<T>, &'static str);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    source.deserialize_map(Fields(PhantomData, form))
 }
 
 /// Bytes, base64 in JSON.

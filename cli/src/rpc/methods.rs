@@ -31,6 +31,7 @@ const METHODS: &[Method] = &[
     method("put", write::put),
     method("put_batch", write::put_batch),
     method("embed", write::embed),
+    method("wait_for_vectors", write::wait_for_vectors),
     method("get", read::get),
     method("get_batch", read::get_batch),
     method("exists", read::exists),

@@ -1,7 +1,7 @@
 //! `grain rpc`: newline-delimited JSON-RPC 2.0 on stdin and stdout (design: rpc.md).
 //!
 //! - `request`: a line into a request, or into what is wrong with it.
-//! - `methods`: the one table of methods, with `params` (and `json`, `embedder`) and what they do in `codec`, `signed`,
+//! - `methods`: the one table of methods, with `params` (and `vectors`, `embedder`, `json`, `misread`) and what they do in `codec`, `signed`,
 //!   `store`, `write`, `marks`, `read`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
@@ -16,6 +16,7 @@ mod json;
 mod maintain;
 mod marks;
 mod methods;
+mod misread;
 mod params;
 mod portable;
 mod query;
@@ -23,6 +24,7 @@ mod read;
 mod request;
 mod signed;
 mod store;
+mod vectors;
 mod write;
 
 use std::io::{self, BufRead, IsTerminal, Write};

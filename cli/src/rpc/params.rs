@@ -1,7 +1,7 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
-use grainstore::embed::{Embedding, Metric};
+use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
 use serde::{Deserialize, Deserializer};
@@ -10,16 +10,17 @@ use serde_json::value::RawValue;
 
 use super::embedder::Maker;
 use super::fault::Fault;
-use super::json::{Base64, Object, Pairs};
+use super::json::{Base64, Form, Formed, Object, Pairs};
+use super::misread::misread;
+use super::vectors::{Given, embeddings};
 use crate::ask::FormatName;
-use crate::error::{Code, Error};
 use crate::shape::{AlgorithmName, EncodingName, SameFact};
 
 /// Reads the parameters of a method; without any, an empty object is read.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
     let text = params.map_or("{}", RawValue::get);
     let Object(params) =
-        serde_json::from_str(text).map_err(|error| Fault::params(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| Fault::params(misread(&error, text)))?;
     Ok(params)
 }
 
@@ -199,10 +200,10 @@ pub(crate) struct Open {
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
     #[serde(default)]
-    pub(crate) languages: Vec<Spoken>,
-    pub(crate) embedder: Option<Maker>,
-    pub(crate) former_embedder: Option<Maker>,
-    pub(crate) session: Option<Object<Scope>>,
+    pub(crate) languages: Vec<Formed<Spoken>>,
+    pub(crate) embedder: Option<Formed<Maker>>,
+    pub(crate) former_embedder: Option<Formed<Maker>>,
+    pub(crate) session: Option<Formed<Scope>>,
 }
 
 /// The language of a namespace, or of all without one.
@@ -213,14 +214,8 @@ pub(crate) struct Spoken {
     pub(crate) language: String,
 }
 
-/// How vectors are compared; by their angle if it is not said.
-pub(super) fn metric(name: Option<&str>) -> Result<Metric, Fault> {
-    let name = name.unwrap_or("cosine");
-    let refused = || {
-        let message = format!("no metric {name:?}");
-        Error::new(Code::Schema, message, "use cosine, dot or l2").into()
-    };
-    Metric::named(name).ok_or_else(refused)
+impl Form for Spoken {
+    const FORM: &'static str = "an object {namespace?, language}";
 }
 
 /// The compliance rule sets of the design.
@@ -243,6 +238,10 @@ pub(crate) struct Scope {
     user_id: Option<String>,
     actor: Option<String>,
     purposes: Option<Vec<String>>,
+}
+
+impl Form for Scope {
+    const FORM: &'static str = "an object {namespace?, user_id?, actor?, purposes?}";
 }
 
 /// `session`: who is asking from now on. The namespace must be named, if only as null for all.
@@ -288,7 +287,7 @@ pub(crate) struct Put<'p> {
     blob: Option<Base64>,
     cose: Option<Base64>,
     #[serde(default)]
-    vectors: Vec<Given>,
+    vectors: Vec<Formed<Given>>,
     #[serde(default)]
     pub(crate) same_fact: SameFact,
 }
@@ -297,47 +296,7 @@ impl Put<'_> {
     /// What is offered.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
         let offer = offer(self.grain, self.blob.take(), self.cose.take())?;
-        let vectors = std::mem::take(&mut self.vectors).into_iter().map(Given::embedding);
-        Ok(offer.with_vectors(vectors.collect::<Result<_, _>>()?))
-    }
-}
-
-/// A vector of a grain.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Given {
-    model: String,
-    metric: Option<String>,
-    #[serde(default)]
-    chunk: u32,
-    values: Vec<f64>,
-}
-
-impl Given {
-    fn embedding(self) -> Result<Embedding, Fault> {
-        let metric = metric(self.metric.as_deref())?;
-        let embedding = Embedding::new(&self.model, metric, numbers(&self.values))?;
-        Ok(embedding.of_chunk(self.chunk))
-    }
-}
-
-/// Numbers as vectors have them. What is too large for them is infinite, and refused as such.
-#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
-pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|value| *value as f32).collect()
-}
-
-/// `embed`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Embed {
-    pub(crate) address: String,
-    vectors: Vec<Given>,
-}
-
-impl Embed {
-    pub(crate) fn vectors(self) -> Result<Vec<Embedding>, Fault> {
-        self.vectors.into_iter().map(Given::embedding).collect()
+        Ok(offer.with_vectors(embeddings(std::mem::take(&mut self.vectors))?))
     }
 }
 
@@ -349,6 +308,15 @@ pub(crate) struct PutBatch<'p> {
     pub(crate) grains: Option<Vec<&'p RawValue>>,
     pub(crate) blobs: Option<Vec<Base64>>,
     pub(crate) cose: Option<Vec<Base64>>,
+    #[serde(default)]
+    vectors: Vec<Vec<Formed<Given>>>,
+}
+
+impl PutBatch<'_> {
+    /// The vectors of each grain, in their order; none where none are given.
+    pub(crate) fn vectors(&mut self) -> Result<Vec<Vec<Embedding>>, Fault> {
+        std::mem::take(&mut self.vectors).into_iter().map(embeddings).collect()
+    }
 }
 
 /// `supersede`.
@@ -360,13 +328,16 @@ pub(crate) struct Supersede<'p> {
     grain: Option<&'p RawValue>,
     blob: Option<Base64>,
     cose: Option<Base64>,
+    #[serde(default)]
+    vectors: Vec<Formed<Given>>,
     pub(crate) justification: Option<String>,
 }
 
 impl Supersede<'_> {
     /// What is offered.
     pub(crate) fn offer(&mut self) -> Result<Offer, Fault> {
-        offer(self.grain, self.blob.take(), self.cose.take())
+        let offer = offer(self.grain, self.blob.take(), self.cose.take())?;
+        Ok(offer.with_vectors(embeddings(std::mem::take(&mut self.vectors))?))
     }
 }
 

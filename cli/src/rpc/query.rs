@@ -12,7 +12,9 @@ use super::answer::{Answer, List};
 use super::fault::Fault;
 use super::graph::DirectionName;
 use super::host::Host;
+use super::json::{Form, Formed};
 use super::params::{self, time};
+use super::vectors;
 use crate::error::{Code, Error};
 
 /// Matches counted for `total`; beyond, it is null.
@@ -27,8 +29,8 @@ struct Params<'p> {
     #[serde(rename = "where", borrow)]
     conditions: Option<&'p RawValue>,
     text: Option<String>,
-    vector: Option<Vector>,
-    expand: Option<Expand>,
+    vector: Option<Formed<Vector>>,
+    expand: Option<Formed<Expand>>,
     limit: Option<usize>,
     cursor: Option<String>,
     #[serde(default)]
@@ -66,6 +68,10 @@ struct Vector {
     values: Vec<f64>,
 }
 
+impl Form for Vector {
+    const FORM: &'static str = "an object {model?, values: [number ...]}";
+}
+
 /// `expand`: how far what is linked to the best answers is an answer too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +86,10 @@ struct Expand {
     decay: Option<f64>,
     #[serde(default)]
     freely: bool,
+}
+
+impl Form for Expand {
+    const FORM: &'static str = "an object {hops?, seeds?, links?: [name ...], direction?, fan_out?, reached?, decay?, freely?}";
 }
 
 /// The envelope.
@@ -107,10 +117,10 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     if let Some(text) = params.text {
         query = query.searching(words(text)?);
     }
-    if let Some(Vector { model, values }) = params.vector {
-        query = query.nearing(Near { model, values: params::numbers(&values).into() });
+    if let Some(Formed(Vector { model, values })) = params.vector {
+        query = query.nearing(Near { model, values: vectors::numbers(&values).into() });
     }
-    if let Some(expand) = params.expand {
+    if let Some(Formed(expand)) = params.expand {
         query = query.expanding(expand.expansion()?);
     }
     let session = host.session()?;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::json::Object;
+use super::json::Formed;
 use super::methods;
 use super::params::{self, Nothing, Preset};
 use crate::error::{Code, Error};
@@ -51,20 +51,20 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if params.key.is_some() || params.passphrase.is_some() {
         return Err(Error::unavailable(Code::Key, "encrypted stores (key, passphrase)").into());
     }
-    let session = params.session.map(|Object(scope)| SessionOptions::from(scope));
+    let session = params.session.map(|Formed(scope)| SessionOptions::from(scope));
     let mut options = OpenOptions::new().create(params.create.unwrap_or_default());
     if let Some(wait) = params.wait_ms {
         options = options.wait(Duration::from_millis(wait));
     }
-    for spoken in params.languages {
+    for Formed(spoken) in params.languages {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
     }
-    if let Some(maker) = params.embedder {
+    if let Some(Formed(maker)) = params.embedder {
         let (embedder, metric) = maker.embedder()?;
         options = options.embedder(embedder, metric);
     }
-    if let Some(program) = params.former_embedder {
-        let (embedder, metric) = program.embedder()?;
+    if let Some(Formed(maker)) = params.former_embedder {
+        let (embedder, metric) = maker.embedder()?;
         options = options.former_embedder(embedder, metric);
     }
     if let Some(operator) = params.operator {

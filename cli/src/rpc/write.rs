@@ -1,5 +1,7 @@
-//! Methods that write grains: `put`, `put_batch`, `supersede`; and `embed`, which writes beside them.
+//! Methods that write grains: `put`, `put_batch`, `supersede`; and beside them `embed` and
+//! `wait_for_vectors`.
 
+use grainstore::embed::Embedding;
 use grainstore::{Grain, Offer};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -9,6 +11,7 @@ use super::fault::Fault;
 use super::host::Host;
 use super::json::Base64;
 use super::params::{self, address};
+use super::vectors;
 use crate::error::{Code, Error};
 use crate::shape::{PutAnswer, SupersedeAnswer};
 
@@ -27,8 +30,9 @@ pub(crate) fn put(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
 }
 
 pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::PutBatch<'_> = params::read(params)?;
+    let mut params: params::PutBatch<'_> = params::read(params)?;
     let session = host.session()?;
+    let vectors = params.vectors()?;
     let offers: Vec<Offer> = match (params.grains, params.blobs, params.cose) {
         (Some(grains), None, None) => {
             each(grains, |grain| Ok(Grain::from_json(grain.get())?.into()))?
@@ -37,6 +41,7 @@ pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
         (None, None, Some(cose)) => each(cose, |Base64(cose)| Ok(Offer::Signed(cose)))?,
         _ => return Err(Fault::params("give exactly one of grains, blobs and cose")),
     };
+    let offers = with_vectors(offers, vectors)?;
     let mut doubtful = 0;
     let warnings: Vec<_> = offers
         .iter()
@@ -54,10 +59,19 @@ pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
 }
 
 pub(crate) fn embed(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
-    let params: params::Embed = params::read(params)?;
+    let params: vectors::Embed = params::read(params)?;
     let of = address(&params.address)?;
     host.session()?.embed(&of, params.vectors()?)?;
     Ok(Answer::empty())
+}
+
+pub(crate) fn wait_for_vectors(
+    host: &mut Host,
+    params: Option<&RawValue>,
+) -> Result<Answer, Fault> {
+    let params: vectors::Wait = params::read(params)?;
+    let done = host.session()?.store().wait_for_vectors(params.patience()?)?;
+    Answer::of(&json!({ "done": done }))
 }
 
 pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -68,6 +82,19 @@ pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<An
     let warnings = offer.warnings();
     let new = session.supersede(&old, offer, params.justification.as_deref())?;
     Answer::of(&SupersedeAnswer::new(new, None, warnings))
+}
+
+/// The offers with their vectors, where any are given.
+fn with_vectors(offers: Vec<Offer>, vectors: Vec<Vec<Embedding>>) -> Result<Vec<Offer>, Fault> {
+    if vectors.is_empty() {
+        return Ok(offers);
+    }
+    if vectors.len() != offers.len() {
+        let message = "vectors: as many lists as there are grains, [] for a grain without any";
+        return Err(Fault::params(message));
+    }
+    let pairs = offers.into_iter().zip(vectors);
+    Ok(pairs.map(|(offer, vectors)| offer.with_vectors(vectors)).collect())
 }
 
 /// The offers of a batch; an error says which one it is about, counted from 0.

@@ -13,10 +13,9 @@ fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     DOCUMENT.split("\n### ").skip(1).map(|section| section.split_once('\n').unwrap())
 }
 
-/// The request a section shows.
-fn example(section: &str) -> &str {
-    let (_, shown) = section.split_once("```json\n").unwrap();
-    shown.split_once("\n```").unwrap().0
+/// The requests a section shows.
+fn examples(section: &str) -> Vec<&str> {
+    section.split("```json\n").skip(1).map(|shown| shown.split_once("\n```").unwrap().0).collect()
 }
 
 #[test]
@@ -33,18 +32,21 @@ fn the_document_lists_the_methods_there_are() {
 fn its_examples_work_and_their_answers_hold_what_is_told() {
     let place = Place::empty();
     let mut rpc = place.rpc();
-    let (ending, working): (Vec<_>, Vec<_>) =
-        sections().partition(|(name, _)| ["close", "clock"].contains(name));
     let mut blob = String::new();
-    for (name, section) in working.into_iter().chain(ending) {
-        let response = rpc.ask(example(section).replace("@blob", &blob));
-        let answer = response["result"].as_object();
-        let answer = answer.unwrap_or_else(|| panic!("{name}: {response}"));
-        for key in answer.keys() {
-            assert!(section.contains(&format!("`{key}`")), "{name}: {key} is not told");
-        }
-        if name == "encode" {
-            blob = answer["blob"].as_str().unwrap().to_owned();
+    let mut ids = BTreeSet::new();
+    for (name, section) in sections() {
+        assert!(!examples(section).is_empty(), "{name} shows a request");
+        for example in examples(section) {
+            let response = rpc.ask(example.replace("@blob", &blob));
+            assert!(ids.insert(response["id"].to_string()), "{name}: an id of its own");
+            let answer = response["result"].as_object();
+            let answer = answer.unwrap_or_else(|| panic!("{name}: {response}"));
+            for key in answer.keys() {
+                assert!(section.contains(&format!("`{key}`")), "{name}: {key} is not told");
+            }
+            if name == "encode" {
+                blob = answer["blob"].as_str().unwrap().to_owned();
+            }
         }
     }
 }

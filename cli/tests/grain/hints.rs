@@ -104,3 +104,31 @@ fn a_hold_that_is_not_lifted_is_told_with_who_lifts_it() {
         assert!(hint.contains(told), "{hint}");
     }
 }
+
+#[test]
+fn what_is_told_about_opening_fits_who_opened() {
+    let place = Place::with_store();
+    let mut rpc = place.rpc_with_store();
+    let path = place.path().join("rpc.grains");
+    let store = ["--store", path.to_str().unwrap()];
+    let busy = place.grain(&[&store[..], &["stats", "--wait-ms", "0"]].concat());
+    assert!(busy.code == 3 && busy.err.contains("(--wait-ms)"), "{}", busy.err);
+    let timeless =
+        r#"{"type": "belief", "subject": "a", "relation": "b", "object": "c", "confidence": 1}"#;
+    let told = hint(&place.feed(&["put"], timeless), "ERR_SCHEMA");
+    assert!(told.starts_with("say when it was made"), "{told}");
+    let program = |command: Value, dimension: u64| {
+        let embedder = json!({ "command": command, "model": "m", "dimension": dimension });
+        json!({ "path": path, "embedder": embedder })
+    };
+    for (params, code, told) in [
+        (json!({ "path": "nowhere" }), "ERR_NOT_FOUND", "create: true"),
+        (program(json!([]), 2), "ERR_SCHEMA", "\"command\": ["),
+        (program(json!(["cat"]), 0), "ERR_SCHEMA", "how many numbers"),
+    ] {
+        let response = rpc.call("open", &params);
+        let data = &response["error"]["data"];
+        assert_eq!(data["code"], code, "{response}");
+        assert!(data["hint"].as_str().unwrap().contains(told), "{response}");
+    }
+}

@@ -166,3 +166,66 @@ fn parameters_are_checked_before_anything_is_done() {
     assert!(!path.exists());
     assert_eq!(rpc.result("stats", &json!({}))["grains"], 0);
 }
+
+#[test]
+fn a_parameter_of_the_wrong_form_is_named_with_the_right_one() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for (method, params, told) in [
+        (
+            "put",
+            json!({ "grain": {}, "vectors": [1, 0] }),
+            "vectors: invalid type: integer `1`, expected an object {model, metric?, chunk?, values: [number ...]}",
+        ),
+        (
+            "put",
+            json!({ "grain": {}, "vectors": {} }),
+            "vectors: invalid type: an object, expected a list",
+        ),
+        (
+            "put",
+            json!({ "grain": {}, "vectors": [{ "values": [1] }] }),
+            "vectors: missing field `model`",
+        ),
+        (
+            "query",
+            json!({ "vector": [0.9, 0.1] }),
+            "vector: invalid type: a list, expected an object {model?, values: [number ...]}",
+        ),
+        (
+            "query",
+            json!({ "vector": { "values": ["x"] } }),
+            "vector: invalid type: string \"x\", expected a number",
+        ),
+        (
+            "query",
+            json!({ "text": "tea", "limit": "ten" }),
+            "limit: invalid type: string \"ten\", expected a whole number from 0 on",
+        ),
+        (
+            "query",
+            json!({ "where": { "subject": 1 } }),
+            "subject: invalid type: integer `1`, expected a string",
+        ),
+        (
+            "open",
+            json!({ "path": "x", "embedder": "python3 x" }),
+            "embedder: invalid type: string \"python3 x\", expected an object {command: [program, argument ...], model, dimension, metric?, deadline_ms?}",
+        ),
+        (
+            "open",
+            json!({ "path": "x", "languages": ["de"] }),
+            "languages: invalid type: string \"de\", expected an object {namespace?, language}",
+        ),
+        (
+            "open",
+            json!({ "path": "x", "session": [] }),
+            "session: invalid type: a list, expected an object {namespace?, user_id?, actor?, purposes?}",
+        ),
+        ("stats", json!({ "x": 1 }), "unknown field `x`, expected `pages`"),
+    ] {
+        let response = rpc.call(method, &params);
+        assert_eq!(response["error"]["code"], -32602, "{method} {params}: {response}");
+        assert_eq!(response["error"]["message"], told, "{method} {params}");
+    }
+}

@@ -31,6 +31,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "put",
             "put_batch",
             "embed",
+            "wait_for_vectors",
             "get",
             "get_batch",
             "exists",

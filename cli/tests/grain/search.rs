@@ -131,6 +131,7 @@ fn query_finds_by_words_by_vectors_and_by_both() {
     for (params, code) in [
         (json!({ "text": "" }), "ERR_SCHEMA"),
         (json!({ "vector": { "model": "m", "values": [1] } }), "ERR_DIMENSION"),
+        (json!({ "vector": { "model": "n", "values": [1, 0] } }), "ERR_NOT_FOUND"),
         (json!({ "vector": { "model": "m", "values": [0, 0] } }), "ERR_SCHEMA"),
         (json!({ "vector": { "model": "m", "values": [1e300, 0] } }), "ERR_SCHEMA"),
         (json!({ "text": "tea", "cursor": page["next_cursor"] }), "ERR_CURSOR"),
@@ -186,4 +187,105 @@ fn a_store_is_moved_to_the_model_of_another_program() {
     let found = rpc.result("query", &json!({ "text": "zebra" }));
     assert_eq!(found["results"].as_array().unwrap().len(), 1, "by what it means");
     assert_eq!(rpc.result("remove_vectors", &json!({ "model": "former" }))["removed"], 1);
+}
+
+#[test]
+fn recall_shows_scores_and_addresses_and_narrows_what_it_looks_at() {
+    let place = Place::with_store();
+    let tea = place.put(&belief("alice", "green tea").to_string());
+    place.put(&belief("bob", "green trees of some other kind in a wood").to_string());
+    let turn = json!({ "type": "event", "content": "is green tea good?", "role": "user",
+        "session_id": "chat-1", "created_at": 1_768_471_200_000_i64 });
+    let turn = place.put(&turn.to_string());
+    let lines = |arguments: &[&str]| {
+        let all: Vec<&str> = [&["recall", "--scores"], arguments].concat();
+        let run = place.grain(&all).done();
+        run.text().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let beliefs = lines(&["--text", "green tea", "--type", "belief"]);
+    assert_eq!(beliefs.len(), 2);
+    let [score, address, says] = beliefs[0].splitn(3, "  ").collect::<Vec<_>>()[..] else {
+        panic!("three columns: {beliefs:?}")
+    };
+    assert_eq!((address, says), (tea.as_str(), "alice: likes green tea"));
+    let score: f64 = score.parse().unwrap();
+    assert!(score > 0.5 && score < 1.0, "{score}");
+    let floor = format!("{:.2}", score - 0.01);
+    let enough = lines(&["--text", "green tea", "--type", "belief", "--min-score", &floor]);
+    assert_eq!(enough, beliefs[..1]);
+    let spoken = lines(&["--session", "chat-1"]);
+    assert!(spoken.len() == 1 && spoken[0].contains(&turn), "{spoken:?}");
+    let json = place.grain(&["recall", "--text", "tea", "--scores", "--json"]).done().json();
+    assert!(json["results"][0]["score_breakdown"]["text"].is_f64(), "{json}");
+    let nothing = place.grain(&["recall", "--text", "milk"]).done();
+    assert_eq!(nothing.err, "nothing found\n");
+    assert_eq!(place.grain(&["recall", "alice", "--min-score", "0.5"]).code, 2);
+}
+
+#[test]
+fn a_search_may_begin_with_a_sign() {
+    let place = Place::with_store();
+    for object in ["guitar lessons", "guitar strings"] {
+        place.put(&belief("alice", object).to_string());
+    }
+    let answer = place.grain(&["recall", "--json", "--text", "-lessons guitar"]).done().json();
+    assert_eq!(objects(&answer), ["guitar strings"]);
+    let bare = place.grain(&["recall"]);
+    assert!(bare.code == 2 && bare.err.contains("--text"), "{}", bare.err);
+}
+
+#[test]
+fn explanations_and_plans_name_the_search() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let turn = |content: &str, at: i64| {
+        json!({ "type": "event", "content": content, "role": "user", "session_id": "chat-1",
+            "user_id": "ann", "created_at": 1_768_471_200_000_i64 + at })
+    };
+    for (at, content) in [(0, "shall we have soup?"), (1, "yes, gladly")] {
+        rpc.result("put", &json!({ "grain": turn(content, at) }));
+    }
+    let asked = r#"RECALL events LIKE "soup" WITH explanation"#;
+    let answer = rpc.result("cal", &json!({ "query": asked }));
+    let rows = answer["results"].as_array().unwrap();
+    let why: Vec<&str> = rows.iter().map(|row| row["explanation"].as_str().unwrap()).collect();
+    assert_eq!(why, ["found by words in content", "found by words of the turns around it"]);
+    assert_eq!(answer["explanation"]["search"], json!(["words \"soup\""]));
+    place.grain(&["init"]).done();
+    let plan = place.grain(&["cal", r#"EXPLAIN RECALL LIKE "soup""#]).done();
+    assert!(plan.text().contains("    search     words \"soup\"\n"), "{}", plan.text());
+    let vectors = json!([{ "model": "m", "values": [1, 0] }]);
+    rpc.result("put", &json!({ "grain": belief("alice", "tea"), "vectors": vectors }));
+    let near =
+        json!({ "text": "tea", "vector": { "values": [1, 0], "model": "m" }, "explain": true });
+    let plan = &rpc.result("query", &near)["plan"];
+    assert_eq!(plan["search"], json!(["words \"tea\"", "vectors of m"]));
+    assert_eq!(plan["at_most"], Value::Null, "what both find is looked at twice: {plan}");
+}
+
+#[test]
+fn batches_and_successors_bring_their_vectors() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let vector = |values: [f64; 2]| json!([{ "model": "m", "values": values }]);
+    let grains = json!([belief("alice", "tea"), belief("bob", "cars")]);
+    let batch = json!({ "grains": grains, "vectors": [vector([1.0, 0.0]), []] });
+    let put = rpc.result("put_batch", &batch);
+    let nearest = |rpc: &mut Rpc, values: [f64; 2]| {
+        let answer = rpc.result("query", &json!({ "vector": { "values": values } }));
+        objects(&answer).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(nearest(&mut rpc, [1.0, 0.1]), ["tea"]);
+    let old = &put["results"][0]["address"];
+    let new =
+        json!({ "old": old, "grain": belief("alice", "coffee"), "vectors": vector([0.0, 1.0]) });
+    rpc.result("supersede", &new);
+    assert_eq!(nearest(&mut rpc, [1.0, 0.1]), ["coffee"]);
+    let one_short = json!({ "grains": grains, "vectors": [vector([1.0, 0.0])] });
+    assert_eq!(rpc.refusal("put_batch", &one_short), "-32602");
+    let long =
+        json!({ "grains": [belief("eve", "x")], "vectors": [[{ "model": "m", "values": [1] }]] });
+    assert_eq!(rpc.refusal("put_batch", &long), "ERR_DIMENSION");
+    assert_eq!(rpc.result("wait_for_vectors", &json!({ "timeout_ms": 10 }))["done"], json!(true));
+    assert_eq!(rpc.refusal("wait_for_vectors", &json!({ "timeout_ms": 600_001 })), "-32602");
 }

@@ -59,6 +59,12 @@ const PROBE_BYTES: usize = 1 << 20;
 /// A file with less than this to give back is not worth a compaction.
 const MIN_SLACK_BYTES: u64 = 4 << 20;
 
+/// Grains the full text has not followed that are worth a word: when a store is closed it leaves fewer.
+const FAR_BEHIND: u64 = 1024;
+/// What to do about a full text that is far behind the log.
+const BEHIND: &str = "nothing is lost: the next search by words reads them first, or run `grain reindex`; \
+                      where the files under text/ went away, check why";
+
 /// What to do about a store that is too damaged to be opened.
 const DAMAGED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                        index to do so; then restore a backup";
@@ -280,7 +286,10 @@ impl Examined {
             "{} documents in {} segments; {} grains are not followed yet",
             stats.text_documents, stats.text_segments, stats.text_behind
         );
-        self.add("text", Health::Good, detail, None);
+        match stats.text_behind >= FAR_BEHIND {
+            true => self.add("text", Health::Notice, detail, Some(BEHIND)),
+            false => self.add("text", Health::Good, detail, None),
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! How a query is answered, for people: the lists that are walked, how long they are, and what a
 //! run found.
 
-use grainstore_cal::{Cancel, Direction, Link, Query};
+use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
 use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
@@ -20,11 +20,16 @@ pub struct QueryPlan {
     pub index: String,
     /// Every list looked up, the driving one first; several are intersected.
     pub lists: Vec<QueryList>,
+    /// What is searched for among them, each part as a person reads it: words, then vectors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<String>,
     /// Grains that will be looked at where all are wanted: the length of the shortest list.
     pub estimated: u64,
-    /// The most grains that can be looked at; nothing where the list was judged by a sample.
+    /// The most grains that can be looked at; nothing where the list was judged by a sample, or where
+    /// something is searched for.
     pub at_most: Option<u64>,
-    /// Grains that were looked at, once it was run.
+    /// How often a grain was looked at, once it was run: once for words and once for vectors, where
+    /// both have found it, and again for a total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
     /// Grains that matched among them, once it was run.
@@ -80,7 +85,6 @@ impl QueryPlan {
         let list = QueryList { index, lookups: lookups.collect(), rows, exact: false };
         self.estimated = self.estimated.min(rows);
         self.index = list.index.clone();
-        self.at_most = None;
         self.lists.insert(0, list);
         self
     }
@@ -92,6 +96,7 @@ impl QueryPlan {
         Self {
             index: "address".to_owned(),
             lists,
+            search: Vec::new(),
             estimated: rows,
             at_most: Some(rows),
             scanned: None,
@@ -113,7 +118,12 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
         direction: expansion.direction,
         run: None,
     });
-    let plan = QueryPlan { expansion, ..by_conditions(view, session, query)? };
+    let mut plan = QueryPlan { expansion, ..by_conditions(view, session, query)? };
+    plan.search = sought(view, session, query)?;
+    if !plan.search.is_empty() {
+        // What is found in two ways is looked at twice.
+        plan.at_most = None;
+    }
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
@@ -123,6 +133,29 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
         }
         _ => Ok(plan),
     }
+}
+
+/// What a query searches for: its words, and the vector it gives or the embedder would make of them.
+fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> {
+    let asks = query.search().map(Search::asks).unwrap_or_default();
+    let mut sought: Vec<String> = asks
+        .iter()
+        .map(|ask| match ask.field {
+            Some(field) => format!("words {:?} in {field}", ask.text),
+            None => format!("words {:?}", ask.text),
+        })
+        .collect();
+    let keeping = session.store().inner().meaning(view)?;
+    let model = match (query.near(), keeping) {
+        (Some(Near { model: Some(model), .. }), _) => Some(model.clone()),
+        (Some(_), _) => Some("the one model there is".to_owned()),
+        (None, Some(keeping)) if asks.iter().any(|ask| ask.field.is_none()) => {
+            Some(keeping.space().model().to_owned())
+        }
+        (None, _) => None,
+    };
+    sought.extend(model.map(|model| format!("vectors of {model}")));
+    Ok(sought)
 }
 
 /// The plan of a query, whatever it searches for.
@@ -154,6 +187,7 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
         estimated: driving.map_or(0, |list| list.rows),
         at_most: driving.filter(|list| list.exact).map(|list| list.rows),
         lists,
+        search: Vec::new(),
         scanned: None,
         matched: None,
         expansion: None,

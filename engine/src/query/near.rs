@@ -92,7 +92,17 @@ impl<'w> Walk<'w> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
         let space = match &near.model {
-            Some(model) => known.values().find(|space| space.model() == model),
+            Some(model) => {
+                let space = known.values().find(|space| space.model() == model);
+                let own = self.session.store().inner().keeping();
+                let is_awaited = own.is_some_and(|own| own.space().model() == model);
+                if space.is_none() && !known.is_empty() && !is_awaited {
+                    let message = format!("no vector of the model {model:?} is stored");
+                    let hint = "spell the model as its vectors were given with";
+                    return Err(Error::new(ErrorKind::NotFound, message).with_hint(hint));
+                }
+                space
+            }
             None => match view.serving()? {
                 None if known.len() > 1 => {
                     let message = "vectors of several models are stored; which one is this of?";

@@ -82,3 +82,16 @@ fn files_that_others_can_write_are_noticed() {
     fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(of(&examine(dir.path()), "rights").health, Health::Notice);
 }
+
+#[test]
+fn a_full_text_that_is_gone_is_told() {
+    let (dir, store) = filled(1100);
+    store.close();
+    let found = examine(dir.path());
+    assert_eq!(of(&found, "text").health, Health::Good, "{found:?}");
+    fs::remove_dir_all(dir.path().join("text")).unwrap();
+    let found = examine(dir.path());
+    let text = of(&found, "text");
+    assert_eq!(text.health, Health::Notice);
+    assert!(found.ok && text.advice.as_ref().unwrap().contains("grain reindex"), "{text:?}");
+}

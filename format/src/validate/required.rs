@@ -47,6 +47,10 @@ const COMPLETE: Phase =
     Phase { required: &["tool_name", "input", "content", "is_error"], forbidden: &[] };
 const CODE_COMPLETE: Phase = Phase { required: &["code", "is_error"], forbidden: &[] };
 
+/// What to do about a grain without its time.
+const CREATED: &str = "say when it was made: \"created_at\" in epoch milliseconds, such as 1768471200000, \
+                       in JSON also \"2026-01-15T10:00:00Z\"";
+
 /// Required, forbidden and empty fields.
 ///
 /// # Errors
@@ -58,7 +62,8 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     let required = || by_type.iter().chain(by_phase).chain(&["created_at"]);
 
     if let Some(name) = required().find(|name| !present(fields, name)) {
-        return Err(missing(name));
+        let missing = missing(name);
+        return Err(if *name == "created_at" { missing.with_hint(CREATED) } else { missing });
     }
     if let Some(name) = phase.iter().flat_map(|p| p.forbidden).find(|n| fields.contains_key(**n)) {
         let message = format!("an action of this phase must not carry {name}");

@@ -1,0 +1,88 @@
+//! The parameters that are about vectors: those of grains, and how long to wait for what makes them.
+
+use std::time::Duration;
+
+use grainstore::embed::{Embedding, Metric};
+use serde::Deserialize;
+
+use super::fault::Fault;
+use super::json::{Form, Formed};
+use crate::error::{Code, Error};
+
+/// Milliseconds `wait_for_vectors` waits at most.
+const MAX_WAIT_MS: u64 = 600_000;
+
+/// How vectors are compared; by their angle if it is not said.
+pub(super) fn metric(name: Option<&str>) -> Result<Metric, Fault> {
+    let name = name.unwrap_or("cosine");
+    let refused = || {
+        let message = format!("no metric {name:?}");
+        Error::new(Code::Schema, message, "use cosine, dot or l2").into()
+    };
+    Metric::named(name).ok_or_else(refused)
+}
+
+/// A vector of a grain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Given {
+    model: String,
+    metric: Option<String>,
+    #[serde(default)]
+    chunk: u32,
+    values: Vec<f64>,
+}
+
+impl Form for Given {
+    const FORM: &'static str = "an object {model, metric?, chunk?, values: [number ...]}";
+}
+
+impl Given {
+    fn embedding(self) -> Result<Embedding, Fault> {
+        let metric = metric(self.metric.as_deref())?;
+        let embedding = Embedding::new(&self.model, metric, numbers(&self.values))?;
+        Ok(embedding.of_chunk(self.chunk))
+    }
+}
+
+/// The vectors of one grain.
+pub(super) fn embeddings(given: Vec<Formed<Given>>) -> Result<Vec<Embedding>, Fault> {
+    given.into_iter().map(|Formed(given)| given.embedding()).collect()
+}
+
+/// Numbers as vectors have them. What is too large for them is infinite, and refused as such.
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest number there is")]
+pub(crate) fn numbers(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|value| *value as f32).collect()
+}
+
+/// `embed`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Embed {
+    pub(crate) address: String,
+    vectors: Vec<Formed<Given>>,
+}
+
+impl Embed {
+    pub(crate) fn vectors(self) -> Result<Vec<Embedding>, Fault> {
+        embeddings(self.vectors)
+    }
+}
+
+/// `wait_for_vectors`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wait {
+    timeout_ms: Option<u64>,
+}
+
+impl Wait {
+    /// How long to wait, at most: ten seconds if it is not said.
+    pub(crate) fn patience(&self) -> Result<Duration, Fault> {
+        match self.timeout_ms.unwrap_or(10_000) {
+            ms if ms <= MAX_WAIT_MS => Ok(Duration::from_millis(ms)),
+            _ => Err(Fault::params(format!("timeout_ms: {MAX_WAIT_MS} at most"))),
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! run found.
 
 use grainstore_cal::{Cancel, Query};
+use grainstore_index::text::{Occur, Question};
 use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
@@ -35,9 +36,12 @@ pub struct QueryPlan {
 pub struct QueryList {
     /// Its index.
     pub index: String,
-    /// What is looked up in it; several lookups are one list, merged.
+    /// What is looked up in it; several lookups are one list, merged. Of words, a session with a
+    /// namespace or a user is told what it asked for, others every word that was looked up and how many
+    /// grains have it.
     pub lookups: Vec<String>,
-    /// How long it is.
+    /// How long it is; of words, to a session with a namespace or a user, how many grains its other
+    /// conditions leave.
     pub rows: u64,
     /// Whether the rows were counted; else they were judged by a sample.
     pub exact: bool,
@@ -60,6 +64,18 @@ impl QueryPlan {
         self.index = list.index.clone();
         self.at_most = None;
         self.lists.insert(0, list);
+        self
+    }
+
+    /// The same driven by words, for a session that may not see how often they stand elsewhere: what
+    /// it asked for, and no word or number that is not its own.
+    fn behind_asked(mut self, question: &Question) -> Self {
+        let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
+        let lookups = asked.map(ToString::to_string).collect();
+        let index = "text".to_owned();
+        self.index = index.clone();
+        self.at_most = None;
+        self.lists.insert(0, QueryList { index, lookups, rows: self.estimated, exact: false });
         self
     }
 
@@ -87,6 +103,9 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
+            if !session.sees_everything() {
+                return Ok(plan.behind_asked(sought.question()));
+            }
             let texts = view.texts(session.store().inner().library(), &Cancel::new())?;
             let asked = texts.map(|texts| texts.ask(sought.question())).transpose()?;
             Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))

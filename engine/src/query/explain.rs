@@ -23,7 +23,8 @@ pub struct QueryPlan {
     pub estimated: u64,
     /// The most grains that can be looked at; nothing where the list was judged by a sample.
     pub at_most: Option<u64>,
-    /// Grains that were looked at, once it was run.
+    /// Grains of the session's namespace that were read to see whether they match, once it was run;
+    /// one that is found in several ways counts for each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
     /// Grains that matched among them, once it was run.

@@ -289,6 +289,7 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
+                self.look_at(grain);
                 let Some(address) = self.admitted(blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
                     Some(Ranked { sought, texts, .. }) => {

@@ -121,6 +121,14 @@ fn a_text_that_is_refused_and_an_embedder_that_is_gone_lose_no_grain() {
 }
 
 #[test]
+fn vectors_are_waited_for_without_end() {
+    let dir = TempDir::new().unwrap();
+    let session = open(&dir, &Arc::new(Topics::default()));
+    put(&session, belief("alice", "a cup of tea"));
+    assert!(session.store().wait_for_vectors(Duration::MAX).unwrap());
+}
+
+#[test]
 fn an_embedder_that_is_late_for_a_question_is_not_asked_by_the_next() {
     let dir = TempDir::new().unwrap();
     let topics = Arc::new(Topics::default());

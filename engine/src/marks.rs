@@ -104,8 +104,10 @@ impl Session {
         let view = self.view()?;
         guarded(|| {
             let plan = Plan::new(&view, self.now())?;
-            let accepts = self.store().inner().accepts_signatures();
-            let mut plan = plan.accepting_signatures(accepts);
+            let inner = self.store().inner();
+            let mut plan = plan
+                .accepting_signatures(inner.accepts_signatures())
+                .reserving(inner.retrieval().reserved());
             let (decision, outcome) = plan.try_supersede(old, new, &author);
             let refusal = outcome.err();
             let needs_review = refusal.is_none()

@@ -176,6 +176,8 @@ pub(crate) struct Plan<'v> {
     pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
     /// Spaces that come with the vectors.
     pub(crate) spaces: Vec<Space>,
+    /// Spaces of the store's embedders, whether or not they have vectors yet.
+    reserved: Vec<Space>,
     /// How far the store's embedders have come: their models, and the last place of the log.
     pub(crate) embedded: Vec<(String, u64)>,
     /// The space that serves from now on, where that is to be written down.
@@ -204,6 +206,7 @@ impl<'v> Plan<'v> {
             wrappings: Rows::default(),
             vectors: Vec::new(),
             spaces: Vec::new(),
+            reserved: Vec::new(),
             embedded: Vec::new(),
             serving: None,
             audit: Vec::new(),
@@ -217,6 +220,11 @@ impl<'v> Plan<'v> {
     /// The same plan, in a store where an authorized signature opens a lock, or none does.
     pub(crate) fn accepting_signatures(self, accepts: bool) -> Self {
         Self { locked_accepts_signature: accepts, ..self }
+    }
+
+    /// The same plan, in a store whose embedders make vectors of these spaces.
+    pub(crate) fn reserving(self, reserved: Vec<Space>) -> Self {
+        Self { reserved, ..self }
     }
 
     pub(crate) fn now(&self) -> EpochMs {
@@ -303,6 +311,7 @@ impl<'v> Plan<'v> {
 
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
+        self.check_room(&prepared.vectors, author)?;
         if let Some(sequence) = self.locate(&address)? {
             self.improve(&prepared, author)?;
             self.embed(sequence, prepared.vectors)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::embed::{Keeping, Metric, Requests};
+use crate::embed::{Keeping, Metric, Requests, Space};
 use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Following;
 use crate::options::{Embeds, OpenOptions};
@@ -77,6 +77,11 @@ impl Retrieval {
             }
         }
         Ok(())
+    }
+
+    /// Spaces of the store's embedders, which nobody else may take from them.
+    pub(crate) fn reserved(&self) -> Vec<Space> {
+        self.keepings().map(|keeping| keeping.space().clone()).collect()
     }
 
     /// Threads that follow in the background. Of a store in memory words and vectors are read when

@@ -319,6 +319,11 @@ impl Session {
         Ok(Stored { address, blob, state, access, envelope })
     }
 
+    /// Whether it may be told of the store as a whole: it has no namespace, and no user.
+    pub(crate) fn sees_everything(&self) -> bool {
+        self.options.namespace.is_none() && self.options.user_id.is_none()
+    }
+
     /// Whether a blob lies in this session's namespace.
     pub(crate) fn sees(&self, blob: &[u8]) -> Result<bool> {
         match &self.options.namespace {

@@ -384,6 +384,11 @@ impl Inner {
         self.locked_accepts_signature
     }
 
+    /// What it is searched by.
+    pub(crate) fn retrieval(&self) -> &Retrieval {
+        &self.retrieval
+    }
+
     /// The full text.
     pub(crate) fn library(&self) -> &Library {
         &self.retrieval.library

@@ -99,6 +99,7 @@ pub(crate) enum Write {
     Embed {
         address: ContentAddress,
         vectors: Vec<Embedding>,
+        author: Author,
         reply: Reply<()>,
     },
 }
@@ -223,7 +224,9 @@ impl Writer {
         let plan = || Plan::new(&view, self.clock.now());
         match self.ready().and_then(|()| guarded(plan)) {
             Ok(plan) => {
-                let plan = plan.accepting_signatures(self.locked_accepts_signature);
+                let plan = plan
+                    .accepting_signatures(self.locked_accepts_signature)
+                    .reserving(self.retrieval.reserved());
                 alone = self.carry_out(plan, group);
             }
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
@@ -433,8 +436,8 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
         Write::Mark { address, mark, proofs, author, reply } => {
             answer(reply, plan.mark(&address, mark, &proofs, &author))
         }
-        Write::Embed { address, vectors, reply } => {
-            answer(reply, plan.embed_stored(&address, vectors))
+        Write::Embed { address, vectors, author, reply } => {
+            answer(reply, plan.embed_stored(&address, vectors, &author))
         }
     }
 }

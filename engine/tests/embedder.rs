@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use grainstore::cal::{Near, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
-use grainstore::{Error, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{Error, Offer, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 use kit::{addresses, belief, found, put};
@@ -118,6 +118,14 @@ fn a_text_that_is_refused_and_an_embedder_that_is_gone_lose_no_grain() {
     assert_eq!(found(&session, "poison"), [poison], "a question it refuses is one of words");
     assert_eq!(found(&session, "paris").first(), Some(&town));
     assert!(session.get(&poison).is_ok());
+}
+
+#[test]
+fn vectors_are_waited_for_without_end() {
+    let dir = TempDir::new().unwrap();
+    let session = open(&dir, &Arc::new(Topics::default()));
+    put(&session, belief("alice", "a cup of tea"));
+    assert!(session.store().wait_for_vectors(Duration::MAX).unwrap());
 }
 
 #[test]
@@ -261,4 +269,56 @@ fn an_order_that_was_chosen_goes_on_without_the_embedder() {
     let second = session.query(&query, &Page::first(9).after(first.next_cursor)).unwrap();
     let rows = first.results.iter().chain(&second.results);
     assert_eq!(rows.map(|row| row.content_address).collect::<Vec<_>>(), whole);
+}
+
+#[test]
+fn the_model_of_the_embedder_is_its_own_from_the_start_whatever_others_bring() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    topics.dead.store(true, Ordering::SeqCst);
+    let session = open(&dir, &topics);
+    let put = |session: &Session, namespace: Option<&str>, model: &str, values: Vec<f32>| {
+        let vector = Embedding::new(model, Metric::Cosine, values).unwrap();
+        let said = format!("{namespace:?} {model}");
+        let within = namespace.map(|name| format!(r#", "namespace": "{name}""#));
+        let grain = kit::grain(&format!(
+            r#"{{"type": "event", "content": {said:?}, "created_at": 1{}}}"#,
+            within.unwrap_or_default()
+        ));
+        let session = session.store().session(SessionOptions {
+            namespace: namespace.map(str::to_owned),
+            ..SessionOptions::default()
+        });
+        let put = session.put(Offer::Grain(grain).with_vectors(vec![vector]));
+        put.map(|put| put.address()).map_err(|error| error.code())
+    };
+    // Nothing of it is written yet.
+    assert_eq!(put(&session, Some("a"), "topics", vec![1.0]), Err("ERR_DIMENSION"));
+    assert_eq!(put(&session, None, "topics", vec![1.0]), Err("ERR_DIMENSION"));
+    for at in 0..7 {
+        put(&session, Some("a"), &format!("model{at}"), vec![1.0, 2.0]).unwrap();
+    }
+    // Seven and that of the embedder.
+    for namespace in ["a", "b"] {
+        assert_eq!(put(&session, Some(namespace), "model7", vec![1.0]), Err("ERR_LIMIT"));
+    }
+    let known = put(&session, Some("b"), "model0", vec![2.0, 1.0]).unwrap();
+    put(&session, None, "model7", vec![1.0]).unwrap();
+    put(&session, Some("b"), "model7", vec![0.5]).unwrap();
+    let within = session
+        .store()
+        .session(SessionOptions { namespace: Some("b".to_owned()), ..SessionOptions::default() });
+    let other = || vec![Embedding::new("model8", Metric::L2, vec![1.0]).unwrap()];
+    assert_eq!(within.embed(&known, other()).map_err(|error| error.code()), Err("ERR_LIMIT"));
+    session.embed(&known, other()).unwrap();
+    for at in 9..63 {
+        put(&session, None, &format!("model{at}"), vec![1.0]).unwrap();
+    }
+    assert_eq!(put(&session, None, "model63", vec![1.0]), Err("ERR_LIMIT"));
+    topics.dead.store(false, Ordering::SeqCst);
+    kit::put(&session, belief("alice", "a cup of tea"));
+    assert!(settled(&session), "its place is kept");
+    let stats = session.store().stats().unwrap();
+    assert_eq!((stats.vectors.len(), stats.embedding.unwrap().error), (64, None));
+    assert_eq!(put(&session, Some("b"), "topics", vec![1.0, 0.0, 0.0]).map(drop), Ok(()));
 }

@@ -174,7 +174,7 @@ pub struct Hit {
 /// What a recall did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recalled {
-    /// Grains looked at, matching or not.
+    /// Grains of the session that were looked at, matching or not: no others, or it would tell of them.
     pub scanned: u64,
     /// All matches, where the recall ran to its end or an index knows; none otherwise.
     pub total: Option<u64>,

@@ -52,7 +52,7 @@ pub struct Usage {
     pub tokens_used: u64,
     /// Grains in the answer.
     pub grains_returned: u64,
-    /// Grains looked at.
+    /// Grains of the session that were looked at.
     pub grains_scanned: u64,
 }
 

@@ -3,11 +3,12 @@
 //! and `checkpoint`.
 //!
 //! They concern the whole store, whatever the session sees. To a session with a namespace they give
-//! figures, and nothing that names a grain, a namespace or a subject outside of it.
+//! figures, and nothing that names a grain, a namespace or a subject outside of it; `stats` and `doctor` to
+//! one with a user, too.
 
 use grainstore::Session;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::answer::Answer;
@@ -18,6 +19,9 @@ use super::params::{self, Nothing};
 use crate::commands::verify::expect_signer;
 use crate::error::{Code, Error};
 use crate::shape::AlgorithmName;
+
+/// What is said in place of a detail.
+const WITHHELD: &str = "told to a session without a namespace";
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
@@ -36,7 +40,7 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         for problem in &mut found.problems {
             let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
             problem.place = table;
-            "told to a session without a namespace".clone_into(&mut problem.detail);
+            WITHHELD.clone_into(&mut problem.detail);
         }
     }
     Answer::of(&found)
@@ -50,13 +54,27 @@ pub(crate) fn checkpoint(host: &mut Host, params: Option<&RawValue>) -> Result<A
 
 pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let Nothing {} = params::read(params)?;
-    Answer::of(&host.session()?.store().doctor())
+    let session = host.session()?;
+    let mut diagnosis = session.store().doctor();
+    if !may_know_names(session) {
+        for finding in &mut diagnosis.findings {
+            if finding.name == "vectors" {
+                // It may name models.
+                WITHHELD.clone_into(&mut finding.detail);
+            }
+        }
+    }
+    Answer::of(&diagnosis)
 }
 
 pub(crate) fn stats(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Stats = params::read(params)?;
-    let store = host.session()?.store();
+    let session = host.session()?;
+    let store = session.store();
     let mut figures = serde_json::to_value(store.stats()?)?;
+    if !may_know_names(session) {
+        drop_names(&mut figures);
+    }
     if params.pages.unwrap_or_default()
         && let Some(figures) = figures.as_object_mut()
     {
@@ -98,6 +116,61 @@ fn confined(message: &str) -> Fault {
     Error::new(Code::Access, message, "call session with namespace null first").into()
 }
 
+/// Leaves figures alone: models and domains are named by those who brought them, and an embedder may
+/// quote in its error the text it was given. Of an error the code is left.
+fn drop_names(figures: &mut Value) {
+    match figures {
+        Value::Object(members) => {
+            members.remove("observer_domains");
+            members.retain(|name, figure| {
+                match &mut *figure {
+                    Value::String(text) if name == "error" => {
+                        text.truncate(text.find(':').unwrap_or_default());
+                    }
+                    other => drop_names(other),
+                }
+                !figure.is_string() || ["error", "metric"].contains(&name.as_str())
+            });
+        }
+        Value::Array(list) => {
+            list.retain(|figure| !figure.is_string());
+            list.iter_mut().for_each(drop_names);
+        }
+        _ => {}
+    }
+}
+
+/// Whether a session may be told what others have named.
+fn may_know_names(session: &Session) -> bool {
+    let scope = session.options();
+    scope.namespace.is_none() && scope.user_id.is_none()
+}
+
 fn is_confined(session: &Session) -> bool {
     session.options().namespace.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_without_names_are_numbers_metrics_and_codes() {
+        let mut figures = json!({
+            "grains": 3,
+            "vectors": [{ "model": "m", "metric": "dot", "vectors": null }],
+            "embedding": { "model": "m", "behind": 1, "error": "ERR_TIMEOUT: no answer to: x" },
+            "serving_model": "m",
+            "leaving_models": ["m"],
+            "observer_domains": { "camera": "excluded" },
+        });
+        drop_names(&mut figures);
+        let left = json!({
+            "grains": 3,
+            "vectors": [{ "metric": "dot", "vectors": null }],
+            "embedding": { "behind": 1, "error": "ERR_TIMEOUT" },
+            "leaving_models": [],
+        });
+        assert_eq!(figures, left);
+    }
 }

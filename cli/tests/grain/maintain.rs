@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::kit::{Place, belief};
+use crate::kit::{Place, Rpc, belief};
 
 const STORE: &str = "memory.grains";
 
@@ -48,7 +48,7 @@ fn verify_exits_with_4_and_names_the_place_where_a_byte_has_changed() {
         assert_eq!(run.error_code(), "ERR_INTEGRITY");
     }
     let run = place.grain(&["verify", "--json"]);
-    let found: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+    let found: Value = serde_json::from_str(run.text()).unwrap();
     assert_eq!((run.code, &found["ok"]), (4, &false.into()));
     assert_eq!(
         (&found["problems"][0]["what"], &found["problems"][0]["where"]),
@@ -75,7 +75,7 @@ fn verify_names_the_damaged_entry_of_a_store_that_cannot_open_for_want_of_its_in
         assert_eq!((refused.code, refused.error_code().as_str()), (4, "ERR_INTEGRITY"), "{harm}");
         for arguments in [&["verify", "--json"][..], &["verify", "--full", "--json"]] {
             let run = place.grain(arguments);
-            let found: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+            let found: Value = serde_json::from_str(run.text()).unwrap();
             assert_eq!((run.code, &found["ok"]), (4, &false.into()), "{harm}");
             let problems = found["problems"].as_array().unwrap();
             let named = |what: &str, place: &str| {
@@ -199,7 +199,7 @@ fn a_checkpoint_kept_elsewhere_shows_a_store_that_was_set_back() {
     let now = rpc.result("checkpoint", &json!({}));
     let verified = rpc.result("verify", &json!({ "checkpoint": now }));
     assert_eq!(verified["ok"], true);
-    let kept: serde_json::Value = serde_json::from_str(checkpoint.text()).unwrap();
+    let kept: Value = serde_json::from_str(checkpoint.text()).unwrap();
     let verified = rpc.result("verify", &json!({ "checkpoint": kept }));
     assert_eq!(
         (&verified["ok"], &verified["problems"][0]["what"]),
@@ -266,4 +266,55 @@ fn vectors_of_a_model_are_removed_by_the_command_and_the_method() {
     let run = place.grain(&["remove-vectors", "c"]);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_CONFLICT"));
     assert_eq!(place.grain(&["stats", "--json"]).done().json()["serving_model"], "c");
+}
+
+#[cfg(unix)]
+#[test]
+fn figures_of_a_session_with_a_namespace_or_a_user_have_no_names_and_quote_nobody() {
+    let place = Place::empty();
+    let mut rpc = place.rpc();
+    let script = r#"while read -r line; do case "$line" in
+        *positive*) echo '{"error":"cannot embed: positive result"}';;
+        *) echo '{"vectors":[[1,2]]}';; esac; done"#;
+    let embedder =
+        json!({ "command": ["sh", "-c", script], "model": "model-of-victim", "dimension": 2 });
+    let path = place.path().join("s");
+    rpc.result("open", &json!({ "path": path, "create": true, "embedder": embedder }));
+    let grain = |object: &str| {
+        json!({ "type": "belief", "subject": "test", "relation": "says", "object": object,
+            "confidence": 1, "created_at": 1, "namespace": "victim" })
+    };
+    let until = |rpc: &mut Rpc, is_so: fn(&Value) -> bool| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        loop {
+            let told = rpc.result("stats", &json!({}));
+            if is_so(&told["embedding"]) {
+                return told;
+            }
+            assert!(std::time::Instant::now() < end, "{told}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    rpc.result("put", &json!({ "grain": grain("fine") }));
+    until(&mut rpc, |embedding| embedding["serves"] == true);
+    let vectors = json!([{ "model": "other-of-victim", "values": [1, 2] }]);
+    rpc.result("put", &json!({ "grain": grain("positive result"), "vectors": vectors }));
+    let told = until(&mut rpc, |embedding| embedding["error"].is_string());
+    assert!(told["embedding"]["error"].as_str().unwrap().contains("positive result"), "{told}");
+    assert!(told["vectors"].to_string().contains("other-of-victim"), "{told}");
+    assert!(rpc.result("doctor", &json!({})).to_string().contains("model-of-victim"));
+    assert!(told["observer_domains"].is_object());
+    for scope in
+        [json!({ "namespace": "attacker" }), json!({ "namespace": null, "user_id": "eve" })]
+    {
+        rpc.result("session", &scope);
+        let stats = rpc.result("stats", &json!({}));
+        assert_eq!(stats["embedding"]["error"], "ERR_EMBEDDER");
+        assert_eq!(stats["vectors"][0]["dimension"], 2);
+        assert_eq!(stats["vectors"][0]["metric"], told["vectors"][0]["metric"]);
+        assert_eq!(stats["rows"], told["rows"]);
+        assert!(stats.get("observer_domains").is_none());
+        let text = format!("{stats} {}", rpc.result("doctor", &json!({})));
+        assert!(!text.contains("victim") && !text.contains("positive"), "{text}");
+    }
 }

@@ -64,7 +64,8 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_DIMENSION`; `ERR_LIMIT` beyond
-    /// [`MAX_VECTORS`]; `ERR_IO`.
+    /// [`MAX_VECTORS`], and for the first vector of a model where the store has those of 64, or of 8 and
+    /// the session a namespace; `ERR_IO`.
     pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
         let view = self.view()?;
         if guarded(|| self.visible(&view, address))?.is_none() {
@@ -72,8 +73,9 @@ impl Session {
         }
         drop(view);
         check_count(&vectors)?;
-        let address = *address;
-        self.send(Ok(vectors), |vectors, reply| Write::Embed { address, vectors, reply }).wait()
+        let (address, author) = (*address, self.author());
+        let write = |vectors, reply| Write::Embed { address, vectors, author, reply };
+        self.send(Ok(vectors), write).wait()
     }
 }
 

@@ -185,7 +185,8 @@ impl Keeping {
         patience: Duration,
         newest: impl Fn() -> Result<Arc<View>>,
     ) -> Result<bool> {
-        let end = Instant::now() + patience;
+        // Without an end where it is further away than clocks go.
+        let end = Instant::now().checked_add(patience);
         loop {
             let view = newest()?;
             let status = self.status(&view)?;
@@ -194,7 +195,8 @@ impl Keeping {
                 return Ok(done);
             }
             drop(view);
-            let left = end.saturating_duration_since(Instant::now());
+            let until = |end: Instant| end.saturating_duration_since(Instant::now());
+            let left = end.map_or(Duration::MAX, until);
             if left.is_zero() {
                 return Ok(false);
             }

@@ -1,16 +1,20 @@
 //! Vectors that come with grains: whether they fit the spaces there are.
 
+use std::collections::BTreeSet;
+
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
 
-use super::Plan;
+use super::{Author, Plan};
 use crate::embed::{Embedding, Ready};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::not_in_reach;
 
 /// Spaces of a store.
 pub(crate) const MAX_SPACES: usize = 64;
+/// Spaces up to which sessions with a namespace bring new ones: what one of them fills is full for all.
+const MAX_SPACES_WITHIN: usize = 8;
 
 impl Plan<'_> {
     /// Stages vectors of a grain that is stored already, or staged.
@@ -90,34 +94,68 @@ impl Plan<'_> {
     /// Stages vectors that are given for a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; as [`Plan::admit_spaces`].
+    /// `ERR_NOT_FOUND`; as [`Plan::check_room`] and [`Plan::admit_spaces`].
     pub(crate) fn embed_stored(
         &mut self,
         address: &ContentAddress,
         vectors: Vec<Embedding>,
+        author: &Author,
     ) -> Result<()> {
+        self.check_room(&vectors, author)?;
         let Some(sequence) = self.locate(address)? else { return Err(not_in_reach(address)) };
         self.all_or_nothing(|plan| plan.embed(sequence, vectors))
     }
 
-    /// Checks vectors against the spaces there are, and stages those that are new.
+    /// Refuses new spaces of a session with a namespace where the store has some already.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT`.
+    pub(super) fn check_room(&self, vectors: &[Embedding], author: &Author) -> Result<()> {
+        if vectors.is_empty() || author.namespace.is_none() {
+            return Ok(());
+        }
+        let known = self.view.spaces()?.values().chain(&self.spaces).chain(&self.reserved);
+        let mut models: BTreeSet<&str> = known.map(Space::model).collect();
+        let before = models.len();
+        models.extend(vectors.iter().map(|vector| vector.space.model()));
+        if models.len() > before && models.len() > MAX_SPACES_WITHIN {
+            let message = format!(
+                "sessions with a namespace bring no further model to a store that has vectors of \
+                 {MAX_SPACES_WITHIN}"
+            );
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_hint("store the first vector of a model in a session without a namespace"));
+        }
+        Ok(())
+    }
+
+    /// Checks vectors against the spaces there are, and stages those that are new. Those of the store's
+    /// embedders are there from the start.
     ///
     /// # Errors
     /// `ERR_DIMENSION` where a model has vectors of another length, or compared in another way;
     /// `ERR_LIMIT` for a space too many.
     pub(super) fn admit_spaces(&mut self, vectors: &[Embedding]) -> Result<()> {
+        let stored = self.view.spaces()?;
         for Embedding { space, .. } in vectors {
-            let stored = self.view.spaces()?;
-            let all = stored.values().chain(&self.spaces);
-            match all.clone().find(|known| known.model() == space.model()) {
-                Some(known) if known == space => {}
-                Some(known) => return Err(mixed(known, space)),
-                None if all.count() >= MAX_SPACES => {
-                    let message = format!("a store has vectors of {MAX_SPACES} models at most");
-                    return Err(Error::new(ErrorKind::Limit, message));
-                }
-                None => self.spaces.push(space.clone()),
+            let taken = || stored.values().chain(&self.spaces);
+            let of_model = |known: &&Space| known.model() == space.model();
+            let (known, reserved) = (taken().find(of_model), self.reserved.iter().find(of_model));
+            match known.or(reserved) {
+                Some(other) if other != space => return Err(mixed(other, space)),
+                Some(_) if known.is_some() => continue,
+                _ => {}
             }
+            let is_free = |one: &&Space| taken().all(|known| known.model() != one.model());
+            let kept = match reserved {
+                Some(_) => 0,
+                None => self.reserved.iter().filter(is_free).count(),
+            };
+            if taken().count() + kept >= MAX_SPACES {
+                let message = format!("a store has vectors of {MAX_SPACES} models at most");
+                return Err(Error::new(ErrorKind::Limit, message));
+            }
+            self.spaces.push(space.clone());
         }
         Ok(())
     }

@@ -42,6 +42,7 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<ContentAddress> {
         let address = new.blob.address();
+        self.check_room(&new.vectors, author)?;
         match self.ask_policies(old, &new, author)? {
             None => self.improve(&new, author)?,
             Some(weighed) => self.replace(old, new, weighed, author)?,

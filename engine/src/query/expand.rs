@@ -27,7 +27,7 @@ pub struct Expanded {
     pub seeds: usize,
     /// Grains that were reached, but for these.
     pub reached: usize,
-    /// Grains that links were read from or looked up in.
+    /// Grains on the way that links were read from or looked up in.
     pub looked: u64,
     /// Whether more is linked than was looked at.
     pub cut: bool,
@@ -224,7 +224,7 @@ impl<'w> Walk<'w> {
         self.expanded = Some(Expanded {
             seeds: seeds.len(),
             reached: found.len().saturating_sub(seeds.len()),
-            looked: tour.looked,
+            looked: tour.passed,
             cut: tour.cut,
         });
         Ok(found)

@@ -2,6 +2,7 @@
 //! run found.
 
 use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
+use grainstore_index::text::{Occur, Question};
 use grainstore_index::{Object, Shape, Word};
 use serde::Serialize;
 
@@ -28,8 +29,8 @@ pub struct QueryPlan {
     /// The most grains that can be looked at; nothing where the list was judged by a sample, or where
     /// something is searched for.
     pub at_most: Option<u64>,
-    /// How often a grain was looked at, once it was run: once for words and once for vectors, where
-    /// both have found it, and again for a total.
+    /// How often a grain of the session's namespace was looked at, once it was run: once for words and
+    /// once for vectors, where both have found it, and again for a total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
     /// Grains that matched among them, once it was run.
@@ -59,9 +60,12 @@ pub struct QueryExpansion {
 pub struct QueryList {
     /// Its index.
     pub index: String,
-    /// What is looked up in it; several lookups are one list, merged.
+    /// What is looked up in it; several lookups are one list, merged. Of words, a session with a
+    /// namespace or a user is told what it asked for, others every word that was looked up and how many
+    /// grains have it.
     pub lookups: Vec<String>,
-    /// How long it is.
+    /// How long it is; of words, to a session with a namespace or a user, how many grains its other
+    /// conditions leave.
     pub rows: u64,
     /// Whether the rows were counted; else they were judged by a sample.
     pub exact: bool,
@@ -86,6 +90,18 @@ impl QueryPlan {
         self.estimated = self.estimated.min(rows);
         self.index = list.index.clone();
         self.lists.insert(0, list);
+        self
+    }
+
+    /// The same driven by words, for a session that may not see how often they stand elsewhere: what
+    /// it asked for, and no word or number that is not its own.
+    fn behind_asked(mut self, question: &Question) -> Self {
+        let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
+        let lookups = asked.map(ToString::to_string).collect();
+        let index = "text".to_owned();
+        self.index = index.clone();
+        self.at_most = None;
+        self.lists.insert(0, QueryList { index, lookups, rows: self.estimated, exact: false });
         self
     }
 
@@ -127,6 +143,9 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
+            if !session.sees_everything() {
+                return Ok(plan.behind_asked(sought.question()));
+            }
             let texts = view.texts(session.store().inner().library(), &Cancel::new())?;
             let asked = texts.map(|texts| texts.ask(sought.question())).transpose()?;
             Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))
@@ -154,7 +173,12 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
         }
         (None, _) => None,
     };
-    sought.extend(model.map(|model| format!("vectors of {model}")));
+    // Which models there are is no matter of a session that sees a part of the store.
+    let is_told = session.sees_everything() || query.near().is_some();
+    sought.extend(model.map(|model| match is_told {
+        true => format!("vectors of {model}"),
+        false => "vectors".to_owned(),
+    }));
     Ok(sought)
 }
 

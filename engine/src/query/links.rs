@@ -41,6 +41,8 @@ pub(super) struct Tour<'e> {
     ranges: usize,
     /// Grains looked at.
     pub(super) looked: u64,
+    /// Those of them that may lie on the way: of others a session is told nothing.
+    pub(super) passed: u64,
     /// Whether there was more than it may look at.
     pub(super) cut: bool,
 }
@@ -71,6 +73,7 @@ impl<'w> Walk<'w> {
             most: expansion.reached.saturating_add(seeds),
             ranges: 0,
             looked: 0,
+            passed: 0,
             cut: false,
         }
     }
@@ -261,6 +264,8 @@ impl<'w> Walk<'w> {
         Ok(self.view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
                 let passes = self.lets_through(grain, &state);
+                self.look_at(grain);
+                tour.passed += u64::from(passes);
                 Ok(if passes { read(blob, grain) } else { None })
             })
         })?)

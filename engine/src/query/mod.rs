@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use grainstore_cal::{Cancel, Candidate, Query, Score};
 use grainstore_format::{ContentAddress, Grain, GrainState};
+use grainstore_index::text::ANALYSIS_VERSION;
 use serde::Serialize;
 
 use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
@@ -321,11 +322,14 @@ fn matched_fields(query: &Query) -> Vec<String> {
     names
 }
 
-/// What tells one question from another: the query, who asks, and the model whose vectors answer where
-/// the query does not name it.
+/// What tells one question from another: the query, who asks, what is made of the words that are
+/// searched for, and the model whose vectors answer where the query does not name it.
 fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
     let scope = session.options();
-    let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id));
+    let words = query
+        .search()
+        .map(|_| (search::language_of(session, query.reach()).code(), ANALYSIS_VERSION));
+    let question = format!("{:?} {query:?}", (&scope.namespace, &scope.user_id, words));
     let serving = match (query.near(), query.search()) {
         (Some(near), _) if near.model.is_none() => view.serving()?,
         (None, Some(_)) => session.store().inner().meaning(view)?.map(Keeping::space),

@@ -10,7 +10,7 @@ use grainstore_cal::{Reach, Score, Search, Stop, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Occur, Question, Reader, Settings, Texts, answers_in,
+    After, Asked, Hit, Language, Occur, Question, Reader, Settings, Texts, answers_in,
 };
 
 use super::access::Access;
@@ -46,12 +46,7 @@ impl Sought {
     /// # Errors
     /// `ERR_LIMIT` for too many words.
     pub(crate) fn of(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
-        let own = session.options().namespace.as_deref().unwrap_or_default();
-        let namespace = match reach {
-            Reach::Session => own,
-            Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
-        };
-        let language = session.store().inner().library().wording().languages.of(namespace);
+        let language = language_of(session, reach);
         let settings = Settings::new(language);
         let mut parts = Vec::with_capacity(search.asks().len());
         for ask in search.asks() {
@@ -103,6 +98,16 @@ impl Sought {
 
 /// What decides whether a walk may show a grain.
 type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
+
+/// The language in which a session searches there.
+pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
+    let own = session.options().namespace.as_deref().unwrap_or_default();
+    let namespace = match reach {
+        Reach::Session => own,
+        Reach::Exact(namespace) | Reach::Subtree(namespace) => namespace,
+    };
+    session.store().inner().library().wording().languages.of(namespace)
+}
 
 /// A search while it runs.
 pub(super) struct Ranked<'r> {
@@ -335,6 +340,7 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
+                self.look_at(grain);
                 let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
                     Some(Ranked { sought, texts, .. }) => {

@@ -67,8 +67,11 @@ pub(crate) struct Walk<'w> {
     pub(crate) after: Option<(Origin, Last)>,
     /// How many of the first matches are given to a user, to be counted as accesses.
     pub(crate) given: usize,
-    /// Grains looked at.
+    /// Grains of the session's namespace that were looked at: an index of the whole store proposes
+    /// others, and how many says what they hold.
     pub(crate) scanned: u64,
+    /// Everything that was proposed, to ask now and then whether to stop.
+    proposed: u64,
     /// Grains that match.
     pub(crate) matched: u64,
     /// The last place of the log that the view has.
@@ -122,6 +125,7 @@ impl<'w> Walk<'w> {
             after: None,
             given,
             scanned: 0,
+            proposed: 0,
             matched: 0,
             last: view.last_sequence()?,
             statistics: Vec::new(),
@@ -307,11 +311,16 @@ impl Walk<'_> {
     }
 
     pub(super) fn tick(&mut self) -> Result<(), Halt> {
-        if self.scanned.is_multiple_of(CHECK_EVERY) {
+        if self.proposed.is_multiple_of(CHECK_EVERY) {
             self.cancel.check().map_err(Halt::Stopped)?;
         }
-        self.scanned += 1;
+        self.proposed += 1;
         Ok(())
+    }
+
+    /// Counts a grain that is looked at, if it is within the session.
+    pub(super) fn look_at(&mut self, grain: &GrainRef<'_>) {
+        self.scanned += u64::from(self.session.reaches_partition(grain.partition()));
     }
 
     /// Shows a grain if it matches. One that was checked before comes with its state and score.
@@ -332,7 +341,10 @@ impl Walk<'_> {
             with_fields(blob, |grain| {
                 let address = match checked {
                     Some(_) => Some(ContentAddress::of(blob)),
-                    None => self.admitted(blob, grain, &state),
+                    None => {
+                        self.look_at(grain);
+                        self.admitted(blob, grain, &state)
+                    }
                 };
                 let score = checked.map_or(Score::STRUCTURAL, |(_, score)| score);
                 let show = |address| visit(Candidate { address, grain, state: &state, score });
@@ -353,6 +365,7 @@ impl Walk<'_> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
         self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
+                self.look_at(grain);
                 let address = self.admitted(blob, grain, &state);
                 waiting.extend(address.map(|address| {
                     let time = grain.time();

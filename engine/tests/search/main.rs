@@ -8,6 +8,7 @@
 )]
 
 mod crowd;
+mod elsewhere;
 mod files;
 mod hostile;
 mod kit;

@@ -1,7 +1,8 @@
 //! The answer to a search, page by page, while others write.
 
 use grainstore::cal::{Predicate, Query};
-use grainstore::{ContentAddress, Page, Session};
+use grainstore::{ContentAddress, Cursor, OpenOptions, Page, Session, SessionOptions, Store};
+use tempfile::TempDir;
 
 use crate::kit::{belief, scored, store};
 
@@ -80,4 +81,26 @@ fn a_cursor_is_of_one_search() {
     assert_eq!(page("green", cursor.clone()), Err("ERR_CURSOR"));
     let structural = session.query(&Query::default(), &Page::first(5).after(cursor));
     assert_eq!(structural.map(drop).map_err(|error| error.code()), Err("ERR_CURSOR"));
+}
+
+#[test]
+fn a_cursor_is_of_the_language_its_question_was_read_in() {
+    let dir = TempDir::new().unwrap();
+    let query = Query::default().searching("what is the common thing");
+    let page = |language: &str, cursor: Option<Cursor>| {
+        let options = OpenOptions::new().create(true).language(None, language).unwrap();
+        let store = Store::open(dir.path(), &options).unwrap();
+        let session = store.session(SessionOptions::default());
+        if cursor.is_none() {
+            session.put_batch((0..5).map(|at| belief("it", &format!("common {at}")))).unwrap();
+        }
+        let answer = session.query(&query, &Page::first(2).after(cursor));
+        store.close();
+        answer.map(|answer| answer.next_cursor).map_err(|error| error.code())
+    };
+    // In English it has two words that count, as it stands five.
+    let cursor = page("en", None).unwrap();
+    assert!(cursor.is_some());
+    assert_eq!(page("und", cursor.clone()), Err("ERR_CURSOR"));
+    assert!(page("en", cursor).unwrap().is_some());
 }

@@ -1,5 +1,7 @@
 //! What is asked of the full text. Knows nothing of how it is answered.
 
+use std::fmt;
+
 use crate::error::Result;
 
 use super::language::Language;
@@ -46,6 +48,27 @@ pub enum Ask {
     Begin(Box<str>, Vec<Box<str>>),
     /// Every term this many edits away, at most.
     Fuzzy(Box<str>, u8),
+}
+
+/// As it would be asked for, in the terms that were made of it.
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.occur {
+            Occur::Should => "",
+            Occur::Must => "+",
+            Occur::MustNot => "-",
+        })?;
+        match &self.ask {
+            Ask::Word(terms) => f.write_str(&terms.join(" ")),
+            Ask::Phrase(terms) => {
+                let terms: Vec<&str> = terms.iter().map(|(term, _)| &**term).collect();
+                write!(f, "\"{}\"", terms.join(" "))
+            }
+            Ask::Prefix(term) | Ask::Begin(term, _) => write!(f, "{term}*"),
+            Ask::Fuzzy(term, 1) => write!(f, "{term}~"),
+            Ask::Fuzzy(term, edits) => write!(f, "{term}~{edits}"),
+        }
+    }
 }
 
 impl Question {

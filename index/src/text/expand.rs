@@ -15,15 +15,13 @@ use super::gone::Gone;
 use super::part::Part;
 use super::question::{Ask, Occur};
 use super::segment::field;
+use super::slips::{Form, MOST_EDITS, Slip};
 use crate::error::{Error, Result};
 
 /// The most terms a prefix or a misspelt word stands for where it adds to a score.
 pub const MOST_TERMS: usize = 128;
 /// The most it stands for where it must be there, or must not; one with more of them is refused.
 pub const MOST_STRICT_TERMS: usize = 8_192;
-/// The most edits that are looked for. Inserting, deleting or replacing a character is one, and so
-/// is exchanging two neighbours.
-pub const MOST_EDITS: u8 = 2;
 
 /// The terms of a prefix or a misspelt word that live documents have, ascending, and what each is
 /// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
@@ -109,13 +107,8 @@ fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts) -> Result<()> 
 fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
     match part {
         Part::Tail(tail) => {
-            let letters = letters(asked);
-            let terms = tail.terms();
-            let close = terms.filter(|(term, _)| {
-                // An edit changes at most which two letters there are.
-                (self::letters(term) ^ letters).count_ones() <= 2 * u32::from(edits)
-                    && strsim::osa_distance(asked, term) <= usize::from(edits)
-            });
+            let slip = Slip::of(asked, edits);
+            let close = tail.terms().filter(|(term, _)| slip.edits(Form::of(term)).is_some());
             close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
             Ok(())
         }
@@ -129,11 +122,6 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
             Ok(())
         }
     }
-}
-
-/// Which letters a term has: a bit each, some sharing one.
-fn letters(term: &str) -> u64 {
-    term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
 }
 
 /// Adds the live documents of a segment that have a term.

@@ -13,9 +13,10 @@ use tantivy::query::FuzzyTermQuery;
 
 use super::gone::Gone;
 use super::part::Part;
-use super::question::{Ask, Occur};
+use super::question::{Ask, Clause, Occur};
 use super::segment::field;
 use super::slips::{Form, MOST_EDITS, Slip};
+use super::watch::Watch;
 use crate::error::{Error, Result};
 
 /// The most terms a prefix or a misspelt word stands for where it adds to a score.
@@ -28,9 +29,13 @@ pub const MOST_STRICT_TERMS: usize = 8_192;
 ///
 /// # Errors
 /// `ERR_LIMIT` for a condition of more than [`MOST_STRICT_TERMS`]; `ERR_INTEGRITY` if a dictionary
-/// cannot be read.
-pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
-    let mut found = BTreeMap::new();
+/// cannot be read; `ERR_TIMEOUT`.
+pub(super) fn expand(
+    Clause { ask, occur }: &Clause,
+    parts: &[Part<'_>],
+    watch: &Watch<'_>,
+) -> Result<Vec<(Box<str>, f64)>> {
+    let mut found = Counts { of: BTreeMap::new(), watch };
     for part in parts {
         match ask {
             Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
@@ -46,8 +51,8 @@ pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<
         Ask::Fuzzy(asked, _) => worth(asked, term),
         _ => 1.0,
     };
-    let mut terms: Vec<(Box<str>, u64)> = found.into_iter().filter(|(_, n)| *n > 0).collect();
-    if occur == Occur::Should {
+    let mut terms: Vec<(Box<str>, u64)> = found.of.into_iter().filter(|(_, n)| *n > 0).collect();
+    if *occur == Occur::Should {
         terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
         terms.truncate(MOST_TERMS);
     } else if terms.len() > MOST_STRICT_TERMS {
@@ -72,20 +77,29 @@ fn worth(asked: &str, term: &str) -> f64 {
     1.0 / (1.0 + f64::from(edits))
 }
 
-type Counts = BTreeMap<Box<str>, u64>;
+/// How many documents have each of the terms found so far.
+struct Counts<'w> {
+    of: BTreeMap<Box<str>, u64>,
+    watch: &'w Watch<'w>,
+}
 
 /// Adds the terms that begin so.
-fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
-            let terms = tail.terms().filter(|(term, _)| term.starts_with(prefix));
-            terms.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            for (term, postings) in tail.terms() {
+                counts.watch.step(1)?;
+                if term.starts_with(prefix) {
+                    counts.add(term, postings.len() as u64);
+                }
+            }
             Ok(())
         }
         Part::Segment(segment, gone) => {
             let terms = segment.words().terms().range().ge(prefix);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
+                counts.watch.step(1)?;
                 note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
@@ -94,22 +108,26 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
 }
 
 /// Adds these terms.
-fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     for term in terms {
         if let Some(found) = part.find(term)? {
-            add(counts, term, part.frequency(&found));
+            counts.add(term, part.frequency(&found));
         }
     }
     Ok(())
 }
 
 /// Adds the terms so many edits away.
-fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
             let slip = Slip::of(asked, edits);
-            let close = tail.terms().filter(|(term, _)| slip.edits(Form::of(term)).is_some());
-            close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            for (term, postings) in tail.terms() {
+                counts.watch.step(1)?;
+                if slip.edits(Form::of(term)).is_some() {
+                    counts.add(term, postings.len() as u64);
+                }
+            }
             Ok(())
         }
         Part::Segment(segment, gone) => {
@@ -117,6 +135,7 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
             let terms = segment.words().terms().search(query.automaton()?);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() {
+                counts.watch.step(1)?;
                 note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
@@ -125,17 +144,19 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
 }
 
 /// Adds the live documents of a segment that have a term.
-fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts) {
+fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts<'_>) {
     let Ok(term) = std::str::from_utf8(key) else { return };
     let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
-    add(counts, term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
+    counts.add(term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
 }
 
-fn add(counts: &mut Counts, term: &str, frequency: u64) {
-    match counts.get_mut(term) {
-        Some(sum) => *sum = sum.saturating_add(frequency),
-        None => {
-            counts.insert(term.into(), frequency);
+impl Counts<'_> {
+    fn add(&mut self, term: &str, frequency: u64) {
+        match self.of.get_mut(term) {
+            Some(sum) => *sum = sum.saturating_add(frequency),
+            None => {
+                self.of.insert(term.into(), frequency);
+            }
         }
     }
 }

@@ -15,6 +15,7 @@
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: what all of it is made of
 //! - `texts`: all of it as one
+//! - `watch`: when to give up
 //! - `part`, `expand`, `plan`: a question in the terms of segments and tail
 //! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: its answers
 
@@ -62,6 +63,8 @@ mod sources;
 mod manifest;
 
 mod texts;
+
+mod watch;
 
 mod expand;
 mod part;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Near, Score, Search, Visit};
+use grainstore_cal::{Cancel, Near, Score, Search, Visit};
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
@@ -30,6 +30,8 @@ struct Sighted<'v> {
     spaces: &'v Spaces,
     space: Space,
     vector: Vector,
+    /// When to give up.
+    cancel: &'v Cancel,
 }
 
 /// A grain one of the legs has found.
@@ -45,7 +47,7 @@ struct Found {
     worth: f64,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
     /// Shows the grains that are nearest to a vector, and those that answer a search as well, the
     /// best first, until `visit` has enough.
     pub(super) fn nearest(
@@ -88,7 +90,7 @@ impl Walk<'_> {
     }
 
     /// The vector in its space. None where no vector of its model is stored.
-    fn sighted<'v>(&self, view: &'v View, near: &Near) -> Result<Option<Sighted<'v>>> {
+    fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<Sighted<'w>>> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
         let space = match &near.model {
@@ -103,7 +105,7 @@ impl Walk<'_> {
         let Some(space) = space.cloned() else { return Ok(None) };
         space.admit(&vector)?;
         let spaces = view.vectors(self.session.store().inner().vectors(), self.cancel)?;
-        Ok(Some(Sighted { spaces, space, vector }))
+        Ok(Some(Sighted { spaces, space, vector, cancel: self.cancel }))
     }
 
     /// How many answers each leg gives.
@@ -227,6 +229,7 @@ fn look_around(
 ) -> Result<()> {
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
+        sighted.cancel.check().map_err(Halt::Stopped)?;
         lenders.insert(*sequence, crate::texts::lenders(view, *sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();

@@ -2,7 +2,7 @@
 //!
 //! - `access`, `postings`: which postings a query is answered from, and these in order.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order.
+//! - `rerank`: the best of them in another order. `likeness`: how like they are.
 //! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
 //! - `cursor`: where a page ended.
 //!
@@ -13,6 +13,7 @@
 mod access;
 mod cursor;
 mod explain;
+mod likeness;
 mod near;
 mod postings;
 mod rerank;

@@ -307,6 +307,8 @@ impl Walk<'_> {
         checked: Option<(&GrainState, Score)>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
+        // What is done with one that is shown may take long.
+        self.cancel.check().map_err(Halt::Stopped)?;
         let state = match checked {
             Some((state, _)) => *state,
             None => match self.state(sequence)? {

@@ -294,6 +294,7 @@ impl From<grainstore_index::Error> for Error {
             grainstore_index::ErrorKind::Limit => ErrorKind::Limit,
             grainstore_index::ErrorKind::Dimension => ErrorKind::Dimension,
             grainstore_index::ErrorKind::Vector => ErrorKind::Format(format::ErrorKind::Schema),
+            grainstore_index::ErrorKind::Stopped => ErrorKind::Timeout,
             _ => ErrorKind::Io,
         };
         let hint = error.hint();

@@ -17,12 +17,14 @@ pub enum ErrorKind {
     Dimension,
     /// `ERR_SCHEMA`: a vector with numbers that mean nothing, or a space without a model.
     Vector,
+    /// `ERR_TIMEOUT`: who asked does not want to wait any longer.
+    Stopped,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 5] =
-        [Self::Io, Self::Integrity, Self::Limit, Self::Dimension, Self::Vector];
+    pub const ALL: [Self; 6] =
+        [Self::Io, Self::Integrity, Self::Limit, Self::Dimension, Self::Vector, Self::Stopped];
 
     /// The stable code, e.g. `ERR_IO`.
     #[must_use]
@@ -33,6 +35,7 @@ impl ErrorKind {
             Self::Limit => "ERR_LIMIT",
             Self::Dimension => "ERR_DIMENSION",
             Self::Vector => "ERR_SCHEMA",
+            Self::Stopped => "ERR_TIMEOUT",
         }
     }
 
@@ -49,6 +52,7 @@ impl ErrorKind {
             Self::Vector => {
                 "give finite numbers, not all of them zero where directions are compared"
             }
+            Self::Stopped => "narrow the query, or allow more time",
         }
     }
 }
@@ -73,6 +77,12 @@ impl Error {
     /// An error of a question that is too long.
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Limit, message: message.into(), source: None }
+    }
+
+    /// An error of work that was given up.
+    pub(crate) fn stopped() -> Self {
+        let message = "the search took too long, or was cancelled".to_owned();
+        Self { kind: ErrorKind::Stopped, message, source: None }
     }
 
     /// An error of an index that has no room for another sequence, namespace or term.

@@ -2,7 +2,7 @@
 //!
 //! - `access`, `postings`: which postings a query is answered from, and these in order.
 //! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order.
+//! - `rerank`: the best of them in another order. `likeness`: how like they are.
 //! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
 //! - `links`: what a grain is linked to. `expand`: what is linked to the best answers, among them.
 //! - `cursor`: where a page ended.
@@ -15,6 +15,7 @@ mod access;
 mod cursor;
 mod expand;
 mod explain;
+mod likeness;
 mod links;
 mod near;
 mod postings;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use grainstore_cal::{Expansion, Near, Score, Search, Visit};
+use grainstore_cal::{Cancel, Expansion, Near, Score, Search, Visit};
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
@@ -31,6 +31,8 @@ struct Sighted<'v> {
     spaces: &'v Spaces,
     space: Space,
     vector: Vector,
+    /// When to give up.
+    cancel: &'v Cancel,
 }
 
 /// A grain one of the legs has found.
@@ -88,7 +90,7 @@ impl<'w> Walk<'w> {
     }
 
     /// The vector in its space. None where no vector of its model is stored.
-    fn sighted<'v>(&self, view: &'v View, near: &Near) -> Result<Option<Sighted<'v>>> {
+    fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<Sighted<'w>>> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
         let space = match &near.model {
@@ -115,7 +117,7 @@ impl<'w> Walk<'w> {
         let Some(space) = space.cloned() else { return Ok(None) };
         space.admit(&vector)?;
         let spaces = view.vectors(self.session.store().inner().vectors(), self.cancel)?;
-        Ok(Some(Sighted { spaces, space, vector }))
+        Ok(Some(Sighted { spaces, space, vector, cancel: self.cancel }))
     }
 
     /// How many answers each leg gives.
@@ -330,6 +332,7 @@ fn look_around(
 ) -> Result<()> {
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
+        sighted.cancel.check().map_err(Halt::Stopped)?;
         lenders.insert(*sequence, crate::texts::lenders(view, *sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();

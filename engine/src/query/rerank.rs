@@ -7,19 +7,17 @@
 //! The order is chosen once, for the first page: what is left of it goes along in the cursor. Age, reads
 //! and an embedder may change between two pages; the order would change with them.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Candidate, Diversity, Rerank, Score, Visit};
 use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_index::Sequence;
-use grainstore_index::text::Document;
-use grainstore_index::vectors::{Space, View as Spaces};
 
 use super::cursor::{Ranking, damaged};
+use super::likeness::Likeness;
 use super::walk::{Halt, Walk};
 use crate::error::Result;
-use crate::view::{View, with_fields};
+use crate::view::with_fields;
 
 /// What is left of the score of a grain that is old, or was never wanted.
 const LEFT: f64 = 0.5;
@@ -89,7 +87,7 @@ impl Walk<'_> {
         let mut pool = self.pool()?;
         self.weigh(rerank, &mut pool)?;
         if let Some(diversity) = rerank.diversity {
-            pool = diverse(pool, diversity, &Likeness::of(self)?)?;
+            pool = diverse(pool, diversity, &mut Likeness::of(self)?)?;
         }
         let floor = self.query.floor();
         let mut answers = Vec::with_capacity(pool.len());
@@ -206,13 +204,12 @@ fn decayed(now: EpochMs, since: EpochMs, half_life_ms: f64) -> f64 {
 }
 
 /// The answers so that none is too like one before it.
-fn diverse(pool: Vec<Pooled>, by: Diversity, like: &Likeness<'_>) -> Result<Vec<Pooled>> {
+fn diverse(pool: Vec<Pooled>, by: Diversity, like: &mut Likeness<'_>) -> Result<Vec<Pooled>, Halt> {
     let best = pool.first().map_or(0.0, |pooled| pooled.score.value);
     let mut left = pool;
     let mut chosen: Vec<Pooled> = Vec::with_capacity(left.len());
     // How like each of those left is to what is most like it among the chosen.
     let mut nearest = vec![0.0_f64; left.len()];
-    let mut known = Known::default();
     while !left.is_empty() {
         let worth = |at: usize, pooled: &Pooled| match by {
             Diversity::Mmr { lambda } => {
@@ -230,76 +227,13 @@ fn diverse(pool: Vec<Pooled>, by: Diversity, like: &Likeness<'_>) -> Result<Vec<
         if matches!(by, Diversity::Threshold(most) if likeness > most) {
             continue;
         }
-        for (other, nearest) in left.iter().zip(&mut nearest) {
-            *nearest = nearest.max(like.between(&mut known, pooled.sequence, other.sequence)?);
+        let others: Vec<Sequence> = left.iter().map(|other| other.sequence).collect();
+        for (near, nearest) in like.between(pooled.sequence, &others)?.iter().zip(&mut nearest) {
+            *nearest = nearest.max(*near);
         }
         chosen.push(pooled);
     }
     Ok(chosen)
-}
-
-/// What tells how like two grains are, from 0 to 1.
-struct Likeness<'v> {
-    view: &'v View,
-    spaces: Option<(&'v Spaces, Vec<Space>)>,
-    wording: &'v crate::texts::Wording,
-}
-
-/// Words of grains that were read.
-type Known = HashMap<Sequence, Document>;
-
-impl<'v> Likeness<'v> {
-    fn of(walk: &Walk<'v>) -> Result<Self> {
-        let inner = walk.session.store().inner();
-        let known: Vec<Space> = match walk.view.serving()? {
-            Some(serving) => vec![serving.clone()],
-            None => walk.view.spaces()?.values().cloned().collect(),
-        };
-        let spaces = match known.is_empty() {
-            true => None,
-            false => Some((walk.view.vectors(inner.vectors(), walk.cancel)?, known)),
-        };
-        Ok(Self { view: walk.view, spaces, wording: inner.library().wording() })
-    }
-
-    fn between(&self, known: &mut Known, a: Sequence, b: Sequence) -> Result<f64> {
-        if let Some((spaces, all)) = &self.spaces {
-            let near = all.iter().find_map(|space| spaces.between(space, a, b));
-            if let Some(near) = near {
-                // A cosine of nothing in common is the middle of closeness.
-                return Ok((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0));
-            }
-        }
-        self.read(known, a)?;
-        self.read(known, b)?;
-        Ok(match (known.get(&a), known.get(&b)) {
-            (Some(a), Some(b)) => cosine(a, b),
-            _ => 0.0,
-        })
-    }
-
-    fn read(&self, known: &mut Known, at: Sequence) -> Result<()> {
-        if known.contains_key(&at) {
-            return Ok(());
-        }
-        let document = self
-            .view
-            .with_blob(at, |blob| with_fields(blob, |grain| Ok(self.wording.document(grain))))?;
-        known.insert(at, document);
-        Ok(())
-    }
-}
-
-/// The cosine of two grains' words, by their weights.
-fn cosine(a: &Document, b: &Document) -> f64 {
-    let square =
-        |of: &Document| of.words().iter().map(|word| f64::from(word.weight).powi(2)).sum::<f64>();
-    let shared = a
-        .words()
-        .iter()
-        .filter_map(|word| Some(f64::from(word.weight) * f64::from(b.word(&word.term)?.weight)));
-    let lengths = (square(a) * square(b)).sqrt();
-    if lengths > 0.0 { shared.sum::<f64>() / lengths } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use grainstore_cal::{Reach, Score, Search, Stop, Visit};
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Header};
 use grainstore_index::Sequence;
 use grainstore_index::text::{
-    After, Asked, Hit, Language, Occur, Question, Reader, Settings, Texts, answers_in,
+    After, Asked, Hit, Language, Occur, Question, Reader, Settings, answers_in,
 };
 
 use super::access::Access;
@@ -80,20 +80,6 @@ impl Sought {
         let names = reader.matched_fields(grain, &self.whole);
         names.into_iter().map(str::to_owned).collect()
     }
-
-    /// Whether a grain answers each part.
-    fn is_answered(&self, texts: &Texts, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
-        for (question, field) in &self.parts {
-            let answers = match field {
-                Some(field) => answers_in(grain, field, question, &self.settings),
-                None => texts.ask(question)?.score_of(at)?.is_some(),
-            };
-            if !answers {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// What decides whether a walk may show a grain.
@@ -112,8 +98,9 @@ pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
 /// A search while it runs.
 pub(super) struct Ranked<'r> {
     sought: Sought,
-    texts: &'r Texts,
     asked: Asked<'r>,
+    /// The parts that are asked of all fields together, each looked up once.
+    parts: Vec<Asked<'r>>,
     /// The score of a grain that had everything in plenty.
     ceiling: f64,
 }
@@ -141,6 +128,20 @@ impl Ranked<'_> {
         let mut scored: Vec<(Sequence, f64)> = scored.collect();
         scored.sort_by(|a, b| b.1.total_cmp(&a.1));
         Ok(scored)
+    }
+
+    /// Whether a grain answers each part.
+    fn is_answered(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+        for part in &self.parts {
+            if !part.has(at)? {
+                return Ok(false);
+            }
+        }
+        let Sought { parts, settings, .. } = &self.sought;
+        let in_fields = parts.iter().filter_map(|(question, field)| Some((question, (*field)?)));
+        let mut answers =
+            in_fields.map(|(question, field)| answers_in(grain, field, question, settings));
+        Ok(answers.all(|answers| answers))
     }
 
     /// The scores of some grains; nothing for those that are no answers.
@@ -204,15 +205,20 @@ impl<'w> Walk<'w> {
         if sought.whole.is_empty() {
             return Ok(None);
         }
-        let texts = view.texts(self.session.store().inner().library(), self.cancel)?;
+        let cancel = self.cancel;
+        let texts = view.texts(self.session.store().inner().library(), cancel)?;
         let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
-        let asked = match self.rank() {
-            None => texts.ask(&sought.whole)?,
-            Some(rank) => texts.ask_again(&sought.whole, &rank.statistics)?,
-        };
+        let stop = || cancel.stopped().is_some();
+        let statistics = self.rank().map(|rank| rank.statistics.as_slice());
+        let asked = texts.ask_until(&sought.whole, statistics, stop)?;
+        let everywhere = sought.parts.iter().filter(|(_, field)| field.is_none());
+        let mut parts = Vec::new();
+        for (question, _) in everywhere {
+            parts.push(texts.ask_until(question, None, stop)?);
+        }
         self.statistics = asked.statistics();
         let ceiling = asked.ceiling();
-        Ok(Some(Ranked { sought, texts, asked, ceiling }))
+        Ok(Some(Ranked { sought, asked, parts, ceiling }))
     }
 
     /// The grains that can meet the other conditions, ascending, where they are few.
@@ -343,9 +349,7 @@ impl<'w> Walk<'w> {
                 self.look_at(grain);
                 let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
-                    Some(Ranked { sought, texts, .. }) => {
-                        sought.is_answered(texts, sequence, grain)?
-                    }
+                    Some(ranked) => ranked.is_answered(sequence, grain)?,
                     None => true,
                 };
                 Ok(answers.then_some(address))

@@ -148,10 +148,17 @@ impl<'w> Walk<'w> {
 impl Walk<'_> {
     /// Shows every match in order until `visit` has enough.
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
-        match self.query.rerank() {
+        let ended = match self.query.rerank() {
             Some(rerank) => self.reranked(rerank, visit),
             None => self.plain(visit),
-        }
+        };
+        // What only asks whether to go on does not say why it did not.
+        ended.map_err(|halt| match (halt, self.cancel.stopped()) {
+            (Halt::Failed(error), Some(stop)) if error.kind() == ErrorKind::Timeout => {
+                Halt::Stopped(stop)
+            }
+            (halt, _) => halt,
+        })
     }
 
     /// The matches in their own order.
@@ -330,6 +337,8 @@ impl Walk<'_> {
         checked: Option<(&GrainState, Score)>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
+        // What is done with one that is shown may take long.
+        self.cancel.check().map_err(Halt::Stopped)?;
         let state = match checked {
             Some((state, _)) => *state,
             None => match self.state(sequence)? {

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use grainstore_format::SHARED;
 use grainstore_index::text::Language;
 
-use crate::view::in_scope;
-
 /// Languages by namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Languages {
@@ -36,9 +34,16 @@ impl Languages {
 
     /// The language of a namespace: that of the innermost one around it that has its own.
     pub(crate) fn of(&self, partition: &str) -> Language {
-        let around = self.within.iter().filter(|(name, _)| in_scope(partition, Some(name)));
-        let innermost = around.max_by_key(|(name, _)| name.len());
-        innermost.map_or(self.everywhere, |(_, language)| *language)
+        let mut around = if partition.is_empty() { SHARED } else { partition };
+        loop {
+            if let Some(language) = self.within.get(around) {
+                return *language;
+            }
+            match around.rsplit_once(':') {
+                Some((outer, _)) => around = outer,
+                None => return self.everywhere,
+            }
+        }
     }
 
     /// What a text that was built with other languages differs in.
@@ -51,6 +56,7 @@ impl Languages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::in_scope;
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {
@@ -62,11 +68,23 @@ mod tests {
             ("work", Language::German),
             ("work:berlin", Language::German),
             ("work:paris:night", Language::French),
+            ("work:paris:", Language::French),
+            ("work:", Language::German),
             ("workshop", Language::English),
+            (":work", Language::English),
+            ("", Language::English),
         ] {
             assert_eq!(languages.of(partition), expected, "{partition}");
+            let around = languages.within.iter();
+            let around = around.filter(|(name, _)| in_scope(partition, Some(name)));
+            let innermost = around.max_by_key(|(name, _)| name.len());
+            let innermost = innermost.map_or(Language::English, |(_, language)| *language);
+            assert_eq!(innermost, expected, "{partition}: what is around is what is in scope");
         }
         assert_eq!(languages.settings(), "en\nwork de\nwork:paris fr");
+        languages.set(Some(""), Language::Danish);
+        assert_eq!(languages.of(""), Language::Danish);
+        assert_eq!(languages.of(SHARED), Language::Danish);
         languages.set(None, Language::None);
         assert_eq!(languages.of("home"), Language::None);
     }

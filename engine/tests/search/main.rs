@@ -7,6 +7,7 @@
     reason = "a test stops at a surprise"
 )]
 
+mod bounds;
 mod crowd;
 mod elsewhere;
 mod files;

@@ -1,7 +1,7 @@
 //! A question put to a full text: its answers, all by one set of statistics.
 
 use super::best::{After, Best, Hit, Judge};
-use super::exact::Locals;
+use super::exact::{Locals, answers};
 use super::few::{few, offer};
 use super::part::Part;
 use super::plan::{Plan, Sought, What};
@@ -10,6 +10,7 @@ use super::question::Question;
 use super::scan::scan;
 use super::score::Extent;
 use super::texts::Texts;
+use super::watch::Watch;
 use crate::error::{Error, Result};
 use crate::posting::Sequence;
 
@@ -22,6 +23,7 @@ const FEW: usize = 8;
 pub struct Asked<'t> {
     texts: &'t Texts,
     plan: Plan,
+    watch: Watch<'t>,
 }
 
 impl Texts {
@@ -32,8 +34,7 @@ impl Texts {
     /// than [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) words; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
-        let parts: Vec<Part<'_>> = self.parts().collect();
-        Ok(Asked { texts: self, plan: Plan::of(question, &parts, self.extent())? })
+        self.ask_until(question, None, || false)
     }
 
     /// As [`ask`](Self::ask), scored as an earlier full text of the same grains and more, or of some
@@ -42,14 +43,35 @@ impl Texts {
     /// # Errors
     /// As [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another question.
     pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
+        self.ask_until(question, Some(statistics), || false)
+    }
+
+    /// As [`ask`](Self::ask), or as [`ask_again`](Self::ask_again) where statistics are given, until
+    /// `stop` says that nobody waits any longer. It is asked now and then, here and for as long as the
+    /// answers are looked for: what is under way then ends with `ERR_TIMEOUT`.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another question;
+    /// `ERR_TIMEOUT`.
+    pub fn ask_until<'t>(
+        &'t self,
+        question: &Question,
+        statistics: Option<&[u8]>,
+        stop: impl Fn() -> bool + 't,
+    ) -> Result<Asked<'t>> {
+        let watch = Watch::new(stop);
         let parts: Vec<Part<'_>> = self.parts().collect();
+        let Some(statistics) = statistics else {
+            let plan = Plan::of(question, &parts, self.extent(), &watch)?;
+            return Ok(Asked { texts: self, plan, watch });
+        };
         let mut numbers =
             statistics.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         let other = || Error::integrity("the statistics are of another question");
         let (Some(documents), Some(length)) = (numbers.next(), numbers.next()) else {
             return Err(other());
         };
-        let mut plan = Plan::of(question, &parts, Extent { documents, length })?;
+        let mut plan = Plan::of(question, &parts, Extent { documents, length }, &watch)?;
         for unit in &mut plan.units {
             let value = f64::from_bits(numbers.next().ok_or_else(other)?);
             unit.value = Some(value).filter(|value| value.is_finite()).ok_or_else(other)?;
@@ -57,7 +79,7 @@ impl Texts {
         if numbers.next().is_some() {
             return Err(other());
         }
-        Ok(Asked { texts: self, plan })
+        Ok(Asked { texts: self, plan, watch })
     }
 }
 
@@ -68,7 +90,7 @@ impl Asked<'_> {
     /// not change the scores of others: those count all documents.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if a segment cannot be read; those of the judge.
+    /// `ERR_INTEGRITY` if a segment cannot be read; those of the judge; `ERR_TIMEOUT`.
     pub fn search(
         &self,
         limit: usize,
@@ -85,14 +107,14 @@ impl Asked<'_> {
         after: Option<After>,
         judge: &mut Judge<'_>,
     ) -> Result<(Vec<Hit>, u64)> {
-        let Self { texts, plan } = self;
+        let Self { texts, plan, watch } = self;
         let mut best = Best::new(limit, after, judge);
         let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
             let locals = Locals::of(plan, at);
             if let Some(documents) = few(&locals, part)? {
-                offer(&documents, &locals, plan, part, &mut best)?;
+                offer(&documents, &locals, plan, part, &mut best, watch)?;
                 scored = scored.saturating_add(documents.len() as u64);
                 continue;
             }
@@ -102,10 +124,11 @@ impl Asked<'_> {
                         pruned = Some(Pruned::of(plan, texts.searcher())?);
                     }
                     let Some(pruned) = &pruned else { continue };
-                    let more = pruned.search(plan, &locals, segment, gone, &mut best)?;
+                    let part = (segment, gone);
+                    let more = pruned.search(plan, &locals, part, &mut best, watch)?;
                     scored = scored.saturating_add(more);
                 }
-                _ => scan_best(plan, at, part, &mut best)?,
+                _ => scan_best(plan, at, part, &mut best, watch)?,
             }
         }
         Ok((best.finish(), scored))
@@ -121,7 +144,7 @@ impl Asked<'_> {
             if count >= at_most {
                 break;
             }
-            scan(&self.plan, at, part, &mut |document, _| {
+            scan(&self.plan, at, part, &self.watch, &mut |document, _| {
                 count += usize::from(judge(part.sequence(document)?)?.is_some());
                 Ok(count >= at_most)
             })?;
@@ -164,7 +187,7 @@ impl Asked<'_> {
             };
             for (document, score) in here {
                 if having.as_mut().is_none_or(|having| having.any(document)) {
-                    *score = locals.score(&self.plan, part, document)?;
+                    *score = locals.score(&self.plan, part, document, &self.watch)?;
                 }
             }
         }
@@ -175,6 +198,19 @@ impl Asked<'_> {
     #[must_use]
     pub fn most_answers(&self) -> u64 {
         self.plan.units.iter().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
+    }
+
+    /// Whether a grain is an answer, without its score, which takes longer.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` if a segment cannot be read; `ERR_TIMEOUT`.
+    pub fn has(&self, sequence: Sequence) -> Result<bool> {
+        for (at, part) in self.texts.parts().enumerate() {
+            if let Some(document) = part.document(sequence) {
+                return answers(&self.plan, (at, part), document, &self.watch);
+            }
+        }
+        Ok(false)
     }
 
     /// What no answer scores above: the score of a document that had all that is asked for in
@@ -210,8 +246,14 @@ impl Asked<'_> {
 }
 
 /// Offers all answers of a part.
-fn scan_best(plan: &Plan, at: usize, part: Part<'_>, best: &mut Best<'_, '_>) -> Result<()> {
-    scan(plan, at, part, &mut |document, score| {
+fn scan_best(
+    plan: &Plan,
+    at: usize,
+    part: Part<'_>,
+    best: &mut Best<'_, '_>,
+    watch: &Watch<'_>,
+) -> Result<()> {
+    scan(plan, at, part, watch, &mut |document, score| {
         if best.floor().is_none_or(|floor| score >= floor) {
             best.offer(score, part.sequence(document)?)?;
         }

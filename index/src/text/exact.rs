@@ -1,7 +1,8 @@
 //! The score of one document, from its words: the sum over the units of a plan, in their order.
 
 use super::part::{Cursor, Part};
-use super::plan::{Local, Plan};
+use super::plan::{Local, Plan, What};
+use super::watch::Watch;
 use crate::error::Result;
 
 /// Which documents of a part have something that counts.
@@ -65,21 +66,70 @@ impl<'p> Locals<'p> {
     /// The score of a document; `None` if it is no answer.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if its words cannot be read.
-    pub(super) fn score(&self, plan: &Plan, part: Part<'_>, document: u32) -> Result<Option<f64>> {
+    /// `ERR_INTEGRITY` if its words cannot be read; `ERR_TIMEOUT`.
+    pub(super) fn score(
+        &self,
+        plan: &Plan,
+        part: Part<'_>,
+        document: u32,
+        watch: &Watch<'_>,
+    ) -> Result<Option<f64>> {
+        watch.step(1)?;
         let words = part.words(document)?;
         let code = part.length_code(document);
-        let share = |local: &Local| local.share(&words, &plan.norms, code);
+        let share = |local: &Local| local.share(&words, (&plan.norms, code), watch);
         let mut score = 0.0;
         for (unit, local) in plan.units.iter().zip(&self.units) {
-            let share = share(local);
+            let share = share(local)?;
             if share > 0.0 {
                 score += unit.value * share;
             } else if unit.must {
                 return Ok(None);
             }
         }
-        let is_barred = self.barred.iter().any(|all| all.iter().all(|one| share(one) > 0.0));
+        let is_barred = any_has_all(&self.barred, share)?;
         Ok((score > 0.0 && !is_barred).then_some(score))
     }
+}
+
+/// Whether a document is an answer to a plan: whether [`Locals::score`] would give a score. Looks no
+/// further than that takes.
+///
+/// # Errors
+/// Those of [`Locals::score`].
+pub(super) fn answers(
+    plan: &Plan,
+    (at, part): (usize, Part<'_>),
+    document: u32,
+    watch: &Watch<'_>,
+) -> Result<bool> {
+    watch.step(1)?;
+    let words = part.words(document)?;
+    let code = part.length_code(document);
+    let share = |what: &What| what.localize(at).share(&words, (&plan.norms, code), watch);
+    let mut counts = false;
+    for unit in plan.units.iter().filter(|unit| unit.must) {
+        if share(&unit.what)? <= 0.0 {
+            return Ok(false);
+        }
+        counts = true;
+    }
+    for unit in &plan.units {
+        counts = counts || share(&unit.what)? > 0.0;
+    }
+    Ok(counts && !any_has_all(&plan.barred, share)?)
+}
+
+/// Whether all of any have a share.
+fn any_has_all<T>(any: &[Vec<T>], share: impl Fn(&T) -> Result<f64>) -> Result<bool> {
+    for all in any {
+        let mut has = true;
+        for one in all {
+            has = has && share(one)? > 0.0;
+        }
+        if has {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -13,26 +13,29 @@ use tantivy::query::FuzzyTermQuery;
 
 use super::gone::Gone;
 use super::part::Part;
-use super::question::{Ask, Occur};
+use super::question::{Ask, Clause, Occur};
 use super::segment::field;
+use super::slips::{Form, MOST_EDITS, Slip};
+use super::watch::Watch;
 use crate::error::{Error, Result};
 
 /// The most terms a prefix or a misspelt word stands for where it adds to a score.
 pub const MOST_TERMS: usize = 128;
 /// The most it stands for where it must be there, or must not; one with more of them is refused.
 pub const MOST_STRICT_TERMS: usize = 8_192;
-/// The most edits that are looked for. Inserting, deleting or replacing a character is one, and so
-/// is exchanging two neighbours.
-pub const MOST_EDITS: u8 = 2;
 
 /// The terms of a prefix or a misspelt word that live documents have, ascending, and what each is
 /// worth of the whole: 1, or less the more edits away it is. An empty prefix stands for nothing.
 ///
 /// # Errors
 /// `ERR_LIMIT` for a condition of more than [`MOST_STRICT_TERMS`]; `ERR_INTEGRITY` if a dictionary
-/// cannot be read.
-pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<(Box<str>, f64)>> {
-    let mut found = BTreeMap::new();
+/// cannot be read; `ERR_TIMEOUT`.
+pub(super) fn expand(
+    Clause { ask, occur }: &Clause,
+    parts: &[Part<'_>],
+    watch: &Watch<'_>,
+) -> Result<Vec<(Box<str>, f64)>> {
+    let mut found = Counts { of: BTreeMap::new(), watch };
     for part in parts {
         match ask {
             Ask::Prefix(prefix) if !prefix.is_empty() => begin(prefix, *part, &mut found)?,
@@ -48,8 +51,8 @@ pub(super) fn expand(ask: &Ask, occur: Occur, parts: &[Part<'_>]) -> Result<Vec<
         Ask::Fuzzy(asked, _) => worth(asked, term),
         _ => 1.0,
     };
-    let mut terms: Vec<(Box<str>, u64)> = found.into_iter().filter(|(_, n)| *n > 0).collect();
-    if occur == Occur::Should {
+    let mut terms: Vec<(Box<str>, u64)> = found.of.into_iter().filter(|(_, n)| *n > 0).collect();
+    if *occur == Occur::Should {
         terms.sort_by_key(|(_, frequency)| Reverse(*frequency));
         terms.truncate(MOST_TERMS);
     } else if terms.len() > MOST_STRICT_TERMS {
@@ -74,20 +77,29 @@ fn worth(asked: &str, term: &str) -> f64 {
     1.0 / (1.0 + f64::from(edits))
 }
 
-type Counts = BTreeMap<Box<str>, u64>;
+/// How many documents have each of the terms found so far.
+struct Counts<'w> {
+    of: BTreeMap<Box<str>, u64>,
+    watch: &'w Watch<'w>,
+}
 
 /// Adds the terms that begin so.
-fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
-            let terms = tail.terms().filter(|(term, _)| term.starts_with(prefix));
-            terms.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            for (term, postings) in tail.terms() {
+                counts.watch.step(1)?;
+                if term.starts_with(prefix) {
+                    counts.add(term, postings.len() as u64);
+                }
+            }
             Ok(())
         }
         Part::Segment(segment, gone) => {
             let terms = segment.words().terms().range().ge(prefix);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() && terms.key().starts_with(prefix.as_bytes()) {
+                counts.watch.step(1)?;
                 note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
@@ -96,27 +108,26 @@ fn begin(prefix: &str, part: Part<'_>, counts: &mut Counts) -> Result<()> {
 }
 
 /// Adds these terms.
-fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn known(terms: &[Box<str>], part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     for term in terms {
         if let Some(found) = part.find(term)? {
-            add(counts, term, part.frequency(&found));
+            counts.add(term, part.frequency(&found));
         }
     }
     Ok(())
 }
 
 /// Adds the terms so many edits away.
-fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<()> {
+fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts<'_>) -> Result<()> {
     match part {
         Part::Tail(tail) => {
-            let letters = letters(asked);
-            let terms = tail.terms();
-            let close = terms.filter(|(term, _)| {
-                // An edit changes at most which two letters there are.
-                (self::letters(term) ^ letters).count_ones() <= 2 * u32::from(edits)
-                    && strsim::osa_distance(asked, term) <= usize::from(edits)
-            });
-            close.for_each(|(term, postings)| add(counts, term, postings.len() as u64));
+            let slip = Slip::of(asked, edits);
+            for (term, postings) in tail.terms() {
+                counts.watch.step(1)?;
+                if slip.edits(Form::of(term)).is_some() {
+                    counts.add(term, postings.len() as u64);
+                }
+            }
             Ok(())
         }
         Part::Segment(segment, gone) => {
@@ -124,6 +135,7 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
             let terms = segment.words().terms().search(query.automaton()?);
             let mut terms = terms.into_stream().map_err(Error::text)?;
             while terms.advance() {
+                counts.watch.step(1)?;
                 note(terms.key(), terms.term_ord(), terms.value(), gone, counts);
             }
             Ok(())
@@ -131,23 +143,20 @@ fn near(asked: &str, edits: u8, part: Part<'_>, counts: &mut Counts) -> Result<(
     }
 }
 
-/// Which letters a term has: a bit each, some sharing one.
-fn letters(term: &str) -> u64 {
-    term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
-}
-
 /// Adds the live documents of a segment that have a term.
-fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts) {
+fn note(key: &[u8], ordinal: u64, info: &TermInfo, gone: &Gone, counts: &mut Counts<'_>) {
     let Ok(term) = std::str::from_utf8(key) else { return };
     let ordinal = u32::try_from(ordinal).unwrap_or(u32::MAX);
-    add(counts, term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
+    counts.add(term, u64::from(info.doc_freq.saturating_sub(gone.frequency(ordinal))));
 }
 
-fn add(counts: &mut Counts, term: &str, frequency: u64) {
-    match counts.get_mut(term) {
-        Some(sum) => *sum = sum.saturating_add(frequency),
-        None => {
-            counts.insert(term.into(), frequency);
+impl Counts<'_> {
+    fn add(&mut self, term: &str, frequency: u64) {
+        match self.of.get_mut(term) {
+            Some(sum) => *sum = sum.saturating_add(frequency),
+            None => {
+                self.of.insert(term.into(), frequency);
+            }
         }
     }
 }

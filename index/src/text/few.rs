@@ -6,6 +6,7 @@ use super::best::Best;
 use super::exact::Locals;
 use super::part::Part;
 use super::plan::{Local, Plan};
+use super::watch::Watch;
 use crate::error::Result;
 
 /// The most postings in a segment and in a tail to be looked at one by one.
@@ -49,16 +50,17 @@ pub(super) fn few(locals: &Locals<'_>, part: Part<'_>) -> Result<Option<Vec<u32>
 /// Offers these documents.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if they cannot be read; those of the judge.
+/// `ERR_INTEGRITY` if they cannot be read; those of the judge; `ERR_TIMEOUT`.
 pub(super) fn offer(
     documents: &[u32],
     locals: &Locals<'_>,
     plan: &Plan,
     part: Part<'_>,
     best: &mut Best<'_, '_>,
+    watch: &Watch<'_>,
 ) -> Result<()> {
     for document in documents.iter().copied().filter(|document| part.is_live(*document)) {
-        if let Some(score) = locals.score(plan, part, document)? {
+        if let Some(score) = locals.score(plan, part, document, watch)? {
             best.offer(score, part.sequence(document)?)?;
         }
     }

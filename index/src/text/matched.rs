@@ -1,6 +1,7 @@
 //! Whether the own words of a grain answer a question, and in which of its fields. Looks at one
 //! grain and no index: what neighbours lend it does not count.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use grainstore_format::GrainRef;
@@ -10,6 +11,7 @@ use super::fields::texts;
 use super::question::{Ask, Clause, Occur, Question};
 use super::reader::{MAX_OCCURRENCES, Reader};
 use super::settings::Settings;
+use super::slips::{Form, Slip};
 
 /// The fields of a grain that have something a question asks for, as [`Reader::matched_fields`].
 #[must_use]
@@ -48,6 +50,7 @@ impl Reader {
             fields.retain(|(_, words)| wanted.iter().any(|ask| words.has(ask)));
             return fields.into_iter().map(|(name, _)| name).collect();
         }
+        let mut slips = Slips::of(&wanted);
         let mut matched: Vec<(usize, &'a str)> = Vec::new();
         let mut occurrences = 0;
         texts(grain, &self.settings, &mut |text| {
@@ -57,7 +60,8 @@ impl Reader {
             }
             let found = self.analyser.analyse(text.text, &mut |token| {
                 occurrences += 1;
-                let enough = wanted.iter().any(|ask| is_met_by(ask, token.term));
+                let enough = wanted.iter().any(|ask| is_met_by(ask, token.term))
+                    || slips.are_met_by(token.term);
                 if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             if found.is_break() {
@@ -95,7 +99,8 @@ impl Document {
                 self.has_prefix(prefix) || terms.iter().any(|term| self.word(term).is_some())
             }
             Ask::Fuzzy(term, edits) => {
-                self.words().iter().any(|word| is_within(term, &word.term, *edits))
+                let slip = Slip::of(term, *edits);
+                self.words().iter().any(|word| slip.edits(Form::of(&word.term)).is_some())
             }
         }
     }
@@ -129,7 +134,37 @@ fn found_by(question: &Question) -> impl Iterator<Item = &Ask> {
     found.map(|clause| &clause.ask)
 }
 
-/// Whether one term is what is looked for, or part of it. A phrase is more than its terms.
+/// The misspelt words of a question, and the terms of a grain that are none of them: a term that comes
+/// again is looked at no more.
+struct Slips {
+    slips: Vec<Slip>,
+    unlike: HashSet<Box<str>>,
+}
+
+impl Slips {
+    fn of(asks: &[&Ask]) -> Self {
+        let slips = asks.iter().filter_map(|ask| match ask {
+            Ask::Fuzzy(term, edits) => Some(Slip::of(term, *edits)),
+            _ => None,
+        });
+        Self { slips: slips.collect(), unlike: HashSet::new() }
+    }
+
+    fn are_met_by(&mut self, term: &str) -> bool {
+        if self.slips.is_empty() || self.unlike.contains(term) {
+            return false;
+        }
+        let form = Form::of(term);
+        let met = self.slips.iter().any(|slip| slip.edits(form).is_some());
+        if !met {
+            self.unlike.insert(term.into());
+        }
+        met
+    }
+}
+
+/// Whether one term is what is looked for, or part of it. A phrase is more than its terms, and misspelt
+/// words are looked for together.
 fn is_met_by(ask: &Ask, term: &str) -> bool {
     match ask {
         Ask::Word(terms) => terms.iter().any(|wanted| **wanted == *term),
@@ -137,20 +172,12 @@ fn is_met_by(ask: &Ask, term: &str) -> bool {
         Ask::Begin(prefix, terms) => {
             term.starts_with(&**prefix) || terms.iter().any(|wanted| **wanted == *term)
         }
-        Ask::Fuzzy(wanted, edits) => is_within(wanted, term, *edits),
-        Ask::Phrase(_) => false,
+        Ask::Fuzzy(..) | Ask::Phrase(_) => false,
     }
 }
 
 fn stands_at(word: &Word, place: u32) -> bool {
     word.places.binary_search(&place).is_ok()
-}
-
-/// Whether one text becomes the other by so many edits at most: a character put in, left out,
-/// replaced, or two neighbours exchanged.
-fn is_within(a: &str, b: &str, edits: u8) -> bool {
-    let edits = usize::from(edits);
-    a.len().abs_diff(b.len()) <= 4 * edits && strsim::osa_distance(a, b) <= edits
 }
 
 #[cfg(test)]

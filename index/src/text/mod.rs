@@ -6,6 +6,7 @@
 //! - `fields`, `reader`, `document`, `joined`: the words of one grain, and with what its neighbours
 //!   lend it
 //! - `items`, `stop_words`, `endings`, `syntax`, `question`: what is asked
+//! - `slips`: how far a misspelt word is from a term
 //! - `matched`: whether one grain answers, and in which fields
 //! - `score`: what a word is worth
 //! - `packed`, `directory`, `forward`, `segment`: documents that do not change any more
@@ -14,6 +15,7 @@
 //! - `policy`, `sources`, `merge`, `fold`: segments and tail into a new segment
 //! - `manifest`: what all of it is made of
 //! - `texts`: all of it as one
+//! - `watch`: when to give up
 //! - `part`, `expand`, `plan`: a question in the terms of segments and tail
 //! - `exact`, `scan`, `few`, `prune`, `best`, `asked`: its answers
 
@@ -38,6 +40,8 @@ mod stop_words;
 mod question;
 mod syntax;
 
+mod slips;
+
 mod matched;
 
 mod score;
@@ -59,6 +63,8 @@ mod sources;
 mod manifest;
 
 mod texts;
+
+mod watch;
 
 mod expand;
 mod part;
@@ -83,7 +89,7 @@ mod test_kit;
 pub use asked::Asked;
 pub use best::{After, Hit, Judge};
 pub use document::{Document, Word};
-pub use expand::{MOST_EDITS, MOST_STRICT_TERMS, MOST_TERMS};
+pub use expand::{MOST_STRICT_TERMS, MOST_TERMS};
 pub use fields::text_of;
 pub use fold::{Fold, Folded, MAX_TAIL, MAX_TAIL_SIZE, Saving};
 pub use folding::MAX_TERM_BYTES;
@@ -94,5 +100,6 @@ pub use matched::{answers_in, matched_fields};
 pub use question::{Ask, Clause, Occur, Question};
 pub use reader::{MAX_OCCURRENCES, Reader};
 pub use settings::{ANALYSIS_VERSION, Settings};
+pub use slips::MOST_EDITS;
 pub use syntax::{MAX_TERMS, MAX_WORDS};
 pub use texts::{TextStats, Texts};

@@ -1,6 +1,7 @@
 //! A segment or the tail, as a search sees it: documents by number, each with words and places.
 //! Whatever is computed over a part is the same for both. Knows nothing of questions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tantivy::DocSet;
@@ -158,6 +159,15 @@ impl<'a> Part<'a> {
 }
 
 impl Found {
+    /// Whether it is the same term of the same part.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tail(own, _), Self::Tail(other, _)) => own == other,
+            (Self::Segment(own), Self::Segment(other)) => own.ordinal == other.ordinal,
+            _ => false,
+        }
+    }
+
     /// How many documents have it, those that are gone too.
     pub(super) fn postings(&self) -> u64 {
         match self {
@@ -180,13 +190,15 @@ impl Words<'_> {
     }
 
     /// Where a term stands, ascending.
-    pub(super) fn places(&self, found: &Found) -> Vec<u32> {
+    pub(super) fn places(&self, found: &Found) -> Cow<'_, [u32]> {
         match (self, found) {
             (Self::Tail(joined), Found::Tail(term, _)) => {
-                joined.share(term).map(|share| share.places.to_vec()).unwrap_or_default()
+                Cow::Borrowed(joined.share(term).map_or(&[], |share| &share.places))
             }
-            (Self::Segment(record), Found::Segment(entry)) => record.places(entry.ordinal),
-            _ => Vec::new(),
+            (Self::Segment(record), Found::Segment(entry)) => {
+                Cow::Owned(record.places(entry.ordinal))
+            }
+            _ => Cow::Borrowed(&[]),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! A question with its statistics: which terms count how much, over all live documents. The same
 //! for every part, so that a document scores the same wherever it is.
 
+use std::borrow::Cow;
+
 use super::expand::expand;
 use super::part::{Found, Part, Words};
 use super::prune::MOST_UNITS;
 use super::question::{Ask, Clause, Occur, Question};
 use super::score::{Extent, K1, Norms, rarity};
+use super::watch::Watch;
 use crate::error::Result;
 
 /// What is to be matched and what it is worth.
@@ -67,7 +70,8 @@ pub(super) enum Local<'p> {
 }
 
 impl Sought {
-    fn of(term: &str, parts: &[Part<'_>]) -> Result<Self> {
+    fn of(term: &str, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<Self> {
+        watch.step(parts.len())?;
         let mut sought =
             Self { term: term.into(), found: Vec::with_capacity(parts.len()), frequency: 0 };
         for part in parts {
@@ -134,38 +138,71 @@ impl Local<'_> {
     /// How far it goes towards its value in one document: 0 where the document has it not.
     ///
     /// A phrase counts as often as the rarest of its words.
-    pub(super) fn share(&self, words: &Words<'_>, norms: &Norms, code: u8) -> f64 {
+    ///
+    /// # Errors
+    /// `ERR_TIMEOUT`.
+    pub(super) fn share(
+        &self,
+        words: &Words<'_>,
+        (norms, code): (&Norms, u8),
+        watch: &Watch<'_>,
+    ) -> Result<f64> {
         let of = |found: &Found| match words.weight(found) {
             0 => 0.0,
             weight => norms.share(weight, code),
         };
-        match self {
+        Ok(match self {
             Self::Term(found) => of(found),
             Self::Phrase(terms) => {
                 let least = terms.iter().map(|(found, _)| words.weight(found)).min().unwrap_or(0);
-                if least == 0 || !occurs(words, terms) {
-                    return 0.0;
+                if least == 0 || !occurs(words, terms, watch)? {
+                    return Ok(0.0);
                 }
                 norms.share(least, code)
             }
             Self::Group(members) => {
+                watch.step(members.len())?;
                 members.iter().map(|(found, worth)| worth * of(found)).fold(0.0, f64::max)
             }
             Self::Nothing => 0.0,
-        }
+        })
     }
 }
 
-/// Whether terms stand at their distances anywhere in a document.
-fn occurs(words: &Words<'_>, terms: &[(&Found, u32)]) -> bool {
-    let places: Vec<(Vec<u32>, u32)> =
-        terms.iter().map(|(found, distance)| (words.places(found), *distance)).collect();
-    let Some((first, from)) = places.first() else { return false };
-    first.iter().filter_map(|place| place.checked_sub(*from)).any(|start| {
-        places.iter().all(|(places, distance)| {
-            start.checked_add(*distance).is_some_and(|at| places.binary_search(&at).is_ok())
-        })
-    })
+/// Whether terms stand at their distances anywhere in a document: looked for around each place of the
+/// rarest of them, beside the next rarest first.
+fn occurs(words: &Words<'_>, terms: &[(&Found, u32)], watch: &Watch<'_>) -> Result<bool> {
+    let mut known: Vec<(&Found, Cow<'_, [u32]>)> = Vec::new();
+    for (found, _) in terms {
+        if !known.iter().any(|(other, _)| other.is(found)) {
+            let places = words.places(found);
+            watch.step(places.len())?;
+            known.push((found, places));
+        }
+    }
+    known.sort_by_key(|(_, places)| places.len());
+    let mut stands: Vec<(usize, u32)> = Vec::with_capacity(terms.len());
+    for (found, distance) in terms {
+        let at = known.iter().position(|(other, _)| other.is(found));
+        stands.extend(at.map(|at| (at, *distance)));
+    }
+    stands.sort_unstable();
+    stands.dedup();
+    let places = |at: usize| known.get(at).map_or([].as_slice(), |(_, places)| places);
+    let Some(((rarest, from), others)) = stands.split_first() else { return Ok(false) };
+    for start in places(*rarest).iter().filter_map(|place| place.checked_sub(*from)) {
+        let mut stand = 0;
+        let all = others.iter().all(|(at, distance)| {
+            stand += 1;
+            let place = start.checked_add(*distance);
+            place.is_some_and(|place| places(*at).binary_search(&place).is_ok())
+        });
+        watch.step(1 + stand)?;
+        if all {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Plan {
@@ -173,14 +210,19 @@ impl Plan {
     ///
     /// # Errors
     /// `ERR_LIMIT` for a condition that stands for too many words; `ERR_INTEGRITY` if a segment cannot
-    /// be read.
-    pub(super) fn of(question: &Question, parts: &[Part<'_>], extent: Extent) -> Result<Self> {
+    /// be read; `ERR_TIMEOUT`.
+    pub(super) fn of(
+        question: &Question,
+        parts: &[Part<'_>],
+        extent: Extent,
+        watch: &Watch<'_>,
+    ) -> Result<Self> {
         let norms = Norms::new(extent.average());
         let mut plan = Self { units: Vec::new(), barred: Vec::new(), norms, extent };
         for clause in question.clauses() {
             match clause.occur {
-                Occur::MustNot => plan.barred.push(whats(clause, parts)?),
-                Occur::Should | Occur::Must => plan.count(clause, parts)?,
+                Occur::MustNot => plan.barred.push(whats(clause, parts, watch)?),
+                Occur::Should | Occur::Must => plan.count(clause, parts, watch)?,
             }
         }
         plan.barred.retain(|whats| !whats.is_empty());
@@ -201,9 +243,9 @@ impl Plan {
             && self.units.iter().all(plain)
     }
 
-    fn count(&mut self, clause: &Clause, parts: &[Part<'_>]) -> Result<()> {
+    fn count(&mut self, clause: &Clause, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<()> {
         let must = clause.occur == Occur::Must;
-        for what in whats(clause, parts)? {
+        for what in whats(clause, parts, watch)? {
             let value = (K1 + 1.0) * what.rarity(self.extent.documents);
             self.units.push(Unit { must, value, what });
         }
@@ -212,9 +254,9 @@ impl Plan {
 }
 
 /// What a clause counts by. A word of several terms counts by each.
-fn whats(clause: &Clause, parts: &[Part<'_>]) -> Result<Vec<What>> {
-    let sought = |term: &str| Sought::of(term, parts);
-    let Clause { ask, occur } = clause;
+fn whats(clause: &Clause, parts: &[Part<'_>], watch: &Watch<'_>) -> Result<Vec<What>> {
+    let sought = |term: &str| Sought::of(term, parts, watch);
+    let ask = &clause.ask;
     match ask {
         Ask::Word(terms) => terms.iter().map(|term| Ok(What::Term(sought(term)?))).collect(),
         Ask::Phrase(terms) if terms.is_empty() => Ok(Vec::new()),
@@ -223,7 +265,7 @@ fn whats(clause: &Clause, parts: &[Part<'_>]) -> Result<Vec<What>> {
             Ok(vec![What::Phrase(terms.collect::<Result<_>>()?)])
         }
         Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
-            let terms = expand(ask, *occur, parts)?.into_iter();
+            let terms = expand(clause, parts, watch)?.into_iter();
             let terms = terms.map(|(term, worth)| Ok((sought(&term)?, worth)));
             Ok(vec![What::Group(terms.collect::<Result<_>>()?)])
         }

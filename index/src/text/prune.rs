@@ -36,6 +36,7 @@ use super::part::Part;
 use super::plan::{Plan, What};
 use super::score::{Extent, K1, norm, rarity};
 use super::segment::{Segment, field};
+use super::watch::Watch;
 use crate::error::Result;
 
 /// The most units for which the margin holds.
@@ -89,14 +90,14 @@ impl Pruned {
     /// Offers the documents of a segment that can be among the best. Returns how many were scored.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge.
+    /// `ERR_INTEGRITY` if the segment cannot be read; those of the judge; `ERR_TIMEOUT`.
     pub(super) fn search(
         &self,
         plan: &Plan,
         locals: &Locals<'_>,
-        segment: &Segment,
-        gone: &Gone,
+        (segment, gone): (&Segment, &Gone),
         best: &mut Best<'_, '_>,
+        watch: &Watch<'_>,
     ) -> Result<u64> {
         let part = Part::Segment(segment, gone);
         let slack = self.slack.max(block_slack(segment, self.average));
@@ -113,7 +114,7 @@ impl Pruned {
                 return Ok(());
             }
             scored = scored.saturating_add(1);
-            match locals.score(plan, part, document)? {
+            match locals.score(plan, part, document, watch)? {
                 Some(score) => best.offer(score, part.sequence(document)?),
                 None => Ok(()),
             }

@@ -4,6 +4,7 @@
 use super::exact::Locals;
 use super::part::{Cursor, Found, Part};
 use super::plan::{Local, Plan};
+use super::watch::Watch;
 use crate::error::Result;
 
 /// Documents whose scores are added up at once.
@@ -16,11 +17,12 @@ const WINDOW: u32 = 1 << 9;
 /// Returns whether it has.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` if the part cannot be read; those of the visitor.
+/// `ERR_INTEGRITY` if the part cannot be read; those of the visitor; `ERR_TIMEOUT`.
 pub(super) fn scan(
     plan: &Plan,
     at: usize,
     part: Part<'_>,
+    watch: &Watch<'_>,
     visit: &mut dyn FnMut(u32, f64) -> Result<bool>,
 ) -> Result<bool> {
     let locals = Locals::of(plan, at);
@@ -39,12 +41,12 @@ pub(super) fn scan(
         let end = part.end().min(first.saturating_add(WINDOW));
         window.start(first);
         for (unit, walk) in plan.units.iter().zip(&mut units) {
-            walk.walk(plan, part, end, first, &mut window.shares)?;
+            walk.walk((plan, watch), part, end, first, &mut window.shares)?;
             window.add(unit.value, unit.must);
         }
         for all in &mut barred {
             for walk in all.iter_mut() {
-                walk.walk(plan, part, end, first, &mut window.shares)?;
+                walk.walk((plan, watch), part, end, first, &mut window.shares)?;
                 window.count();
             }
             window.bar(all.len());
@@ -202,7 +204,7 @@ impl<'l, 'p> Walk<'l, 'p> {
     /// Notes the shares of the documents below `end` that are still ahead.
     fn walk(
         &mut self,
-        plan: &Plan,
+        (plan, watch): (&Plan, &Watch<'_>),
         part: Part<'_>,
         end: u32,
         first: u32,
@@ -211,10 +213,13 @@ impl<'l, 'p> Walk<'l, 'p> {
         match self {
             Self::Terms(cursors) => {
                 for (cursor, worth) in cursors {
+                    let mut postings = 1;
                     cursor.walk(end, |document, weight| {
+                        postings += 1;
                         let share = plan.norms.share(weight, part.length_code(document));
                         shares.note(document.saturating_sub(first), *worth * share);
                     });
+                    watch.step(postings)?;
                 }
                 Ok(())
             }
@@ -222,8 +227,10 @@ impl<'l, 'p> Walk<'l, 'p> {
                 let mut documents = Vec::new();
                 cursor.walk(end, |document, _| documents.push(document));
                 for document in documents.into_iter().filter(|document| part.is_live(*document)) {
+                    watch.step(1)?;
                     let words = part.words(document)?;
-                    let share = local.share(&words, &plan.norms, part.length_code(document));
+                    let norm = (&plan.norms, part.length_code(document));
+                    let share = local.share(&words, norm, watch)?;
                     if share > 0.0 {
                         shares.note(document.saturating_sub(first), share);
                     }

@@ -163,6 +163,8 @@ impl Store {
             let score =
                 self.texts.ask(question).unwrap().score_of(Sequence::new(*sequence)).unwrap();
             assert_eq!(score.map(f64::to_bits), scores.get(sequence).copied());
+            let asked = self.texts.ask(question).unwrap();
+            assert_eq!(asked.has(Sequence::new(*sequence)).unwrap(), score.is_some());
         }
     }
 

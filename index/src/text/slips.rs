@@ -1,0 +1,148 @@
+//! How many edits lie between a misspelt word and a term, counted only as far as it matters. Inserting,
+//! deleting or replacing a character is one, and so is exchanging two neighbours. Knows nothing of where
+//! terms come from.
+
+/// The most edits that are looked for.
+pub const MOST_EDITS: u8 = 2;
+
+/// Cells of a row that can stay within so many edits: those beside the diagonal.
+const BAND: usize = 2 * MOST_EDITS as usize + 1;
+/// More edits than are looked for.
+const TOO_MANY: u8 = MOST_EDITS + 1;
+
+/// A misspelt word, to be compared with many terms.
+#[derive(Debug)]
+pub(super) struct Slip {
+    chars: Vec<char>,
+    bytes: usize,
+    letters: u64,
+    most: u8,
+}
+
+/// A term, to be compared with several misspelt words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form<'t> {
+    term: &'t str,
+    letters: u64,
+}
+
+impl<'t> Form<'t> {
+    pub(super) fn of(term: &'t str) -> Self {
+        Self { term, letters: letters(term) }
+    }
+}
+
+impl Slip {
+    /// A word of which terms so many edits away are meant, at most [`MOST_EDITS`].
+    pub(super) fn of(word: &str, edits: u8) -> Self {
+        let (bytes, letters) = (word.len(), letters(word));
+        Self { chars: word.chars().collect(), bytes, letters, most: edits.min(MOST_EDITS) }
+    }
+
+    /// How many edits away a term is; `None` if that is more than are meant.
+    pub(super) fn edits(&self, form: Form<'_>) -> Option<u8> {
+        let most = u32::from(self.most);
+        // A character has four bytes at most. An edit changes at most which two letters there are.
+        let is_near = form.term.len().abs_diff(self.bytes) <= 4 * usize::from(self.most)
+            && (form.letters ^ self.letters).count_ones() <= 2 * most;
+        is_near.then(|| self.counted(form.term)).flatten()
+    }
+
+    /// The least edits between beginnings of the term and of the word, a row for each beginning of the
+    /// term. The cell at `k` of row `i` is the beginning of `i + k - MOST_EDITS` characters of the word.
+    fn counted(&self, term: &str) -> Option<u8> {
+        let middle = usize::from(MOST_EDITS);
+        let mut before = [TOO_MANY; BAND];
+        let mut last: [u8; BAND] = std::array::from_fn(|k| match k.checked_sub(middle) {
+            Some(inserted) => u8::try_from(inserted).unwrap_or(TOO_MANY),
+            None => TOO_MANY,
+        });
+        let (mut previous, mut rows) = (None, 0);
+        for letter in term.chars() {
+            rows += 1;
+            let mut row = [TOO_MANY; BAND];
+            let mut left = TOO_MANY;
+            for (k, cell) in row.iter_mut().enumerate() {
+                let Some(length) = (rows + k).checked_sub(middle) else { continue };
+                let of = |cells: &[u8; BAND], k: usize| cells.get(k).copied().unwrap_or(TOO_MANY);
+                let own = |at: Option<usize>| at.and_then(|at| self.chars.get(at)).copied();
+                let here = own(length.checked_sub(1));
+                if length > self.chars.len() {
+                    continue;
+                }
+                let same = here == Some(letter);
+                let mut least = of(&last, k + 1).min(left).saturating_add(1);
+                if here.is_some() {
+                    least = least.min(of(&last, k).saturating_add(u8::from(!same)));
+                }
+                let exchanged = here.is_some()
+                    && here == previous
+                    && own(length.checked_sub(2)) == Some(letter);
+                if exchanged {
+                    least = least.min(of(&before, k).saturating_add(1));
+                }
+                left = least.min(TOO_MANY);
+                *cell = left;
+            }
+            if row.iter().all(|edits| *edits > self.most) {
+                return None;
+            }
+            (before, last, previous) = (last, row, Some(letter));
+        }
+        let end = (self.chars.len() + middle).checked_sub(rows)?;
+        last.get(end).copied().filter(|edits| *edits <= self.most)
+    }
+}
+
+/// Which letters a term has: a bit each, some sharing one.
+fn letters(term: &str) -> u64 {
+    term.chars().fold(0, |letters, letter| letters | 1 << (u32::from(letter) % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(word: &str, term: &str) {
+        let truth = strsim::osa_distance(word, term);
+        for most in 0..=MOST_EDITS {
+            let expected = u8::try_from(truth).ok().filter(|edits| *edits <= most);
+            assert_eq!(
+                Slip::of(word, most).edits(Form::of(term)),
+                expected,
+                "{word} {term} {most}"
+            );
+        }
+    }
+
+    #[test]
+    fn edits_are_counted_from_both_ends_and_for_empty_words() {
+        for (word, term) in [
+            ("", ""),
+            ("", "a"),
+            ("", "ab"),
+            ("", "abc"),
+            ("abc", ""),
+            ("ab", "ba"),
+            ("abc", "ca"),
+            ("ca", "abc"),
+            ("abcd", "badc"),
+            ("grün", "gurn"),
+            ("東京都", "京都"),
+            ("abcdefgh", "cdefgh"),
+            ("abcdefgh", "abcdefghij"),
+        ] {
+            check(word, term);
+            check(term, word);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn edits_are_those_of_the_whole_table(word in "[abé]{0,9}", term in "[abé]{0,9}") {
+            check(&word, &term);
+        }
+    }
+}

@@ -17,6 +17,7 @@ use super::expand::{self, Linked, Seed};
 use super::search::Ranked;
 use super::walk::{Halt, Walk};
 use crate::error::{Error, ErrorKind, Result};
+use crate::texts::Around;
 use crate::view::View;
 
 /// Answers each leg gives at least, and at most.
@@ -330,10 +331,11 @@ fn look_around(
     sighted: &Sighted<'_>,
     found: &mut BTreeMap<Sequence, Found>,
 ) -> Result<()> {
+    let mut turns = Around::of(view);
     let mut lenders = BTreeMap::new();
     for sequence in found.keys() {
         sighted.cancel.check().map_err(Halt::Stopped)?;
-        lenders.insert(*sequence, crate::texts::lenders(view, *sequence)?);
+        lenders.insert(*sequence, turns.lenders(*sequence)?);
     }
     let others: BTreeSet<Sequence> = lenders.values().flatten().copied().collect();
     let others: Vec<Sequence> = others.into_iter().collect();

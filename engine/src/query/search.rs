@@ -343,6 +343,10 @@ impl<'w> Walk<'w> {
             return Ok(None);
         }
         self.tick()?;
+        if ranked.is_some_and(Ranked::has_parts) {
+            // Words in one field are read from the grain, which may be large.
+            self.cancel.check().map_err(Halt::Stopped)?;
+        }
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {

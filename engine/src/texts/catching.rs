@@ -11,7 +11,7 @@ use grainstore_format::GrainRef;
 use grainstore_index::Sequence;
 use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
 
-use super::turns;
+use super::turns::Around;
 use super::wording::Wording;
 use crate::audit::AuditEntry;
 use crate::error::Result;
@@ -93,20 +93,21 @@ impl Position {
         let end = view.last_sequence()?.get();
         let last = end.min(self.sequence.saturating_add(step.grains));
         let last = self.within(view, last, step.bytes)?;
+        let mut around = Around::of(view);
         let mut touched: BTreeSet<Sequence> = BTreeSet::new();
         for at in self.sequence + 1..=last {
             let at = Sequence::new(at);
             touched.insert(at);
             if at.get() > self.considered {
-                self.touch_borrowers(view, at, &mut touched)?;
+                self.touch_borrowers(&mut around, at, &mut touched)?;
             }
         }
         for at in self.restated(view)? {
-            self.touch_borrowers(view, at, &mut touched)?;
+            self.touch_borrowers(&mut around, at, &mut touched)?;
         }
         let mut changes = Vec::with_capacity(touched.len());
         for at in touched {
-            changes.push((at, lately.joined(view, at, wording)?));
+            changes.push((at, lately.joined((view, &mut around), at, wording)?));
         }
         let entries = view.audit_len()?;
         Ok((Self { sequence: last, considered: end, entries }, changes))
@@ -128,11 +129,11 @@ impl Position {
     /// Adds the grains it has that borrow from one.
     fn touch_borrowers(
         &self,
-        view: &View,
+        around: &mut Around<'_>,
         of: Sequence,
         touched: &mut BTreeSet<Sequence>,
     ) -> Result<()> {
-        let borrowers = turns::borrowers(view, of)?;
+        let borrowers = around.borrowers(of)?;
         touched.extend(borrowers.into_iter().filter(|at| at.get() <= self.sequence));
         Ok(())
     }
@@ -165,9 +166,14 @@ impl Position {
 
 impl Lately {
     /// The words of a grain with what is lent to it.
-    fn joined(&mut self, view: &View, at: Sequence, wording: &Wording) -> Result<Joined> {
+    fn joined(
+        &mut self,
+        (view, around): (&View, &mut Around<'_>),
+        at: Sequence,
+        wording: &Wording,
+    ) -> Result<Joined> {
         let own = self.document(view, at, wording)?;
-        let lenders = turns::lenders(view, at)?;
+        let lenders = around.lenders(at)?;
         let mut lent = Vec::with_capacity(lenders.len());
         for lender in lenders {
             lent.push(self.document(view, lender, wording)?);

@@ -32,7 +32,7 @@ use crate::follow::Follower;
 use crate::sync::{Mutex, MutexGuard};
 use crate::view::View;
 
-pub(crate) use turns::lenders;
+pub(crate) use turns::Around;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 

@@ -4,6 +4,9 @@
 //! one millisecond by descending address. Only what is current lends (ruling 49). Knows nothing of
 //! words.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, Tie, TimeRange};
 
@@ -49,14 +52,8 @@ impl Turn {
         })
     }
 
-    /// Hands the turns of the conversation on one side to `visit`, the nearest first, until it
-    /// answers false.
-    fn walk(
-        &self,
-        view: &View,
-        order: Order,
-        mut visit: impl FnMut(Sequence) -> Result<bool>,
-    ) -> Result<()> {
+    /// The grains of the session on one side, the nearest first: as many as are looked at.
+    fn beside(&self, view: &View, order: Order) -> Result<Vec<Sequence>> {
         let time = Some(self.place.time);
         let times = match order {
             Order::Newest => TimeRange { from: None, to: time },
@@ -67,60 +64,127 @@ impl Turn {
         let mut postings = view.index().find(&spaces, &[&[shape]], times, order)?;
         postings.seek(self.place)?;
         let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
+        let mut beside = Vec::new();
         for posting in others.take(LOOKED_AT) {
-            let at = posting?.sequence;
-            if self.has(view, at)? && !visit(at)? {
-                break;
+            beside.push(posting?.sequence);
+        }
+        Ok(beside)
+    }
+}
+
+/// The turns around turns of one view. A grain that stands beside many is read once: a turn that was
+/// amended often stands among its former versions, each of which looks at all others.
+pub(crate) struct Around<'v> {
+    view: &'v View,
+    seen: HashMap<Sequence, Seen>,
+}
+
+/// What is known of a grain of a session.
+struct Seen {
+    /// Whose turn it is; nothing for what is no turn.
+    user: Option<Option<String>>,
+    current: bool,
+}
+
+impl<'v> Around<'v> {
+    /// Nothing of a view, as yet.
+    pub(crate) fn of(view: &'v View) -> Self {
+        Self { view, seen: HashMap::new() }
+    }
+
+    /// The turns that lend their words to the one at a place of the log: up to two before it and two
+    /// after. None for what is no turn of a conversation.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn lenders(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
+        let turns = self.turns(of)?;
+        let current = turns.into_iter().filter(|(_, current)| *current);
+        Ok(current.map(|(at, _)| at).collect())
+    }
+
+    /// The turns that the one at a place of the log lends to, or would lend to if it were current.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(super) fn borrowers(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
+        Ok(self.turns(of)?.into_iter().map(|(at, _)| at).collect())
+    }
+
+    /// The turns of the same conversation up to the second current one on either side, and whether each is
+    /// current.
+    fn turns(&mut self, of: Sequence) -> Result<Vec<(Sequence, bool)>> {
+        let Some(turn) = Turn::at(self.view, of)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for order in [Order::Newest, Order::Oldest] {
+            let mut left = REACH;
+            for at in turn.beside(self.view, order)? {
+                let Seen { user, current } = self.look(at)?;
+                if user.as_ref() != Some(&turn.user) {
+                    continue;
+                }
+                found.push((at, *current));
+                left -= usize::from(*current);
+                if left == 0 {
+                    break;
+                }
             }
         }
-        Ok(())
+        Ok(found)
     }
 
-    /// Whether a grain of the session is a turn of this conversation.
-    fn has(&self, view: &View, at: Sequence) -> Result<bool> {
-        let is_turn = |grain: &GrainRef<'_>| {
-            grain.grain_type() == GrainType::Event && grain.text("user_id") == self.user.as_deref()
+    fn look(&mut self, at: Sequence) -> Result<&Seen> {
+        let vacant = match self.seen.entry(at) {
+            Entry::Occupied(seen) => return Ok(seen.into_mut()),
+            Entry::Vacant(vacant) => vacant,
         };
-        let read = view.with_blob(at, |blob| with_fields(blob, |grain| Ok(is_turn(grain))));
-        Ok(whole(read)?.unwrap_or(false))
+        let user = |grain: &GrainRef<'_>| {
+            let is_event = grain.grain_type() == GrainType::Event;
+            is_event.then(|| grain.text("user_id").map(str::to_owned))
+        };
+        let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(user(grain))));
+        let user = whole(read)?.flatten();
+        let current = user.is_some() && self.view.state_at(at)?.is_current();
+        Ok(vacant.insert(Seen { user, current }))
     }
 }
 
-/// The turns that lend their words to the one at a place of the log: up to two before it and two
-/// after. None for what is no turn of a conversation.
-///
-/// # Errors
-/// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn lenders(view: &View, of: Sequence) -> Result<Vec<Sequence>> {
-    let Some(turn) = Turn::at(view, of)? else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for order in [Order::Newest, Order::Oldest] {
-        let mut left = REACH;
-        turn.walk(view, order, |at| {
-            if view.state_at(at)?.is_current() {
-                found.push(at);
-                left -= 1;
-            }
-            Ok(left > 0)
-        })?;
-    }
-    Ok(found)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grain, OpenOptions, SessionOptions, Store};
 
-/// The turns that the one at a place of the log lends to, or would lend to if it were current.
-///
-/// # Errors
-/// `ERR_INTEGRITY`, `ERR_IO`.
-pub(super) fn borrowers(view: &View, of: Sequence) -> Result<Vec<Sequence>> {
-    let Some(turn) = Turn::at(view, of)? else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    for order in [Order::Newest, Order::Oldest] {
-        let mut left = REACH;
-        turn.walk(view, order, |at| {
-            found.push(at);
-            left -= usize::from(view.state_at(at)?.is_current());
-            Ok(left > 0)
-        })?;
+    #[test]
+    fn turns_are_the_same_however_many_were_looked_at_before() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+        let session = store.session(SessionOptions::default());
+        let said = |user: &str, at: i64, words: &str| {
+            let json = format!(
+                r#"{{"type": "event", "content": "{words}", "role": "user", "session_id": "s",
+                    "user_id": "{user}", "created_at": {at}, "timestamp_ms": {at}}}"#
+            );
+            Grain::from_json(&json).unwrap()
+        };
+        let mut head = session.put(said("ann", 1000, "first")).unwrap().address();
+        for at in 1..12 {
+            session.put(said("bob", 1000 + at * 10, "another's")).unwrap();
+            let amended = said("ann", 1005 + at * 10, &format!("amended {at}"));
+            head = session.supersede(&head, amended, Some("said better")).unwrap();
+        }
+        session.put(said("ann", 1001, "early")).unwrap();
+        session.put(said("ann", 2000, "late")).unwrap();
+        let view = session.view().unwrap();
+        let mut shared = Around::of(&view);
+        let mut lent = 0;
+        for at in (1..=view.last_sequence().unwrap().get()).map(Sequence::new) {
+            let lenders = shared.lenders(at).unwrap();
+            lent += lenders.len();
+            assert_eq!(lenders, Around::of(&view).lenders(at).unwrap());
+            assert_eq!(shared.borrowers(at).unwrap(), Around::of(&view).borrowers(at).unwrap());
+        }
+        // Bob's eleven have two on either side, less at the ends. Of Ann's three each has the two others,
+        // and of her eleven former ones the first has the next two, the others have all three.
+        assert_eq!(lent, (2 + 3 + 7 * 4 + 3 + 2) + 3 * 2 + (2 + 10 * 3));
     }
-    Ok(found)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use grainstore::Offer;
 use grainstore::embed::{Embedding, Metric, Space};
+use grainstore::{Offer, Page};
 use grainstore_index::vectors::Keeper;
 
 use crate::kit::{
@@ -46,7 +46,8 @@ fn what_is_removed_is_nowhere_and_may_come_again() {
     fs::write(&graph, b"a graph").unwrap();
     session.store().remove_vectors("former").unwrap();
     assert!(!graph.exists());
-    assert!(addresses(&session, &near(Some("former"), &FORMER)).is_empty());
+    let gone = session.query(&near(Some("former"), &FORMER), &Page::first(1)).unwrap_err();
+    assert_eq!(gone.code(), "ERR_NOT_FOUND");
     let figures = stats(&session);
     assert_eq!(figures.rows.get("vectors"), Some(&(GRAINS as u64)));
     assert_eq!(figures.vectors.len(), 1);
@@ -90,7 +91,14 @@ fn while_vectors_are_removed_an_answer_has_all_of_them_or_none() {
         let mut counts = BTreeSet::new();
         loop {
             let last = ended.load(Ordering::SeqCst);
-            counts.insert(addresses(&session, &near(Some(model), &NEW)).len());
+            // A model of which nothing is left is none the store knows.
+            counts.insert(match session.query(&near(Some(model), &NEW), &Page::first(10_000)) {
+                Ok(answer) => answer.results.len(),
+                Err(error) => {
+                    assert_eq!(error.code(), "ERR_NOT_FOUND", "{error}");
+                    0
+                }
+            });
             if last {
                 return counts;
             }

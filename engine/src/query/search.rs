@@ -278,7 +278,11 @@ impl<'w> Walk<'w> {
     ) -> Result<ControlFlow<()>, Halt> {
         let after = |rank: &Rank| After { score: rank.score, address: *rank.address.as_bytes() };
         let mut after = self.rank().map(after);
-        let wanted = self.query.limit().unwrap_or(AT_FIRST).max(self.given.saturating_add(1));
+        let wanted = match (self.query.limit(), self.given) {
+            (None, 0) => AT_FIRST,
+            // One more tells whether there is another page.
+            (limit, given) => limit.unwrap_or(0).max(given.saturating_add(1)),
+        };
         let mut at_once = wanted.clamp(1, AT_ONCE);
         loop {
             let hits = self.best_words(ranked, at_once, after)?;

@@ -6,18 +6,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::thread;
 
-use grainstore_format::GrainRef;
 use grainstore_index::Sequence;
 use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
 
 use super::turns::Around;
 use super::wording::Wording;
 use crate::audit::AuditEntry;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys;
 use crate::view::{View, with_fields};
 
+/// Grains that are read on two threads, from here on.
+const WORTH_A_THREAD: usize = 64;
 /// Documents that are kept in case a neighbour wants to borrow from them, and words and places they
 /// have together: 50 MB or so, were each a word of its own.
 const REMEMBERED: usize = 8192;
@@ -47,13 +49,18 @@ pub(super) struct Step {
 /// What a grain is found by from now on; nothing for one that has no words.
 pub(super) type Change = (Sequence, Joined);
 
+/// What reads the words of each language.
+type Readers = HashMap<Language, Reader>;
+
 /// Documents that were read lately, and what reads them.
 #[derive(Default)]
 pub(super) struct Lately {
     documents: HashMap<Sequence, Arc<Document>>,
     /// Their words and places.
     size: usize,
-    readers: HashMap<Language, Reader>,
+    readers: Readers,
+    /// Those of a second thread.
+    more_readers: Readers,
 }
 
 impl std::fmt::Debug for Lately {
@@ -105,6 +112,7 @@ impl Position {
         for at in self.restated(view)? {
             self.touch_borrowers(&mut around, at, &mut touched)?;
         }
+        lately.read_ahead(view, &touched, wording)?;
         let mut changes = Vec::with_capacity(touched.len());
         for at in touched {
             changes.push((at, lately.joined((view, &mut around), at, wording)?));
@@ -165,6 +173,35 @@ impl Position {
 }
 
 impl Lately {
+    /// Reads the words of many grains on two threads.
+    fn read_ahead(
+        &mut self,
+        view: &View,
+        grains: &BTreeSet<Sequence>,
+        wording: &Wording,
+    ) -> Result<()> {
+        let unread = grains.iter().filter(|at| !self.documents.contains_key(at));
+        let unread: Vec<Sequence> = unread.copied().collect();
+        if unread.len() < WORTH_A_THREAD {
+            return Ok(());
+        }
+        let (own, others) = unread.split_at(unread.len() / 2);
+        let read = |readers: &mut Readers, grains: &[Sequence]| -> Result<Vec<Document>> {
+            grains.iter().map(|at| document(readers, view, *at, wording)).collect()
+        };
+        let Self { readers, more_readers, .. } = self;
+        let (first, second) = thread::scope(|scope| {
+            let other = scope.spawn(|| read(more_readers, others));
+            let first = read(readers, own);
+            let ended = || Err(Error::integrity("a thread that read words has ended"));
+            (first, other.join().unwrap_or_else(|_| ended()))
+        });
+        for (at, document) in unread.iter().zip(first?.into_iter().chain(second?)) {
+            self.remember(*at, &Arc::new(document));
+        }
+        Ok(())
+    }
+
     /// The words of a grain with what is lent to it.
     fn joined(
         &mut self,
@@ -186,12 +223,7 @@ impl Lately {
         if let Some(document) = self.documents.get(&at) {
             return Ok(Arc::clone(document));
         }
-        let read = view.with_blob(at, |blob| {
-            with_fields(blob, |grain| {
-                Ok(wording.of(grain).map(|language| self.read(grain, language)))
-            })
-        });
-        let document = Arc::new(whole(read)?.flatten().unwrap_or_default());
+        let document = Arc::new(document(&mut self.readers, view, at, wording)?);
         self.remember(at, &document);
         Ok(document)
     }
@@ -205,11 +237,24 @@ impl Lately {
         self.size = self.size.saturating_add(document.size());
         self.documents.insert(at, Arc::clone(document));
     }
+}
 
-    fn read(&mut self, grain: &GrainRef<'_>, language: Language) -> Document {
-        let reader = || Reader::new(Settings::new(language));
-        self.readers.entry(language).or_insert_with(reader).document(grain)
-    }
+/// The words of a grain; none where its row is damaged.
+fn document(
+    readers: &mut Readers,
+    view: &View,
+    at: Sequence,
+    wording: &Wording,
+) -> Result<Document> {
+    let read = view.with_blob(at, |blob| {
+        with_fields(blob, |grain| {
+            let reader = |language| Reader::new(Settings::new(language));
+            Ok(wording.of(grain).map(|language| {
+                readers.entry(language).or_insert_with(|| reader(language)).document(grain)
+            }))
+        })
+    });
+    Ok(whole(read)?.flatten().unwrap_or_default())
 }
 
 /// What was read of a row, or nothing where it is damaged or gone.

@@ -47,6 +47,7 @@ fn a_program_that_answers_what_nobody_can_use_is_an_error_with_a_code() {
         ("read l; echo '{\"vectors\":[[1,null]]}'", "ERR_EMBEDDER"),
         ("read l; echo '{\"error\":\"no such model\"}'", "ERR_EMBEDDER"),
         ("read l; printf '{\"vectors\":[[1,2'", "ERR_EMBEDDER"),
+        ("read l; printf '{\"vectors\":[[1,2]]}\\n{\"vectors\":[[3,4]]}\\n'", "ERR_EMBEDDER"),
         ("exit 3", "ERR_EMBEDDER"),
         ("read l; kill -9 $$", "ERR_EMBEDDER"),
         ("exec cat /dev/zero", "ERR_EMBEDDER"),

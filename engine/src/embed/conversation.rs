@@ -73,6 +73,11 @@ fn talk(
         line.push(b'\n');
         let written = input.write_all(&line).and_then(|()| input.flush());
         let answer = written.and_then(|()| read_line(&mut output, most_bytes));
+        // What it says beside its answer would be taken for the answer to what it is asked next.
+        let answer = answer.and_then(|answer| match output.buffer() {
+            [] => Ok(answer),
+            _ => Err(io::Error::other("it answered one line with more than one")),
+        });
         let is_last = answer.is_err();
         if replies.send(answer).is_err() || is_last {
             return;

@@ -8,6 +8,7 @@
 //! A store that is moved to another model may have two: the one that leads, whose space serves from
 //! the moment it is complete, and the former one, which keeps its space complete until then.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,8 @@ pub(crate) struct Keeping {
     state: Mutex<State>,
     /// Told when the writer has taken what was made.
     taken: Condvar,
+    /// Whether the store is being closed.
+    stopped: AtomicBool,
 }
 
 #[derive(Default)]
@@ -63,6 +66,16 @@ struct State {
     /// When it was too slow for a question, and why, if it was.
     slow: Option<(Instant, Error)>,
     skipped: u64,
+}
+
+impl State {
+    /// Keeps why the embedder could not answer. After one answer that came too late no question waits for it.
+    fn failed(&mut self, error: &Error) {
+        self.error = Some(error.clone());
+        if error.kind() == ErrorKind::Timeout {
+            self.slow = Some((Instant::now(), error.clone()));
+        }
+    }
 }
 
 /// Vectors for the writer.
@@ -111,8 +124,8 @@ impl Keeping {
         requests: Requests,
     ) -> Result<Self> {
         let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
-        let (state, taken) = (Mutex::default(), Condvar::new());
-        Ok(Self { embedder, space, leads, wording, requests, state, taken })
+        let (state, taken, stopped) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
+        Ok(Self { embedder, space, leads, wording, requests, state, taken, stopped })
     }
 
     /// The space its vectors are of.
@@ -137,13 +150,7 @@ impl Keeping {
             return Err(error.clone());
         }
         let vectors = self.embedder.embed(&[text]);
-        let vectors = vectors.inspect_err(|error| {
-            let mut state = self.lock();
-            state.error = Some(error.clone());
-            if error.kind() == ErrorKind::Timeout {
-                state.slow = Some((Instant::now(), error.clone()));
-            }
-        })?;
+        let vectors = vectors.inspect_err(|error| self.lock().failed(error))?;
         let none = || Error::new(ErrorKind::Embedder, "the embedder gave no vector");
         Ok(vectors.first().ok_or_else(none)?.values().to_vec())
     }
@@ -250,6 +257,9 @@ impl Keeping {
         };
         let (mut made, mut refused) = (Vec::new(), 0);
         for one in texts.chunks(1) {
+            if self.stopped.load(Ordering::Relaxed) {
+                return Err(whole);
+            }
             match self.made(one) {
                 Ok(vectors) => made.extend(vectors),
                 Err(error) if error.kind() == ErrorKind::Timeout => return Err(error),
@@ -330,12 +340,12 @@ impl Follower for Keeping {
             false => self.embed((view, from), &texts),
         };
         let (vectors, skipped) = made.inspect_err(|error| {
-            self.lock().error = Some(error.clone());
+            self.lock().failed(error);
             self.taken.notify_all();
         })?;
         {
             let mut state = self.lock();
-            state.error = None;
+            (state.error, state.slow) = (None, None);
             state.skipped += skipped;
             state.at = Some(to);
         }
@@ -359,5 +369,10 @@ impl Follower for Keeping {
     /// What is not embedded when the store is closed is when it is opened again.
     fn settle(&self, _: &View) -> Result<()> {
         Ok(())
+    }
+
+    /// Whoever closes the store waits for one answer, not for one of each text.
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 }

@@ -44,6 +44,9 @@ pub(crate) const META_AUDIT_KEY: &str = "audit_key";
 /// How the names of rows begin that say how far a model has embedded the log, as u64; its name
 /// follows.
 pub(crate) const META_EMBEDDED: &str = "embedded/";
+/// The row of the meta table that keeps how grains are read for their words: an envelope in row 0 of
+/// JSON. It comes when a host first says something of languages or observers.
+pub(crate) const META_WORDING: &str = "wording";
 /// The key of the audit head, a row apart from the chain. It lies in the chain's own table because
 /// both change with every write, and one page less to write is 5 % of a durable put.
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;

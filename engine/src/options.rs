@@ -23,7 +23,8 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
-    pub(crate) wording: Wording,
+    /// Nothing where the store is to be read as it was the last time.
+    pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
 }
@@ -59,7 +60,7 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
-            wording: Wording::default(),
+            wording: None,
             embedder: None,
             former_embedder: None,
         }
@@ -128,8 +129,10 @@ impl OpenOptions {
     /// The domain that observers of some types belong to, such as `physical` for sensors, and whether what
     /// they observe is searched (OMS 17.3, 24). Observations of a domain that is not have no words and get
     /// no vector from the embedder: they are found by time, subject and the other fields, which is what
-    /// streams of readings are asked for. Those of types without a domain are searched. Another
-    /// assignment than before has the full text built anew.
+    /// streams of readings are asked for. Those of types without a domain are searched. What is said of
+    /// domains and languages is kept, all of it in place of what was said before: who opens a store
+    /// without a word about them gets what was said last. Another assignment than before has the full
+    /// text built anew.
     #[must_use]
     pub fn observer_domain<'t>(
         mut self,
@@ -138,7 +141,7 @@ impl OpenOptions {
         searched: bool,
     ) -> Self {
         for observer_type in observer_types {
-            self.wording.domains.assign(observer_type, domain, searched);
+            self.wording.get_or_insert_default().domains.assign(observer_type, domain, searched);
         }
         self
     }
@@ -170,7 +173,8 @@ impl OpenOptions {
     /// The language of the texts of a namespace and of those below it, or of all without one: a code
     /// such as `en`, `deu` or `pt-BR`. Everything is taken to be English unless told otherwise; `und`
     /// takes words as they are. What is searched for is read in the language of the namespace that is
-    /// searched. Another language than before has the full text built anew.
+    /// searched. Another language than before has the full text built anew. Kept as
+    /// [`OpenOptions::observer_domain`] is.
     ///
     /// # Errors
     /// `ERR_SCHEMA` for a code of no language whose words are known here.
@@ -183,7 +187,7 @@ impl OpenOptions {
                     "use und for texts in other languages; zh, ja, ko, th, lo, km and my mean it too",
                 ));
         };
-        self.wording.languages.set(namespace, language);
+        self.wording.get_or_insert_default().languages.set(namespace, language);
         Ok(self)
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Following;
 use crate::options::{Embeds, OpenOptions};
 use crate::plan::mixed;
-use crate::texts::Library;
+use crate::texts::{Library, Wording};
 use crate::vectors::Vectors;
 use crate::view::View;
 use crate::writer::Shared;
@@ -31,13 +31,13 @@ impl Retrieval {
     /// `ERR_SCHEMA` for a former embedder without another one that follows it.
     pub(crate) fn of(
         home: Option<&Path>,
-        options: &OpenOptions,
+        (options, wording): (&OpenOptions, &Wording),
         requests: &Requests,
     ) -> Result<Self> {
         let keeping = |given: &Option<(Embeds, Metric)>, leads| match given {
             Some((embedder, metric)) => {
                 let embedder = (Arc::clone(&embedder.0), *metric);
-                let wording = options.wording.clone();
+                let wording = wording.clone();
                 let keeping = Keeping::new(embedder, leads, wording, Arc::clone(requests))?;
                 Ok::<_, Error>(Some(Arc::new(keeping)))
             }
@@ -53,7 +53,7 @@ impl Retrieval {
                 return Err(Error::new(schema, message).with_hint("name both, each by its model"));
             }
         }
-        let library = Arc::new(Library::new(home, options.wording.clone()));
+        let library = Arc::new(Library::new(home, wording.clone()));
         Ok(Self { library, vectors: Arc::new(Vectors::new(home)), keeping, former })
     }
 

@@ -28,7 +28,7 @@ use crate::source::{Home, Opening, Source};
 use crate::sync::mpsc::{SyncSender, sync_channel};
 use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
-use crate::texts::Library;
+use crate::texts::{Library, Wording};
 use crate::truth::Truth;
 use crate::vectors::Vectors;
 use crate::view::View;
@@ -111,11 +111,12 @@ impl Store {
         let start = || {
             let db = database.open(directory::grains(path))?;
             let meta = check_meta(&db)?;
+            let wording = wording_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
-            let files = Files { db, meta, index, opening: opening.clone(), lock };
+            let files = Files { db, meta, wording, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
         };
         match guarded(start) {
@@ -225,7 +226,7 @@ impl Store {
 
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta: Meta { cursor_key, chain }, index, opening, lock } = files;
+        let Files { db, meta: Meta { cursor_key, chain }, wording, index, opening, lock } = files;
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -238,7 +239,7 @@ impl Store {
         let home = lock.is_some().then_some(path);
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
-        let retrieval = Retrieval::of(home, options, &requests)?;
+        let retrieval = Retrieval::of(home, (options, &wording), &requests)?;
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
         let writer = Writer {
@@ -296,6 +297,7 @@ impl Store {
                 set_up(&db, options.clock.as_ref())?;
             }
             let meta = check_meta(&db)?;
+            let wording = wording_of(&db, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
@@ -304,7 +306,7 @@ impl Store {
                 created => created?,
             };
             let (db, index) = (Source::in_memory(db), Source::in_memory(index));
-            let files = Files { db, meta, index, opening: opening.clone(), lock: None };
+            let files = Files { db, meta, wording, index, opening: opening.clone(), lock: None };
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
@@ -321,6 +323,8 @@ impl Store {
 struct Files {
     db: Source,
     meta: Meta,
+    /// How grains are read for their words.
+    wording: Wording,
     index: Source,
     opening: Opening,
     lock: Option<File>,
@@ -532,6 +536,21 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
     append_audit(&txn, &mut Chain::genesis(&store_id, audit_key), &[genesis], clock.now())?;
     txn.commit()?;
     Ok(())
+}
+
+/// How grains are read for their words: as the options say, which is kept, or as it was kept.
+fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
+    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
+        Some(row) => Some(Wording::open(row.value())?),
+        None => None,
+    };
+    let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
+    if kept.as_ref() != Some(said) {
+        let txn = db.begin_write()?;
+        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.seal()?.as_slice())?;
+        txn.commit()?;
+    }
+    Ok(said.clone())
 }
 
 /// What a store says about itself.

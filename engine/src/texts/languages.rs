@@ -46,6 +46,12 @@ impl Languages {
         }
     }
 
+    /// Their codes: that of all namespaces that are not named, and of each that is.
+    pub(super) fn codes(&self) -> (String, BTreeMap<String, String>) {
+        let within = self.within.iter().map(|(name, of)| (name.clone(), of.code().to_owned()));
+        (self.everywhere.code().to_owned(), within.collect())
+    }
+
     /// What a text that was built with other languages differs in.
     pub(crate) fn settings(&self) -> String {
         let within = self.within.iter().map(|(name, of)| format!("\n{name} {}", of.code()));

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use grainstore_format::{GrainRef, GrainType};
 use grainstore_index::text::{Document, Language, Settings};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::languages::Languages;
+use crate::error::{Error, Result};
+use crate::keys::Envelope;
 
 /// Languages by namespace, and domains of observers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +58,45 @@ impl Domains {
     }
 }
 
+/// The row of a wording, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    /// Of all namespaces that are not named.
+    language: String,
+    /// Of each namespace that is, its code.
+    languages: BTreeMap<String, String>,
+    /// Domain of each type of observer, and whether it is searched.
+    observers: BTreeMap<String, (String, bool)>,
+}
+
 impl Wording {
+    /// The row of the meta table that keeps it: an envelope in row 0 of JSON.
+    ///
+    /// # Errors
+    /// Never, for what hosts can say.
+    pub(crate) fn seal(&self) -> Result<Vec<u8>> {
+        let (language, languages) = self.languages.codes();
+        let row = Row { language, languages, observers: self.domains.types.clone() };
+        let json = serde_json::to_vec(&row).map_err(|error| damaged(&error.to_string()))?;
+        Ok(Envelope::seal(0, &json))
+    }
+
+    /// # Errors
+    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    pub(crate) fn open(row: &[u8]) -> Result<Self> {
+        let body = Envelope::open(0, row)?;
+        let row: Row = serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))?;
+        let named = |code: &str| Language::from_code(code).ok_or_else(|| damaged("no language"));
+        let mut wording = Self::default();
+        wording.languages.set(None, named(&row.language)?);
+        for (namespace, code) in &row.languages {
+            wording.languages.set(Some(namespace), named(code)?);
+        }
+        wording.domains.types = row.observers;
+        Ok(wording)
+    }
+
     /// The language a grain is read in; nothing for one that has no words: an opaque one, which no
     /// statement asks for (OMS 19.4), and an observation of a domain that is not searched.
     pub(crate) fn of(&self, grain: &GrainRef<'_>) -> Option<Language> {
@@ -84,11 +124,32 @@ impl Wording {
     }
 }
 
+fn damaged(why: &str) -> Error {
+    Error::truth_damaged(format!("what is kept of languages and observers is damaged: {why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use grainstore_format::{Encoding, Grain};
 
     use super::*;
+
+    #[test]
+    fn what_is_kept_has_these_bytes_and_is_read_back() {
+        let mut wording = Wording::default();
+        wording.languages.set(None, Language::None);
+        wording.languages.set(Some("work"), Language::German);
+        wording.domains.assign("thermometer", "physical", false);
+        let row = wording.seal().unwrap();
+        let json = r#"{"language":"und","languages":{"work":"de"},"observers":{"thermometer":["physical",false]}}"#;
+        assert_eq!(row, Envelope::seal(0, json.as_bytes()));
+        assert_eq!(Wording::open(&row).unwrap(), wording);
+        for at in 0..row.len() {
+            let mut other = row.clone();
+            other[at] ^= 1;
+            assert!(Wording::open(&other).is_err() && Wording::open(&row[..at]).is_err(), "{at}");
+        }
+    }
 
     #[test]
     fn observations_of_a_domain_that_is_not_searched_have_no_words() {

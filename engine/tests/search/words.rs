@@ -173,27 +173,29 @@ fn a_session_searches_its_own_namespace() {
 #[test]
 fn a_namespace_has_words_of_its_language() {
     let dir = TempDir::new().unwrap();
-    let options = |german: bool| {
+    let options = |language: Option<&str>| {
         let options = OpenOptions::new().create(true);
-        if german { options.language(Some("de"), "de").unwrap() } else { options }
+        language.map(|code| options.clone().language(Some("de"), code).unwrap()).unwrap_or(options)
     };
     let said = r#"{"type": "event", "content": "die Häuser am See", "role": "user", "created_at": 1000,
         "namespace": "de"}"#;
-    let at = |german: bool, text: &str| {
-        let store = Store::open(dir.path(), &options(german)).unwrap();
+    let at = |language: Option<&str>, text: &str| {
+        let store = Store::open(dir.path(), &options(language)).unwrap();
         let namespace = Some("de".to_owned());
         let session = store.session(SessionOptions { namespace, ..SessionOptions::default() });
         let count = found(&session, text).len();
         store.close();
         count
     };
-    let store = Store::open(dir.path(), &options(true)).unwrap();
+    let store = Store::open(dir.path(), &options(Some("de"))).unwrap();
     put(&store.session(SessionOptions::default()), grain(said));
     store.close();
-    assert_eq!(at(true, "Haus"), 1, "the plural has the stem of the singular");
-    assert_eq!(at(false, "Haus"), 0, "not in English");
-    assert_eq!(at(false, "Häuser"), 1);
-    assert_eq!(at(true, "Haus"), 1, "built anew with the other language");
+    assert_eq!(at(Some("de"), "Haus"), 1, "the plural has the stem of the singular");
+    assert_eq!(at(None, "Haus"), 1, "the store knows what was said");
+    assert_eq!(at(Some("en"), "Haus"), 0, "not in English");
+    assert_eq!(at(None, "Häuser"), 1);
+    assert_eq!(at(None, "Haus"), 0, "what was said last holds");
+    assert_eq!(at(Some("de"), "Haus"), 1, "built anew with the other language");
     assert!(OpenOptions::new().language(None, "klingon").is_err());
     drop(open(&dir));
 }

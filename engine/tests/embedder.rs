@@ -121,6 +121,29 @@ fn a_text_that_is_refused_and_an_embedder_that_is_gone_lose_no_grain() {
 }
 
 #[test]
+fn an_embedder_that_fails_has_a_rest_however_much_is_written() {
+    const WRITES: usize = 10;
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    topics.dead.store(true, Ordering::SeqCst);
+    let session = open(&dir, &topics);
+    session.put_batch((0..40).map(|at| belief("alice", &format!("tea {at}")))).unwrap();
+    assert!(!settled(&session));
+    // All at once, and each by itself.
+    let once = topics.asked.load(Ordering::SeqCst);
+    for at in 0..WRITES {
+        put(&session, belief("bob", &format!("town {at}")));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!settled(&session));
+    let asked = topics.asked.load(Ordering::SeqCst) - once;
+    assert!(asked > 0 && asked < WRITES * once / 2, "{asked} after {once}");
+    topics.dead.store(false, Ordering::SeqCst);
+    put(&session, belief("carol", "coffee"));
+    assert!(settled(&session));
+}
+
+#[test]
 fn vectors_are_waited_for_without_end() {
     let dir = TempDir::new().unwrap();
     let session = open(&dir, &Arc::new(Topics::default()));

@@ -33,6 +33,10 @@ const MAX_TEXT: usize = 8 << 10;
 /// How long questions do without an embedder that was too slow for one.
 const REST: Duration = Duration::from_secs(30);
 
+/// How long after a failure grains do without the embedder, however much is written: a program that ends at
+/// once would be started for every grain.
+const BREATH: Duration = Duration::from_secs(1);
+
 /// How the writer is asked; nothing once the store is closed.
 pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
 
@@ -63,12 +67,21 @@ struct State {
     /// What was made and not written yet.
     ready: Option<Ready>,
     error: Option<Error>,
+    /// When it last failed for a grain.
+    failed_at: Option<Instant>,
+    /// Whether somebody has written since.
+    again: bool,
     /// When it was too slow for a question, and why, if it was.
     slow: Option<(Instant, Error)>,
     skipped: u64,
 }
 
 impl State {
+    /// Whether it failed only a moment ago.
+    fn is_out_of_breath(&self) -> bool {
+        self.failed_at.is_some_and(|failed| failed.elapsed() < BREATH)
+    }
+
     /// Keeps why the embedder could not answer. After one answer that came too late no question waits for it.
     fn failed(&mut self, error: &Error) {
         self.error = Some(error.clone());
@@ -319,9 +332,10 @@ impl Follower for Keeping {
         let from = {
             let mut state = self.lock();
             // One batch at a time: the next is read once this one is written.
-            if state.ready.is_some() {
+            if state.ready.is_some() || state.is_out_of_breath() {
                 return Ok(true);
             }
+            state.again = false;
             let stored = view.embedded_to(self.space.model())?;
             let undone = std::mem::take(&mut state.undone);
             let at = state.at.filter(|_| !undone).map_or(stored, |at| at.max(stored));
@@ -340,12 +354,15 @@ impl Follower for Keeping {
             false => self.embed((view, from), &texts),
         };
         let (vectors, skipped) = made.inspect_err(|error| {
-            self.lock().failed(error);
+            let mut state = self.lock();
+            state.failed(error);
+            state.failed_at = Some(Instant::now());
+            drop(state);
             self.taken.notify_all();
         })?;
         {
             let mut state = self.lock();
-            (state.error, state.slow) = (None, None);
+            (state.error, state.slow, state.failed_at) = (None, None, None);
             state.skipped += skipped;
             state.at = Some(to);
         }
@@ -355,14 +372,17 @@ impl Follower for Keeping {
         Ok(true)
     }
 
-    /// What was left when the store was last open.
+    /// What was left when the store was last open, or was written after a failure.
     fn is_wanted(&self) -> bool {
-        self.lock().at.is_none()
+        let state = self.lock();
+        state.at.is_none() || (state.again && !state.is_out_of_breath())
     }
 
-    /// Writing waits for no embedder; each write has one that failed asked again.
+    /// Writing waits for no embedder; each write has one that failed asked again, once it had a rest.
     fn stay_close(&self, _: &View) -> Result<()> {
-        self.lock().error = None;
+        let mut state = self.lock();
+        state.again |= state.failed_at.is_some();
+        state.error = None;
         Ok(())
     }
 

@@ -210,7 +210,7 @@ fn a_parameter_of_the_wrong_form_is_named_with_the_right_one() {
         (
             "open",
             json!({ "path": "x", "embedder": "python3 x" }),
-            "embedder: invalid type: string \"python3 x\", expected an object {command: [program, argument ...], model, dimension, metric?, deadline_ms?}",
+            "embedder: invalid type: string \"python3 x\", expected an object {command: [program, argument ...], model, dimension, metric?, deadline_ms?} or {directory, model?, metric?}",
         ),
         (
             "open",

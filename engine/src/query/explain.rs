@@ -100,7 +100,6 @@ impl QueryPlan {
         let lookups = asked.map(ToString::to_string).collect();
         let index = "text".to_owned();
         self.index = index.clone();
-        self.at_most = None;
         self.lists.insert(0, QueryList { index, lookups, rows: self.estimated, exact: false });
         self
     }
@@ -167,7 +166,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
     let keeping = session.store().inner().meaning(view)?;
     let model = match (query.near(), keeping) {
         (Some(Near { model: Some(model), .. }), _) => Some(model.clone()),
-        (Some(_), _) => Some("the one model there is".to_owned()),
+        (Some(_), _) => Some("the model that serves".to_owned()),
         (None, Some(keeping)) if asks.iter().any(|ask| ask.field.is_none()) => {
             Some(keeping.space().model().to_owned())
         }

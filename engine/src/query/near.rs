@@ -5,10 +5,11 @@
 //! against the best words, meaning against the nearest, three parts to two (docs/adr/0008). A turn of
 //! a conversation counts half by its own vector and half by those of the turns around it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Cancel, Expansion, Near, Score, Search, Visit};
+use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Ask, Care, Metric, Space, Vector, View as Spaces};
 
@@ -39,6 +40,8 @@ struct Sighted<'v> {
 /// A grain one of the legs has found.
 #[derive(Debug, Clone, Copy, Default)]
 struct Found {
+    /// Its address, where it was judged.
+    address: Option<ContentAddress>,
     /// As the full text scores it; 0 where it has none of the words.
     text: f64,
     /// How near it is, from 0 to 1; 0 where it has no vector.
@@ -142,14 +145,17 @@ impl<'w> Walk<'w> {
             care: Care::Usual,
         };
         let parts = ranked.filter(|ranked| ranked.has_parts());
+        let mut judged = HashMap::new();
         let answer = sighted.spaces.search::<Halt>(&sighted.space, &ask, &mut |sequence| {
             let address = self.judge(parts, sequence)?;
+            judged.extend(address.map(|address| (sequence, address)));
             Ok(address.map(|address| *address.as_bytes()))
         })?;
         self.cut |= answer.near.len() >= self.leg();
         for near in answer.near {
-            let closeness = near.closeness(sighted.space.metric()).into();
-            found.entry(near.sequence).or_default().near = closeness;
+            let address = judged.get(&near.sequence).copied();
+            let near_by = near.closeness(sighted.space.metric()).into();
+            found.insert(near.sequence, Found { address, near: near_by, ..Found::default() });
         }
         Ok(())
     }
@@ -163,20 +169,11 @@ impl<'w> Walk<'w> {
         let hits = self.best_words(ranked, self.leg(), None)?;
         self.cut |= hits.len() >= self.leg();
         for hit in hits {
-            found.entry(hit.sequence).or_default().text = hit.score;
+            let found = found.entry(hit.sequence).or_default();
+            found.text = hit.score;
+            found.address = Some(ContentAddress::from_bytes(hit.address));
         }
-        let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
-        let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
-        for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
-            match (score, found.get_mut(sequence)) {
-                (Some(score), Some(found)) => found.text = score,
-                (None, _) if ranked.is_strict() => {
-                    found.remove(sequence);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        Ok(score_words(ranked, found)?)
     }
 
     /// Shows what was found, the best sum first.
@@ -190,8 +187,7 @@ impl<'w> Walk<'w> {
         let scale = Scale::of(ranked, found);
         let mut rows = Vec::with_capacity(found.len());
         for (sequence, found) in found {
-            let parts = ranked.filter(|ranked| ranked.has_parts());
-            let Some(address) = self.judge(parts, *sequence)? else { continue };
+            let Some(address) = found.address else { continue };
             let score = scale.score(found);
             rows.push(Linked { address, sequence: *sequence, rank: score.value, score });
         }
@@ -260,15 +256,7 @@ impl<'w> Walk<'w> {
         let mut found: BTreeMap<Sequence, Found> =
             sequences.iter().map(|sequence| (*sequence, Found::default())).collect();
         if let Some(ranked) = ranked {
-            for (sequence, score) in sequences.iter().zip(ranked.scores_of(sequences)?) {
-                match (score, found.get_mut(sequence)) {
-                    (Some(score), Some(found)) => found.text = score,
-                    (None, _) if ranked.is_strict() => {
-                        found.remove(sequence);
-                    }
-                    _ => {}
-                }
-            }
+            score_words(ranked, &mut found)?;
         }
         complete(sighted, &mut found)?;
         look_around(self.view, sighted, &mut found)?;
@@ -311,6 +299,22 @@ impl Scale {
         let vector = Some(found.near);
         Score { value: self.quality * merit, text, vector, graph: None }
     }
+}
+
+/// What words make of grains that they have not found; those that are no answers however near go.
+fn score_words(ranked: &Ranked<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
+    let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
+    let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
+    for (sequence, score) in unscored.iter().zip(ranked.scores_of(&unscored)?) {
+        match (score, found.get_mut(sequence)) {
+            (Some(score), Some(found)) => found.text = score,
+            (None, _) if ranked.is_strict() => {
+                found.remove(sequence);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// How near the grains are that only their words have found.

@@ -2,31 +2,12 @@
 
 use grainstore::cal::{Diversity, Expansion, Near, Predicate, Query, Rerank};
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Offer, Page, Session, SessionOptions};
+use grainstore::{Offer, Page, SessionOptions};
 
-use crate::kit::{open, put, scored, store};
+use crate::kit::{open, paged, put, scored, store};
 use crate::random::Random;
 use crate::ways::edge;
 use crate::world::fill;
-
-/// Every page of an answer, with `between` called before each but the first.
-fn paged(
-    session: &Session,
-    query: &Query,
-    rows: usize,
-    mut between: impl FnMut(usize),
-) -> Vec<(ContentAddress, u64)> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    loop {
-        let answer = session.query(query, &Page::first(rows).after(cursor)).unwrap();
-        all.extend(answer.results.iter().map(|row| (row.content_address, row.score.to_bits())));
-        cursor = answer.next_cursor;
-        if cursor.is_none() {
-            return all;
-        }
-        between(all.len());
-    }
-}
 
 fn freely() -> Expansion {
     Expansion { hops: 2, seeds: 4, freely: true, ..Expansion::default() }

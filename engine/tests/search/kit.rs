@@ -57,3 +57,22 @@ pub(crate) fn scored(session: &Session, query: &Query) -> Vec<(ContentAddress, u
     let scored = answer.results.iter().map(|row| (row.content_address, row.score.to_bits()));
     scored.collect()
 }
+
+/// Every page of an answer, with `between` called before each but the first.
+pub(crate) fn paged(
+    session: &Session,
+    query: &Query,
+    rows: usize,
+    mut between: impl FnMut(usize),
+) -> Vec<(ContentAddress, u64)> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let answer = session.query(query, &Page::first(rows).after(cursor)).unwrap();
+        all.extend(answer.results.iter().map(|row| (row.content_address, row.score.to_bits())));
+        cursor = answer.next_cursor;
+        if cursor.is_none() {
+            return all;
+        }
+        between(all.len());
+    }
+}

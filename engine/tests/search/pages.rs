@@ -1,29 +1,10 @@
 //! The answer to a search, page by page, while others write.
 
 use grainstore::cal::{Predicate, Query};
-use grainstore::{ContentAddress, Cursor, OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore::{Cursor, OpenOptions, Page, SessionOptions, Store};
 use tempfile::TempDir;
 
-use crate::kit::{belief, scored, store};
-
-/// Every page of an answer, with `between` called before each but the first.
-fn paged(
-    session: &Session,
-    query: &Query,
-    rows: usize,
-    mut between: impl FnMut(usize),
-) -> Vec<(ContentAddress, u64)> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    loop {
-        let answer = session.query(query, &Page::first(rows).after(cursor)).unwrap();
-        all.extend(answer.results.iter().map(|row| (row.content_address, row.score.to_bits())));
-        cursor = answer.next_cursor;
-        if cursor.is_none() {
-            return all;
-        }
-        between(all.len());
-    }
-}
+use crate::kit::{belief, paged, scored, store};
 
 #[test]
 fn pages_together_are_the_answer_there_was() {

@@ -13,16 +13,6 @@ use super::reader::{MAX_OCCURRENCES, Reader};
 use super::settings::Settings;
 use super::slips::{Form, Slip};
 
-/// The fields of a grain that have something a question asks for, as [`Reader::matched_fields`].
-#[must_use]
-pub fn matched_fields<'a>(
-    grain: &GrainRef<'a>,
-    question: &Question,
-    settings: &Settings,
-) -> Vec<&'a str> {
-    Reader::new(*settings).matched_fields(grain, question)
-}
-
 /// Whether the words of one field of a grain answer a question by themselves.
 #[must_use]
 pub fn answers_in(

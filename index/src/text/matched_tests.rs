@@ -62,7 +62,7 @@ fn fields_that_match_are_named_titles_first() {
     let grain = GrainRef::new(&blob).unwrap();
     let fields = |question: &str| {
         let question = Question::parse(question, Language::English).unwrap();
-        matched_fields(&grain, &question, &Settings::default())
+        Reader::new(Settings::default()).matched_fields(&grain, &question)
     };
     assert_eq!(fields("tea"), ["relation", "object", "structural_tags", "context"]);
     assert_eq!(fields("+bob -green \"green tea\""), ["subject", "context"]);
@@ -115,7 +115,9 @@ proptest! {
         let mut question = Question::parse(&asked, Language::None).unwrap().clauses().to_vec();
         question.retain(|clause| !matches!(clause.ask, Ask::Phrase(_)));
         let settings = Settings::new(Language::None);
-        let fields = |clauses| matched_fields(&grain, &Question::from_clauses(clauses), &settings);
+        let fields = |clauses| {
+            Reader::new(settings).matched_fields(&grain, &Question::from_clauses(clauses))
+        };
         let one_by_one = fields(question.clone());
         let nowhere = Ask::Phrase(vec![("x".into(), 0), ("x".into(), 1)]);
         question.push(Clause { occur: Occur::Should, ask: nowhere });

@@ -96,7 +96,7 @@ pub use folding::MAX_TERM_BYTES;
 pub use joined::{Joined, MOST_WEIGHT};
 pub use language::Language;
 pub use manifest::{MOST_STAMP, Manifest};
-pub use matched::{answers_in, matched_fields};
+pub use matched::answers_in;
 pub use question::{Ask, Clause, Occur, Question};
 pub use reader::{MAX_OCCURRENCES, Reader};
 pub use settings::{ANALYSIS_VERSION, Settings};

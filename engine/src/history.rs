@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use grainstore_cal::Cancel;
-use grainstore_format::{ContentAddress, EpochMs, GrainRef, SHARED};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
 use crate::query::Halt;
+use crate::reach::in_scope;
 use crate::session::{Session, Stored, not_in_reach};
-use crate::view::{Row, View, in_scope, is_withdrawal, with_fields};
+use crate::view::{Row, View, is_withdrawal, with_fields};
 
 /// Versions one history holds at most.
 pub const MAX_VERSIONS: usize = 10_000;
@@ -56,10 +57,11 @@ impl Session {
         let (mut address, mut state) = (from.address, from.state);
         let most = view.last_sequence()?.get();
         let mut steps = 0_u64;
+        let reach = self.reach(view);
         while let Some(by) = state.superseded_by {
             time.check()?;
             let Some(sequence) = view.sequence_of(&by)? else { break };
-            if self.options().namespace.is_some() && !view.with_blob(sequence, |b| self.sees(b))? {
+            if !view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))? {
                 break;
             }
             steps += 1;
@@ -177,6 +179,7 @@ impl Session {
         let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
         guarded(|| {
             let time = Time::begin();
+            let reach = self.reach(view);
             let mut found = Vec::new();
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 time.check()?;
@@ -184,13 +187,14 @@ impl Session {
                 let state = view.state_at(sequence)?;
                 // The index only proposes: it may be damaged, or that of another store.
                 let says = |grain: &GrainRef<'_>| {
-                    self.reaches(grain.partition(), namespace)
+                    is_in(grain.partition(), namespace)
                         && grain.text("subject") == Some(&subject)
                         && grain.text("relation") == Some(&relation)
                         && as_of.is_none_or(|at| known_at(grain, &state, at))
                 };
-                let admitted =
-                    view.with_blob(sequence, |blob| with_fields(blob, |grain| Ok(says(grain))))?;
+                let admitted = view.with_blob(sequence, |blob| {
+                    with_fields(blob, |grain| Ok(says(grain) && reach.sees(sequence, grain)?))
+                })?;
                 found.extend(admitted.then_some(sequence));
                 check_size(found.len(), 0)?;
             }
@@ -220,36 +224,28 @@ impl Session {
         Ok(versions)
     }
 
-    /// The namespaces of the session.
-    pub(crate) fn reach(&self) -> Scope<'_> {
-        match self.options().namespace.as_deref() {
-            None => Scope::All,
-            Some("") => Scope::Subtree(SHARED),
-            Some(own) => Scope::Subtree(own),
-        }
-    }
-
-    /// Whether a grain of this partition lies in [`Session::narrowed`], checked on the grain.
-    pub(crate) fn reaches(&self, partition: &str, namespace: Option<&str>) -> bool {
-        // Two names of which each lies in the other are one.
-        let is_it = |namespace: &str| {
-            in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
-        };
-        in_scope(partition, self.options().namespace.as_deref()) && namespace.is_none_or(is_it)
-    }
-
     /// The session's scope, or one partition of it.
     pub(crate) fn narrowed<'a>(&'a self, namespace: Option<&'a str>) -> Result<Scope<'a>> {
-        let own = self.options().namespace.as_deref();
+        let viewer = self.viewer();
         match namespace {
-            None => Ok(self.reach()),
-            Some(namespace) if in_scope(namespace, own) => Ok(Scope::Exact(namespace.into())),
+            None => Ok(viewer.partitions()),
+            Some(namespace) if viewer.reaches_partition(namespace) => {
+                Ok(Scope::Exact(namespace.into()))
+            }
             Some(namespace) => {
                 let message = format!("namespace {namespace:?} is outside this session's");
                 Err(Error::new(ErrorKind::Access, message))
             }
         }
     }
+}
+
+/// Whether a partition is the one that is named; where none is, each is.
+pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
+    // Two names of which each lies in the other are one.
+    namespace.is_none_or(|namespace| {
+        in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
+    })
 }
 
 /// How long a history has taken.

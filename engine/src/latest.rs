@@ -7,6 +7,7 @@ use grainstore_index::{Posting, Shape};
 
 use crate::error::{Result, guarded};
 use crate::graph::{Lens, Seen, Sight, spelled};
+use crate::history::is_in;
 use crate::session::{Session, Stored};
 
 /// The times of a bi-temporal question (ruling 29).
@@ -76,7 +77,7 @@ impl Session {
                     break;
                 }
                 let read = |seen: &Seen<'_>| {
-                    let says = self.reaches(seen.grain.partition(), namespace)
+                    let says = is_in(seen.grain.partition(), namespace)
                         && seen.grain.text("subject") == Some(&subject)
                         && seen.grain.text("relation") == Some(&relation);
                     let counts = says && as_of.admits(seen.grain, &seen.state);

@@ -7,6 +7,7 @@
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
 //! - `directory`: lock and names. `keys`: every byte layout of the truth.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
+//! - `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
@@ -42,6 +43,7 @@ mod plan;
 mod policy;
 mod portable;
 mod query;
+mod reach;
 mod reason;
 mod report;
 mod retrieval;

@@ -35,6 +35,7 @@ use crate::embed::Embedding;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
+use crate::reach::Viewer;
 use crate::view::{View, with_fields};
 
 pub(crate) use beneath::Beneath;
@@ -86,7 +87,7 @@ impl Prepared {
 /// Who writes, as far as a decision depends on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Author {
-    pub(crate) namespace: Option<String>,
+    pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
     pub(crate) standing: Standing,
     /// Why, for the audit log.

@@ -1,5 +1,7 @@
 //! Who asks, and why: what goes into the audit log with a write. Nothing here decides.
 
+use std::sync::Arc;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::Author;
 use crate::policy::Standing;
@@ -13,7 +15,7 @@ impl Session {
     /// Who asks, without a reason.
     pub(crate) fn author(&self) -> Author {
         Author {
-            namespace: self.options().namespace.clone(),
+            viewer: Arc::clone(self.viewer()),
             actor: self.options().actor.clone(),
             standing: Standing::of(
                 self.options().actor.as_deref(),

@@ -20,8 +20,9 @@ use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Prepared, Put, SameFact, derive_from};
 use crate::policy::{Explanation, Proofs, explain_in, of_successor};
+use crate::reach::{Reach, Viewer};
 use crate::store::Store;
-use crate::view::{Row, View, in_scope, stored_grain, with_fields};
+use crate::view::{Row, View, stored_grain, with_fields};
 use crate::writer::{Request, Write};
 
 /// Grains in one batch.
@@ -35,6 +36,8 @@ pub const MAX_BATCH_BYTES: usize = 32 << 20;
 pub struct Session {
     store: Store,
     options: Arc<SessionOptions>,
+    /// The same identity, as far as it decides what is seen.
+    viewer: Arc<Viewer>,
     /// The same identity, as CAL asks for it.
     cal_scope: Arc<grainstore_cal::Scope>,
 }
@@ -87,7 +90,8 @@ impl Session {
             actor: options.actor.clone(),
             agent_id: options.agent_id.clone(),
         };
-        Self { store, options: Arc::new(options), cal_scope: Arc::new(cal_scope) }
+        let viewer = Arc::new(Viewer::of(&options));
+        Self { store, options: Arc::new(options), viewer, cal_scope: Arc::new(cal_scope) }
     }
 
     /// Who this session is.
@@ -308,7 +312,8 @@ impl Session {
 
     pub(crate) fn visible(&self, view: &View, address: &ContentAddress) -> Result<Option<Row>> {
         let Some(row) = view.row(address)? else { return Ok(None) };
-        Ok(self.sees(&row.blob)?.then_some(row))
+        let seen = self.reach(view).sees_blob(row.sequence, &row.blob)?;
+        Ok(seen.then_some(row))
     }
 
     /// A row as it is given out.
@@ -324,19 +329,14 @@ impl Session {
         self.options.namespace.is_none() && self.options.user_id.is_none()
     }
 
-    /// Whether a blob lies in this session's namespace.
-    pub(crate) fn sees(&self, blob: &[u8]) -> Result<bool> {
-        match &self.options.namespace {
-            None => Ok(true),
-            Some(namespace) => {
-                with_fields(blob, |grain| Ok(in_scope(grain.partition(), Some(namespace))))
-            }
-        }
+    /// Who looks in this session.
+    pub(crate) fn viewer(&self) -> &Arc<Viewer> {
+        &self.viewer
     }
 
-    /// Whether a partition lies in this session's namespace.
-    pub(crate) fn reaches_partition(&self, partition: &str) -> bool {
-        in_scope(partition, self.options.namespace.as_deref())
+    /// What this session sees of a view.
+    pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
+        Reach::new(&self.viewer, view)
     }
 
     /// Validates, encodes and addresses what is offered.
@@ -365,8 +365,8 @@ impl Session {
             return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
         }
         let partition = prepared.grain.partition();
-        if !in_scope(partition, self.options.namespace.as_deref()) {
-            let own = self.options.namespace.as_deref().unwrap_or_default();
+        if !self.viewer.reaches_partition(partition) {
+            let own = self.viewer.namespace().unwrap_or_default();
             let named = match prepared.grain.text("namespace") {
                 None | Some("") => "a grain without a namespace belongs to \"shared\", which",
                 Some(_) => "its namespace",

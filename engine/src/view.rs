@@ -9,7 +9,6 @@ use std::time::Instant;
 use grainstore_cal::Cancel;
 use grainstore_format::{
     ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
-    SHARED,
 };
 use grainstore_index::text::Texts;
 use grainstore_index::vectors;
@@ -220,18 +219,4 @@ pub(crate) fn push(
 /// Whether a consent takes one back (OMS 8.10).
 pub(crate) fn is_withdrawal(consent: &GrainRef<'_>) -> bool {
     consent.get("is_withdrawal").and_then(|flag| flag.as_bool()) == Some(true)
-}
-
-/// Whether a partition lies in a session's namespace: the namespace itself or one below it.
-pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
-    let Some(namespace) = namespace else { return true };
-    match named(partition).strip_prefix(named(namespace)) {
-        Some(rest) => rest.is_empty() || rest.starts_with(':'),
-        None => false,
-    }
-}
-
-/// The partition a namespace names: none is the shared one (OMS 28.2).
-fn named(namespace: &str) -> &str {
-    if namespace.is_empty() { SHARED } else { namespace }
 }

@@ -11,7 +11,7 @@ use super::Lens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Halt;
 use crate::session::{Session, not_in_reach};
-use crate::view::{View, in_scope, with_fields};
+use crate::view::{View, with_fields};
 
 /// Grains and links one graph read looks at before it gives up with `ERR_LIMIT`.
 pub const MAX_LOOKED: u64 = 200_000;
@@ -52,7 +52,7 @@ impl Seen<'_> {
 
 impl<'s> Sight<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
-        let spaces = Spaces::of(session.reach());
+        let spaces = Spaces::of(session.viewer().partitions());
         Self { session, view, lens, spaces, looked: 0, ranges: 0 }
     }
 
@@ -131,7 +131,7 @@ impl<'s> Sight<'s> {
     pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
         self.charge(reader.ranges(&self.spaces, shapes)?)?;
-        let scope = self.session.reach();
+        let scope = self.session.viewer().partitions();
         shapes.iter().try_fold(0_usize, |count, shape| {
             let left = cap.saturating_sub(count);
             let rows = reader.estimate(&scope, shape, TimeRange::default(), left)?;
@@ -166,9 +166,9 @@ impl<'s> Sight<'s> {
         state: GrainState,
         read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
-        let namespace = self.session.options().namespace.as_deref();
+        let reach = self.session.reach(self.view);
         self.view.with_blob(sequence, |blob| {
-            with_fields(blob, |grain| match in_scope(grain.partition(), namespace) {
+            with_fields(blob, |grain| match reach.sees(sequence, grain)? {
                 true => read(&Seen { sequence, grain, state, blob }),
                 false => Ok(None),
             })

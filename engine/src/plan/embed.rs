@@ -111,7 +111,7 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_LIMIT`.
     pub(super) fn check_room(&self, vectors: &[Embedding], author: &Author) -> Result<()> {
-        if vectors.is_empty() || author.namespace.is_none() {
+        if vectors.is_empty() || author.viewer.namespace().is_none() {
             return Ok(());
         }
         let known = self.view.spaces()?.values().chain(&self.spaces).chain(&self.reserved);

@@ -5,7 +5,8 @@ use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange
 
 use crate::error::Result;
 use crate::keys::Wrapping;
-use crate::view::{Row, in_scope, with_fields};
+use crate::reach::Reach;
+use crate::view::{Row, with_fields};
 
 use super::{Author, Plan, Staged};
 
@@ -44,12 +45,11 @@ impl Plan<'_> {
         Ok(Some(row))
     }
 
-    /// As [`Plan::find`], within the author's namespace.
+    /// As [`Plan::find`], if the author sees it.
     pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
-        let namespace = author.namespace.as_deref();
-        let seen = with_fields(&row.blob, |grain| Ok(in_scope(grain.partition(), namespace)))?;
-        Ok(seen.then_some(row))
+        let reach = Reach::new(&author.viewer, self.view);
+        Ok(reach.sees_blob(row.sequence, &row.blob)?.then_some(row))
     }
 
     /// The state of the grain at this place.

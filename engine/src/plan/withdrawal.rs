@@ -8,7 +8,8 @@ use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Rule, Standing, same_did};
-use crate::view::{Row, in_scope, is_withdrawal, with_fields};
+use crate::reach::in_scope;
+use crate::view::{Row, is_withdrawal, with_fields};
 
 use super::replace::{Succession, supersession};
 use super::{Author, Plan, Prepared, Put};

@@ -4,7 +4,7 @@
 //! rechecks each grain. Knows conditions and statistics, and reads no grain.
 
 use grainstore_cal::{self as cal, Lookup, Query, Reach};
-use grainstore_format::{SHARED, is_domain_field};
+use grainstore_format::is_domain_field;
 use grainstore_index::{
     self as index, Field, Object, Reader, Scope, Shape, Size, Spaces, TimeRange, object_hash,
 };
@@ -149,11 +149,7 @@ fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
 /// The namespaces to look in: the query's, which its author keeps within the session's.
 pub(super) fn scope<'q>(session: &'q Session, query: &'q Query) -> Scope<'q> {
     match query.reach() {
-        Reach::Session => match session.options().namespace.as_deref() {
-            None => Scope::All,
-            Some("") => Scope::Subtree(SHARED),
-            Some(namespace) => Scope::Subtree(namespace),
-        },
+        Reach::Session => session.viewer().partitions(),
         Reach::Exact(namespace) => Scope::Exact(namespace.as_str().into()),
         Reach::Subtree(namespace) => Scope::Subtree(namespace),
     }

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 
 use grainstore_cal::{Expansion, Link};
-use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{self as index, Field, Object, Sequence, Shape, Spaces, Tie, TimeRange};
 
 use super::access::{Access, List, scope};
 use super::postings::Found;
 use super::walk::{Halt, Walk};
 use crate::graph::{address_in, addresses_in, links};
-use crate::view::{in_scope, with_fields};
+use crate::view::with_fields;
 
 /// Grains one expansion looks at, at most: some tenths of a second.
 const MOST_LOOKED: u64 = 65_536;
@@ -229,12 +229,6 @@ impl<'w> Walk<'w> {
         })
     }
 
-    /// Whether a grain may lie on the way.
-    pub(super) fn lets_through(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
-        let own = self.session.options().namespace.as_deref();
-        in_scope(grain.partition(), own) && self.query.lets_through(grain, state)
-    }
-
     /// What a grain on the way says that leads on.
     fn ends(&mut self, tour: &mut Tour<'_>, at: Sequence) -> Result<Option<Ends>, Halt> {
         self.passing(tour, at, |blob, grain| {
@@ -263,8 +257,7 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(at)? else { return Ok(None) };
         Ok(self.view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let passes = self.lets_through(grain, &state);
-                self.look_at(grain);
+                let passes = self.look_at(at, grain)? && self.query.lets_through(grain, &state);
                 tour.passed += u64::from(passes);
                 Ok(if passes { read(blob, grain) } else { None })
             })

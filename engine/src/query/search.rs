@@ -82,7 +82,7 @@ impl Sought {
     }
 }
 
-/// What decides whether a walk may show a grain.
+/// What decides whether a walk shows a grain that is seen.
 type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
 
 /// The language in which a session searches there.
@@ -354,7 +354,9 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(sequence)? else { return Ok(None) };
         let address = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                self.look_at(grain);
+                if !self.look_at(sequence, grain)? {
+                    return Ok(None);
+                }
                 let Some(address) = admitted(self, blob, grain, &state) else { return Ok(None) };
                 let answers = match ranked {
                     Some(ranked) => ranked.is_answered(sequence, grain)?,

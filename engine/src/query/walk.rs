@@ -18,8 +18,9 @@ use super::postings::{ByAddress, Found};
 use super::rerank::Order;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::StateRecord;
+use crate::reach::Reach;
 use crate::session::Session;
-use crate::view::{View, in_scope, with_fields};
+use crate::view::{View, with_fields};
 
 /// How often a walk asks whether it should stop.
 const CHECK_EVERY: u64 = 64;
@@ -61,6 +62,8 @@ impl From<Halt> for Error {
 pub(crate) struct Walk<'w> {
     pub(crate) session: &'w Session,
     pub(crate) view: &'w View,
+    /// What the session sees of the view.
+    reach: Reach<'w>,
     pub(crate) query: &'w Query,
     pub(crate) cancel: &'w Cancel,
     /// Where an earlier page ended, and the state of the log it was taken from.
@@ -120,6 +123,7 @@ impl<'w> Walk<'w> {
         Ok(Self {
             session,
             view,
+            reach: session.reach(view),
             query,
             cancel,
             after: None,
@@ -325,9 +329,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Counts a grain that is looked at, if it is within the session.
-    pub(super) fn look_at(&mut self, grain: &GrainRef<'_>) {
-        self.scanned += u64::from(self.session.reaches_partition(grain.partition()));
+    /// Counts a grain that is looked at, if the session sees it, and says whether it does: nothing is
+    /// done with any other.
+    pub(super) fn look_at(&mut self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
+        let seen = self.reach.sees(at, grain)?;
+        self.scanned += u64::from(seen);
+        Ok(seen)
     }
 
     /// Shows a grain if it matches. One that was checked before comes with its state and score.
@@ -349,11 +356,9 @@ impl Walk<'_> {
         let flow = self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let address = match checked {
-                    Some(_) => Some(ContentAddress::of(blob)),
-                    None => {
-                        self.look_at(grain);
-                        self.admitted(blob, grain, &state)
-                    }
+                    Some(_) => self.reach.sees(sequence, grain)?.then(|| ContentAddress::of(blob)),
+                    None if self.look_at(sequence, grain)? => self.admitted(blob, grain, &state),
+                    None => None,
                 };
                 let score = checked.map_or(Score::STRUCTURAL, |(_, score)| score);
                 let show = |address| visit(Candidate { address, grain, state: &state, score });
@@ -374,7 +379,9 @@ impl Walk<'_> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
         self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                self.look_at(grain);
+                if !self.look_at(sequence, grain)? {
+                    return Ok(());
+                }
                 let address = self.admitted(blob, grain, &state);
                 waiting.extend(address.map(|address| {
                     let time = grain.time();
@@ -420,7 +427,7 @@ impl Walk<'_> {
         Ok((!hopeless).then_some(state))
     }
 
-    /// The address of a grain that is within the session, what the query asks for, and behind the
+    /// The address of a grain that the session sees, if it is what the query asks for and behind the
     /// last page. Nothing is hashed that is not.
     pub(super) fn admitted(
         &self,
@@ -428,10 +435,7 @@ impl Walk<'_> {
         grain: &GrainRef<'_>,
         state: &GrainState,
     ) -> Option<ContentAddress> {
-        let own = self.session.options().namespace.as_deref();
-        if own.is_some_and(|own| !in_scope(grain.partition(), Some(own)))
-            || !self.query.suits(grain, state)
-        {
+        if !self.query.suits(grain, state) {
             return None;
         }
         let address = ContentAddress::of(blob);

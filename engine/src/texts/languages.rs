@@ -62,7 +62,7 @@ impl Languages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::in_scope;
+    use crate::reach::in_scope;
 
     #[test]
     fn a_namespace_has_the_language_of_the_innermost_one_around_it() {

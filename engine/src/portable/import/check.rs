@@ -84,8 +84,7 @@ impl<S: ReadAt> Files<S> {
     /// Those of [`Session::import`].
     pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
         let view = session.view()?;
-        let namespace = session.options().namespace.as_deref();
-        let stated = claims::stated(&view, self, namespace)?;
+        let stated = claims::stated(&view, self, session.viewer())?;
         let mut checked = Checked {
             files: Vec::new(),
             stated,
@@ -179,7 +178,7 @@ impl Pass<'_, '_> {
         found: &mut Found,
         checked: &mut Checked,
     ) -> Result<Option<String>> {
-        if !self.session.reaches_partition(entry.grain().partition()) {
+        if !self.session.viewer().reaches_partition(entry.grain().partition()) {
             let message = "its namespace is outside this session's";
             return Err(Error::new(ErrorKind::Access, message));
         }

@@ -6,7 +6,8 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 use super::check::Files;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::prevails;
-use crate::view::{View, in_scope, with_fields};
+use crate::reach::{Reach, Viewer};
+use crate::view::View;
 
 /// Claims about grains that are here already, and better signatures of such, that one import may
 /// have.
@@ -15,24 +16,23 @@ pub const MAX_IMPORT_CLAIMS: usize = 100_000;
 /// A claim as it stands in a manifest.
 pub(super) type Stated = (ContentAddress, GrainState);
 
-/// All of them, as this view has it, about grains in this namespace.
+/// All of them, as this view has it, about grains that are seen.
 ///
 /// # Errors
 /// `ERR_LIMIT`, `ERR_CORRUPT` for a broken manifest, `ERR_IO`.
 pub(super) fn stated<S: ReadAt>(
     view: &View,
     files: &Files<S>,
-    namespace: Option<&str>,
+    viewer: &Viewer,
 ) -> Result<Vec<Stated>> {
+    let reach = Reach::new(viewer, view);
     let mut found = Vec::new();
     files.each_manifest_entry(|address, Carried { state, .. }| {
         let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };
         if !differs(&state, &view.state_at(sequence)?) {
             return Ok(());
         }
-        let seen = view.with_blob(sequence, |blob| {
-            with_fields(blob, |grain| Ok(in_scope(grain.partition(), namespace)))
-        })?;
+        let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
         if seen {
             check_room(found.len())?;
             found.push((address, state));

@@ -39,7 +39,7 @@ pub(super) fn stage<S: ReadAt>(
     author: &Author,
     cancel: &Cancel,
 ) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
-    let stated = claims::stated(ground.view, files, author.namespace.as_deref())?;
+    let stated = claims::stated(ground.view, files, &author.viewer)?;
     if stated != checked.stated {
         return Ok(None);
     }

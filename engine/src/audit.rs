@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::keys::AuditHead;
 use crate::policy::Rule;
+use crate::preset;
 
 pub use checkpoint::Checkpoint;
 
@@ -48,6 +49,9 @@ pub(crate) enum Operation {
     Hold,
     LiftHold,
     Import(ImportNote),
+    /// The rules of the store were changed, or were to be.
+    PresetChanged,
+    Export,
 }
 
 /// What an entry tells of an import as a whole.
@@ -78,6 +82,8 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
+            Self::PresetChanged => "preset_changed",
+            Self::Export => "export",
         }
     }
 
@@ -97,7 +103,7 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold` or `import`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `preset_changed` or `export`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -107,7 +113,8 @@ pub struct AuditEntry {
     /// `done` or `refused`.
     pub decision: String,
     /// The policy rules that were applied, in order; where the decision is `refused` the last of
-    /// them refused.
+    /// them refused. Rules of the store's preset are named where they refuse, and in
+    /// `preset_changed` where they were loosened.
     pub rules: Vec<String>,
     /// The verification status that was set, or was to be set.
     pub status: Option<VerificationStatus>,
@@ -125,7 +132,7 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        Rule::named(rule).map(|rule| rule.row().text)
+        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
     }
 }
 

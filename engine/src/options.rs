@@ -10,6 +10,7 @@ use grainstore_index::text::Language;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
+use crate::preset::Preset;
 use crate::texts::Wording;
 
 /// How to open a store.
@@ -23,6 +24,8 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) resolver: Resolver,
+    /// Nothing where the store has one, or is to have the default.
+    pub(crate) preset: Option<Preset>,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
@@ -60,6 +63,7 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
+            preset: None,
             wording: None,
             embedder: None,
             former_embedder: None,
@@ -123,6 +127,16 @@ impl OpenOptions {
     #[must_use]
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
+        self
+    }
+
+    /// The compliance rules a new store is to hold to: [`Preset::default`] unless told otherwise. A store
+    /// that is there holds to those it was created with and what changed them since
+    /// ([`Session::change_rules`](crate::Session::change_rules)): opening fails with `ERR_POLICY` where
+    /// that is another preset than this.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = Some(preset);
         self
     }
 

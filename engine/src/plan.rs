@@ -19,6 +19,7 @@ mod protection;
 mod replace;
 mod roots;
 mod rows;
+mod ruled;
 mod withdrawal;
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use crate::embed::Embedding;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
+use crate::preset::Regime;
 use crate::reach::Viewer;
 use crate::view::{View, with_fields};
 
@@ -165,6 +167,8 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
+    /// The rules of the store; nothing where they were asked before.
+    regime: Option<Arc<Regime>>,
     /// The last place of the log that was taken before this group.
     stored: Sequence,
     /// In the order of their places, without a gap.
@@ -200,6 +204,7 @@ impl<'v> Plan<'v> {
             beneath: None,
             now,
             locked_accepts_signature: false,
+            regime: None,
             stored: view.last_sequence()?,
             grains: Vec::new(),
             states: Rows::default(),
@@ -341,7 +346,9 @@ impl<'v> Plan<'v> {
             None => {
                 self.check_parents(&prepared, None, author)?;
                 self.check_dependencies(&prepared.grain, author)?;
-                self.stage(prepared, None)?;
+                let needs_review = self.check_rules(None, &prepared, author)?;
+                let sequence = self.stage(prepared, None)?;
+                self.review(sequence, needs_review)?;
                 Ok(Put::Added(address))
             }
         }

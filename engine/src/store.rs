@@ -8,7 +8,7 @@ use std::time::Duration;
 use grainstore_cal::Writes;
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
-use redb::{Builder, Database, ReadableDatabase};
+use redb::{Builder, Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use crate::access::{Access, Counters};
@@ -22,6 +22,7 @@ use crate::indexed::{Indexed, sound_tables};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
+use crate::preset::{Kept, Preset, Regime, RuleSet};
 use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     locked_accepts_signature: bool,
     /// Whom the host named as the operator.
     operator: Option<String>,
+    /// The rules it holds to.
+    regime: Arc<Regime>,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -81,7 +84,9 @@ impl Store {
         let path = path.as_ref();
         guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
             // What the options say is at fault, not the directory.
-            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension => error,
+            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
+                error
+            }
             ErrorKind::Format(grainstore_format::ErrorKind::Schema) => error,
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",
@@ -105,18 +110,19 @@ impl Store {
         let opening = opening(options);
         let database = opening.builder();
         if created {
-            directory::create(path, |new| set_up(&database.create(new)?, options.clock.as_ref()))?;
+            directory::create(path, |new| set_up(&database.create(new)?, options))?;
         }
         directory::sync(path)?;
         let start = || {
             let db = database.open(directory::grains(path))?;
             let meta = check_meta(&db)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock };
+            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
         };
         match guarded(start) {
@@ -226,7 +232,10 @@ impl Store {
 
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta: Meta { cursor_key, chain }, wording, index, opening, lock } = files;
+        let Files { db, meta, wording, rules, index, opening, lock } = files;
+        let Meta { cursor_key, chain } = meta;
+        // Stores have no keys of their own yet.
+        let regime = Arc::new(Regime::new(rules, false));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -253,6 +262,7 @@ impl Store {
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
+            regime: Arc::clone(&regime),
             retrieval: retrieval.clone(),
             followers,
             _lock: lock,
@@ -276,6 +286,7 @@ impl Store {
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
+            regime,
             opening,
             retrieval,
         })))
@@ -294,10 +305,11 @@ impl Store {
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
             if empty {
-                set_up(&db, options.clock.as_ref())?;
+                set_up(&db, options)?;
             }
             let meta = check_meta(&db)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
@@ -306,7 +318,8 @@ impl Store {
                 created => created?,
             };
             let (db, index) = (Source::in_memory(db), Source::in_memory(index));
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock: None };
+            let opening = opening.clone();
+            let files = Files { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
@@ -325,6 +338,7 @@ struct Files {
     meta: Meta,
     /// How grains are read for their words.
     wording: Wording,
+    rules: RuleSet,
     index: Source,
     opening: Opening,
     lock: Option<File>,
@@ -381,6 +395,11 @@ impl Inner {
     /// Whom the host named as the operator.
     pub(crate) fn operator(&self) -> Option<&str> {
         self.operator.as_deref()
+    }
+
+    /// The rules the store holds to.
+    pub(crate) fn regime(&self) -> &Arc<Regime> {
+        &self.regime
     }
 
     /// Whether an authorized signature opens a lock.
@@ -506,7 +525,7 @@ impl Drop for Inner {
 }
 
 /// Writes the tables, the stamp and the genesis of a new store.
-fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
+fn set_up(db: &Database, options: &OpenOptions) -> Result<()> {
     let mut store_id = [0; 16];
     let mut audit_key = [0; 32];
     for random in [&mut store_id[..], &mut audit_key[..]] {
@@ -523,6 +542,9 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
         meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
         meta.insert(keys::META_AUDIT_KEY, audit_key.as_slice())?;
+        if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
+            meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
+        }
     }
     let genesis = AuditRecord {
         operation: Operation::Create,
@@ -533,7 +555,8 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         rules: Vec::new(),
         reason: None,
     };
-    append_audit(&txn, &mut Chain::genesis(&store_id, audit_key), &[genesis], clock.now())?;
+    let mut chain = Chain::genesis(&store_id, audit_key);
+    append_audit(&txn, &mut chain, &[genesis], options.clock.now())?;
     txn.commit()?;
     Ok(())
 }
@@ -551,6 +574,31 @@ fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
         txn.commit()?;
     }
     Ok(said.clone())
+}
+
+/// The rules of the store, which are those that the options name where they name any.
+fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
+    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
+    let asked = options.preset.map(Preset::name);
+    if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
+        let message =
+            format!("this store holds to {}, and was to be opened with {asked}", kept.name());
+        return Err(Error::new(ErrorKind::Policy, message).with_hint(
+            "open it without naming a preset; grain policy set FILE adds the rules of another",
+        ));
+    }
+    kept.rules()
+}
+
+/// What is kept of the rules of a store.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
+    match meta.get(keys::META_PRESET)? {
+        Some(row) => Kept::open(row.value()),
+        None => Ok(Kept::of(Preset::default())),
+    }
 }
 
 /// What a store says about itself.

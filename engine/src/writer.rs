@@ -30,6 +30,7 @@ use crate::keys::{self, Envelope};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
+use crate::preset::Regime;
 use crate::retrieval::Retrieval;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -166,6 +167,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
+    /// The rules of the store.
+    pub(crate) regime: Arc<Regime>,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
     /// What follows the writes in the background; nothing for a store in memory.
@@ -226,6 +229,7 @@ impl Writer {
             Ok(plan) => {
                 let plan = plan
                     .accepting_signatures(self.locked_accepts_signature)
+                    .under(Arc::clone(&self.regime))
                     .reserving(self.retrieval.reserved());
                 alone = self.carry_out(plan, group);
             }

@@ -12,7 +12,8 @@ use grainstore_format::{
 use sha2::{Digest, Sha256};
 
 use super::claims::{self, Stated};
-use super::{Importing, of_file};
+use super::entering::Entering;
+use super::{Importing, in_file, of_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
@@ -93,11 +94,16 @@ impl<S: ReadAt> Files<S> {
             conflicts: Conflicts::default(),
         };
         let mut wanted = self.wanted(&checked.stated)?;
-        let mut pass = Pass { session, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
+        let entering = Entering::new(session, &view, self)?;
+        let (room, total) = (MAX_BATCH_BYTES, self.len());
+        let mut pass = Pass { session, entering, store_failed: false, how, room, done: 0, total };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
-            // The pass over a file reads nothing of the store.
-            checked.files.push(found.map_err(|error| of_file(name, error))?);
+            // What the rules ask of the store may fail; all else is about the file.
+            checked.files.push(found.map_err(|error| match pass.store_failed {
+                true => in_file(name, error),
+                false => of_file(name, error),
+            })?);
         }
         for (address, stated) in wanted {
             if let Some(prepared) = stored(session, &view, &address)? {
@@ -135,6 +141,10 @@ impl<S: ReadAt> Files<S> {
 /// One pass over the grains.
 struct Pass<'p, 'h> {
     session: &'p Session,
+    /// The rules of the store.
+    entering: Entering<'p>,
+    /// Whether it was the store that failed.
+    store_failed: bool,
     how: &'p Importing<'h>,
     /// Bytes of successors that may still be kept in memory.
     room: usize,
@@ -155,7 +165,8 @@ impl Pass<'_, '_> {
             let entry = entry?;
             digest_entry(&mut digest, &entry);
             let place = |error: Error| error.within(Path::new(&format!("grain {number}")));
-            let signer = self.entry(&entry, number, &mut found, checked).map_err(place)?;
+            let signer =
+                self.entry(&entry, number, &mut found, (checked, wanted)).map_err(place)?;
             if let Some((address, stated)) = wanted.remove_entry(&entry.address())
                 && !found.left_out.contains(&number)
             {
@@ -172,11 +183,11 @@ impl Pass<'_, '_> {
 
     /// Checks a grain by itself. Says who signed it.
     fn entry(
-        &self,
+        &mut self,
         entry: &Entry,
         number: u32,
         found: &mut Found,
-        checked: &mut Checked,
+        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
     ) -> Result<Option<String>> {
         if !self.session.viewer().reaches_partition(entry.grain().partition()) {
             let message = "its namespace is outside this session's";
@@ -191,7 +202,13 @@ impl Pass<'_, '_> {
             Ok(()) if is_disclosed_view(entry.grain()) => {
                 Some("a disclosed view is not stored as a grain of its own".to_owned())
             }
-            Ok(()) => None,
+            Ok(()) => {
+                let (address, grain) = (entry.address(), entry.grain());
+                let supersedes = wanted.contains_key(&address);
+                let refusal = self.entering.refusal(&address, grain, supersedes);
+                let refusal = refusal.inspect_err(|_| self.store_failed = true)?;
+                refusal.map(|refusal| format!("left out: refused by {}", refusal.text()))
+            }
         };
         if let Some(why) = why {
             found.left_out.push(number);

@@ -1,51 +1,46 @@
 //! `grain init`: an empty store.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use grainstore::{ErrorKind, Preset, Store};
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The compliance rules it holds; this version has `open` alone
-    #[arg(long, value_enum, default_value_t)]
-    preset: Preset,
+    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME`
+    /// shows them. Without it, open
+    #[arg(long, value_name = "NAME", value_parser = Preset::named)]
+    preset: Option<Preset>,
     /// Encrypt it; this version has no encryption and refuses
     #[arg(long)]
     encrypt: bool,
 }
 
-/// The compliance rule sets of the design.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    #[default]
-    Open,
-    Gdpr,
-    Hipaa,
-    Sox,
-    Ccpa,
-    Lgpd,
-}
-
 impl Init {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        if self.preset != Preset::Open {
-            return Err(Error::unavailable(Code::Schema, "presets other than open"));
-        }
         if self.encrypt {
             return Err(Error::unavailable(Code::Key, "encrypted stores (--encrypt)"));
         }
-        let store = context.open(true)?;
-        let path = store.path().display().to_string();
-        if !store.was_created() {
+        let path = context.globals.store.display().to_string();
+        let exists = || {
             let message = format!("there is a store at {path} already");
-            return Err(Error::new(
-                Code::Conflict,
-                message,
-                "use it, or name another with --store",
-            ));
+            Error::new(Code::Conflict, message, "use it, or name another with --store")
+        };
+        let options = context.options()?.create(true);
+        let options = match self.preset {
+            Some(preset) => options.preset(preset),
+            None => options,
+        };
+        let store = match Store::open(&context.globals.store, &options) {
+            // One that is there holds to a preset of its own.
+            Err(error) if error.kind() == ErrorKind::Policy => return Err(exists()),
+            opened => opened.map_err(not_opened)?,
+        };
+        if !store.was_created() {
+            return Err(exists());
         }
         if context.output.is_json() {
             return context.output.json_line(&json!({ "created": true, "store": path }));

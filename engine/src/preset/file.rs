@@ -35,6 +35,18 @@ impl Deed {
     /// Every deed, in the order of their numbers.
     pub(super) const ALL: [Self; 5] =
         [Self::Put, Self::Supersede, Self::Read, Self::Export, Self::Erase];
+
+    /// Its name in files of rules.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Supersede => "supersede",
+            Self::Read => "read",
+            Self::Export => "export",
+            Self::Erase => "erase",
+        }
+    }
 }
 
 /// What a number may be.

@@ -13,6 +13,8 @@
 mod basis;
 mod build;
 mod builtin;
+#[cfg(test)]
+mod case_tests;
 mod condition;
 mod facts;
 mod file;

@@ -73,6 +73,11 @@ impl Rule {
         self.when.asks_basis() || self.require.as_ref().is_some_and(Condition::asks_basis)
     }
 
+    /// Whether it bears on a grain.
+    pub(super) fn applies(&self, facts: &Facts<'_>, personal: Level) -> bool {
+        self.when.holds(facts, personal)
+    }
+
     /// Whether it refuses a grain it applies to.
     fn refuses(&self, facts: &Facts<'_>, personal: Level) -> bool {
         let misses = |must: &Condition| !must.holds(facts, personal);
@@ -173,6 +178,18 @@ impl RuleSet {
         }
     }
 
+    /// How sensitive whatever has a user counts at least.
+    pub(super) fn personal(&self) -> Level {
+        self.settings.personal_sensitivity.value
+    }
+
+    /// The same rules but for one.
+    #[cfg(test)]
+    pub(super) fn without(self, id: &str) -> Self {
+        let rules = self.rules.into_iter().filter(|rule| rule.id != id).collect();
+        Self::new((self.preset, self.title), self.also, self.settings, rules, self.loosened)
+    }
+
     /// Whether some rule bears on this deed at all.
     pub(crate) fn rules_on(&self, deed: Deed) -> bool {
         self.by_deed.get(deed as usize).is_some_and(|rules| !rules.is_empty())
@@ -191,11 +208,7 @@ impl RuleSet {
         };
         let level = || {
             let stated = Level::from(grain.sensitivity());
-            if is_personal() {
-                stated.max(self.settings.personal_sensitivity.value)
-            } else {
-                stated
-            }
+            if is_personal() { stated.max(self.personal()) } else { stated }
         };
         match self.settings.encrypt.value {
             Encrypt::Nothing => false,
@@ -207,11 +220,11 @@ impl RuleSet {
 
     /// Whether a deed may be done, by these facts alone. The first rule that refuses counts.
     pub(crate) fn decide(&self, deed: Deed, facts: &Facts<'_>) -> Decision {
-        let personal = self.settings.personal_sensitivity.value;
+        let personal = self.personal();
         let places = self.by_deed.get(deed as usize).map(Vec::as_slice).unwrap_or_default();
         let mut decision = Decision::default();
         for rule in places.iter().filter_map(|place| self.rules.get(*place)) {
-            if !rule.when.holds(facts, personal) {
+            if !rule.applies(facts, personal) {
                 continue;
             }
             if rule.refuses(facts, personal) {

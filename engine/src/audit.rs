@@ -52,6 +52,7 @@ pub(crate) enum Operation {
     /// The rules of the store were changed, or were to be.
     PresetChanged,
     Export,
+    Read,
 }
 
 /// What an entry tells of an import as a whole.
@@ -84,6 +85,7 @@ impl Operation {
             Self::Import(_) => "import",
             Self::PresetChanged => "preset_changed",
             Self::Export => "export",
+            Self::Read => "read",
         }
     }
 
@@ -103,7 +105,8 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `preset_changed` or `export`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `preset_changed`,
+    /// `export` or `read`, where the rules of the store want them noted or refuse them.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,

@@ -55,6 +55,9 @@ const FOLD_CHECK: Duration = Duration::from_millis(5);
 /// How often an idle writer looks whether access counts have waited long enough.
 const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
 
+/// How often it does so while reads wait to be written.
+const NOTE_CHECK: Duration = Duration::from_millis(250);
+
 /// What can be asked of the writer.
 pub(crate) enum Request {
     Write(Write),
@@ -193,10 +196,12 @@ impl Writer {
             self.take_fold();
             self.serve(group);
             self.flush_due_counts();
+            self.flush_due_notes();
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        let _ = guarded(|| self.flush_notes());
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
         }
@@ -212,9 +217,16 @@ impl Writer {
             }
         }
         loop {
-            match receive_within(requests, COUNT_CHECK) {
+            let patience = match self.regime.notes().are_there() {
+                true => NOTE_CHECK,
+                false => COUNT_CHECK,
+            };
+            match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
-                Err(RecvTimeoutError::Timeout) => self.flush_due_counts(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.flush_due_counts();
+                    self.flush_due_notes();
+                }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
@@ -292,6 +304,7 @@ impl Writer {
         let mut chain = self.chain.clone();
         let first = chain.head().count;
         append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
+        self.ride_notes(&txn, &mut chain, plan.now())?;
         write_states(&txn, plan, first)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
@@ -360,6 +373,7 @@ impl Writer {
     /// Brings to disk what is kept in memory: access counts, and the tail.
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
+        self.flush_notes()?;
         guarded(|| self.fold_all())?;
         self.followers.iter().for_each(|follower| follower.settle(&self.view));
         Ok(())

@@ -33,7 +33,7 @@ fn each_way_to_read_has_an_entry_under_a_preset_that_wants_it_and_none_under_oth
         let store = open(&dir, preset);
         let session = agent(&store);
         let puts = session.put_batch([grain("tea"), grain("water")]).unwrap();
-        let [tea, water] = puts.iter().map(|put| put.address()).collect::<Vec<_>>()[..] else {
+        let [tea, water] = puts.iter().map(grainstore::Put::address).collect::<Vec<_>>()[..] else {
             panic!("two grains")
         };
         session.get(&tea).unwrap();

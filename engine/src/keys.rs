@@ -204,7 +204,7 @@ pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Resu
 }
 
 /// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
-fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
+pub(crate) fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&key.to_be_bytes());
     crc.update(body);

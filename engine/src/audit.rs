@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::keys::AuditHead;
 use crate::policy::Rule;
+use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
 
@@ -134,18 +135,30 @@ impl AuditEntry {
 pub(crate) struct Chain {
     head: AuditHead,
     key: [u8; 32],
+    /// What stands for addresses: in an encrypted store nobody can test which grains it tells of.
+    vault: Vault,
 }
 
 impl Chain {
     /// A chain of no entries: the first one is the genesis of this store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
-        Self { head: AuditHead { count: 0, hash: hash.finalize().into() }, key }
+        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
     }
 
     /// A chain that ends here.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key }
+        Self { head, key, vault: Vault::default() }
+    }
+
+    /// The same, in a store with these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are written with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     pub(crate) fn head(&self) -> AuditHead {
@@ -162,7 +175,8 @@ impl Chain {
     }
 
     fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
-        let subjects = record.subjects.iter().map(|s| Value::Bytes(s.as_bytes().to_vec()));
+        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let subjects = record.subjects.iter().map(shown);
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
             ("sequence".to_owned(), Value::from(self.head.count)),
@@ -174,7 +188,7 @@ impl Chain {
             ("decision".to_owned(), Value::from(decision)),
         ]);
         if let Some(by) = &record.refused_by {
-            entry.insert("refused_by".to_owned(), Value::Bytes(by.as_bytes().to_vec()));
+            entry.insert("refused_by".to_owned(), shown(by));
         }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));

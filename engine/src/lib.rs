@@ -5,7 +5,7 @@
 //! Modules in the order data flows through them:
 //!
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
-//! - `directory`: lock and names. `keys`: every byte layout of the truth.
+//! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
 //! - `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
@@ -31,6 +31,7 @@ pub mod fuzzing;
 mod graph;
 mod history;
 mod indexed;
+mod keyring;
 mod keys;
 mod latest;
 mod maintain;
@@ -55,6 +56,7 @@ mod sync;
 mod tests;
 mod texts;
 mod truth;
+mod vault;
 mod vectors;
 mod view;
 mod writer;
@@ -72,6 +74,7 @@ pub use graph::{
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
 pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use keyring::{Derivation, Encrypts, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,

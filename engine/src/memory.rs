@@ -79,7 +79,7 @@ impl Memory for Reading<'_> {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
-        let view = self.view();
+        let view = self.session.view_of(self.view(), query)?;
         let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
@@ -129,7 +129,8 @@ impl Memory for Reading<'_> {
     }
 
     fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
-        let plan = explain(&self.view(), self.session, query)?;
+        let view = self.session.view_of(self.view(), query)?;
+        let plan = explain(&view, self.session, query)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
         Ok(Explained {
             index: plan.index,

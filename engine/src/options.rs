@@ -10,6 +10,7 @@ use grainstore_index::text::Language;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
+use crate::keyring::{Encrypts, KeyProvider};
 use crate::texts::Wording;
 
 /// How to open a store.
@@ -27,6 +28,18 @@ pub struct OpenOptions {
     pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
+    pub(crate) key: Option<Key>,
+    pub(crate) encrypts: Encrypts,
+}
+
+/// Who has the master key.
+#[derive(Clone)]
+pub(crate) struct Key(pub(crate) Arc<dyn KeyProvider>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
 }
 
 /// Who makes vectors of texts.
@@ -63,6 +76,8 @@ impl Default for OpenOptions {
             wording: None,
             embedder: None,
             former_embedder: None,
+            key: None,
+            encrypts: Encrypts::default(),
         }
     }
 }
@@ -189,6 +204,21 @@ impl OpenOptions {
         };
         self.wording.get_or_insert_default().languages.set(namespace, language);
         Ok(self)
+    }
+
+    /// Who has the master key. A store that is created with one is encrypted, and is opened with it alone:
+    /// opening fails with `ERR_KEY` where it is missing or another one, and where the store is not encrypted.
+    #[must_use]
+    pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
+        self.key = Some(Key(Arc::new(key)));
+        self
+    }
+
+    /// What a store that is created with a key encrypts; everything unless told otherwise.
+    #[must_use]
+    pub fn encrypts(mut self, encrypts: Encrypts) -> Self {
+        self.encrypts = encrypts;
+        self
     }
 
     /// Who is the operator, beside sessions without an actor: whose say it is to lift a hold that

@@ -174,7 +174,7 @@ impl Session {
                 break;
             }
             let (sequence, bytes) = row?;
-            let entry = AuditEntry::decode(bytes.value())?;
+            let entry = view.entry(bytes.value())?;
             if wanted(&entry) {
                 let reason = view.reason(sequence.value())?;
                 let seen = self.as_seen(&view, AuditEntry { reason, ..entry })?;

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use grainstore_cal::Query;
 use grainstore_format::{
     Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
     is_disclosed_view, normalise_text,
@@ -292,7 +293,31 @@ impl Session {
     }
 
     pub(crate) fn view(&self) -> Result<Arc<View>> {
-        self.store.inner().view()
+        let view = self.store.inner().view()?;
+        match self.options.user_id.as_deref() {
+            Some(user_id) if view.vault().keyring().is_some() => {
+                view.seen_by([user_id]).map(Arc::new)
+            }
+            _ => Ok(view),
+        }
+    }
+
+    /// The view a query is answered from: it looks for the people the query names as well.
+    ///
+    /// # Errors
+    /// `ERR_KEY` where there are grains of people under their own keys, and nobody is named.
+    pub(crate) fn view_of(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        if view.vault().keyring().is_none() {
+            return Ok(view);
+        }
+        let named = people_of(query);
+        if !named.is_empty() {
+            return view.seen_by(named).map(Arc::new);
+        }
+        if query.address().is_none() && query.addresses().is_none() {
+            view.check_named()?;
+        }
+        Ok(view)
     }
 
     /// The grain with this address, if this session can see it.
@@ -442,6 +467,12 @@ impl Session {
             Err(error) => Pending::refused(error),
         }
     }
+}
+
+/// The people whose grains alone a query can be about.
+fn people_of(query: &Query) -> Vec<&str> {
+    let among = query.text_in("user_id").unwrap_or_default().iter().map(String::as_str);
+    query.user_eq().into_iter().chain(among).collect()
 }
 
 /// The refusal of an address that leads to nothing this session can see.

@@ -13,6 +13,7 @@ use redb::{Builder, Database};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::vault::Vault;
 
 /// A database, those it replaced that are still read from, and where its file is.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     copy: Option<Database>,
     /// Nothing for one in memory.
     home: Option<Home>,
+    /// What its rows are opened with.
+    vault: Vault,
 }
 
 /// Held by whoever reads from a database: while there is one, the database stays open.
@@ -108,7 +111,18 @@ impl Source {
 
     /// A database that has no file.
     pub(crate) fn in_memory(db: Database) -> Self {
-        Self { db, lease: Lease::default(), former: Vec::new(), copy: None, home: None }
+        let (lease, former, vault) = (Lease::default(), Vec::new(), Vault::default());
+        Self { db, lease, former, copy: None, home: None, vault }
+    }
+
+    /// The same, with rows under these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are opened with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     /// The database itself.

@@ -7,6 +7,7 @@
 
 mod backlog;
 mod import;
+mod keepers;
 mod removal;
 mod states;
 mod vectors;
@@ -26,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
 use crate::indexed::Indexed;
-use crate::keys::{self, Envelope};
+use crate::keys::{self, RowKey};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
@@ -35,10 +36,12 @@ use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{RwLock, receive_within};
 use crate::truth::Truth;
+use crate::vault::Keeper;
 use crate::view::View;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use import::Ground;
+pub(crate) use keepers::Keepers;
 use states::{write_roots, write_states};
 use vectors::write_vectors;
 
@@ -280,15 +283,19 @@ impl Writer {
         if plan.is_empty() {
             return Ok(());
         }
+        let vault = self.db.vault();
+        vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
+        let keepers = Keepers::of(&self.view, plan, vault)?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        write_grains(&txn, &plan.grains)?;
-        write_signatures(&txn, plan)?;
-        write_vectors(&txn, plan)?;
+        write_grains(&txn, &plan.grains, &keepers)?;
+        write_signatures(&txn, plan, &keepers)?;
+        write_vectors(&txn, plan, &keepers)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
-        append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
-        write_states(&txn, plan, first)?;
+        let keeper = |record: &AuditRecord| keepers.of_record(record);
+        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
+        write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
         txn.commit()?;
@@ -321,7 +328,8 @@ impl Writer {
     fn extend(&mut self, indexed: &mut Indexed, grains: &[Staged]) -> Result<()> {
         for Staged { sequence, prepared } in grains {
             let blob = &prepared.blob;
-            indexed.push(&mut self.folder, *sequence, &blob.address(), blob.bytes())?;
+            let grain = (&blob.address(), blob.bytes());
+            indexed.push(&mut self.folder, *sequence, grain, self.db.vault())?;
         }
         if indexed.tail.is_full() && !self.folder.is_busy() {
             indexed.fold(&mut self.folder)?;
@@ -453,19 +461,21 @@ fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
     Decided { answer, failure }
 }
 
-fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
+fn write_grains(txn: &WriteTransaction, grains: &[Staged], keepers: &Keepers<'_>) -> Result<()> {
     if grains.is_empty() {
         return Ok(());
     }
     let mut log = txn.open_table(keys::LOG)?;
     for Staged { sequence, prepared } in grains {
-        let envelope = Envelope::seal(sequence.get(), prepared.blob.bytes());
+        let keeper = keepers.at(*sequence)?;
+        let envelope =
+            keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
         log.insert(sequence.get(), envelope.as_slice())?;
     }
     Ok(())
 }
 
-fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>, keepers: &Keepers<'_>) -> Result<()> {
     let first = plan.grains.iter();
     let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
     let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
@@ -475,17 +485,20 @@ fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     }
     let mut signatures = txn.open_table(keys::SIGNATURES)?;
     for (sequence, wrapping) in rows {
-        signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
+        let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
+        signatures.insert(sequence.get(), row.as_slice())?;
     }
     Ok(())
 }
 
-/// Links records to the chain and stores them with its new head.
+/// Links records to the chain and stores them with its new head. `keeper` says under whose key the
+/// reason of a record is kept.
 pub(crate) fn append_audit(
     txn: &WriteTransaction,
     chain: &mut Chain,
     records: &[AuditRecord],
     now: grainstore_format::EpochMs,
+    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
 ) -> Result<()> {
     if records.is_empty() {
         return Ok(());
@@ -496,7 +509,9 @@ pub(crate) fn append_audit(
         audit.insert(sequence, entry.as_slice())?;
         if let Some(reason) = &record.reason {
             let mut reasons = txn.open_table(keys::REASONS)?;
-            reasons.insert(sequence, Envelope::seal(sequence, reason.as_bytes()).as_slice())?;
+            let key = RowKey::reason(sequence);
+            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
+            reasons.insert(sequence, row.as_slice())?;
         }
     }
     audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;

@@ -303,6 +303,16 @@ impl Keyring {
         Ok(())
     }
 
+    /// Writes the same slots into another directory.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn copy_to(&self, directory: &Path) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = file.medium.read()?.unwrap_or_default();
+        SlotFile(directory::keyring(directory)).replace(&bytes)
+    }
+
     /// What stands for an address on disk.
     pub(crate) fn address(&self, address: &ContentAddress) -> [u8; 32] {
         self.shared.of(ADDRESS, &[address.as_bytes()])

@@ -111,7 +111,9 @@ impl KeyFile {
         let mut file = options.open(&path)?;
         file.write_all(key.0.bytes())?;
         file.sync_all()?;
-        directory::sync(path.parent().filter(|at| !at.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        directory::sync(
+            path.parent().filter(|at| !at.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+        )?;
         Ok(Self(path))
     }
 }
@@ -236,7 +238,8 @@ mod tests {
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            for (open, code) in [(0o644, Some("ERR_KEY")), (0o640, Some("ERR_KEY")), (0o400, None)] {
+            for (open, code) in [(0o644, Some("ERR_KEY")), (0o640, Some("ERR_KEY")), (0o400, None)]
+            {
                 mode(open);
                 assert_eq!(file.master_key(&Derivation::Raw).err().map(|e| e.code()), code);
             }
@@ -258,7 +261,8 @@ mod tests {
         assert_ne!(key.0.bytes(), another.0.bytes(), "every store has a salt of its own");
         let code = |derivation| phrase.master_key(&derivation).err().map(|e| e.code());
         assert_eq!(code(Derivation::Raw), Some("ERR_KEY"));
-        let greedy = Derivation::Argon2id { salt: [0; 16], memory_kib: u32::MAX, passes: 1, lanes: 1 };
+        let greedy =
+            Derivation::Argon2id { salt: [0; 16], memory_kib: u32::MAX, passes: 1, lanes: 1 };
         assert_eq!(code(greedy), Some("ERR_KEY"));
         assert_eq!(format!("{phrase:?} {key:?}"), "Passphrase(..) MasterKey(..)");
     }

@@ -7,9 +7,9 @@ use std::fmt;
 use aes_gcm::aead::{Aead, Payload};
 use aes_gcm::{Aes256Gcm, KeyInit as _, Nonce};
 use hkdf::Hkdf;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroizing;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,8 +19,8 @@ pub(crate) const NONCE: usize = 12;
 pub(crate) const TAG: usize = 16;
 
 /// 32 secret bytes.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Secret([u8; 32]);
+#[derive(Clone)]
+pub(crate) struct Secret(Zeroizing<[u8; 32]>);
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
 
 impl Secret {
     pub(crate) fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+        Self(Zeroizing::new(bytes))
     }
 
     /// New random bytes.
@@ -38,8 +38,8 @@ impl Secret {
     /// # Errors
     /// `ERR_IO` where the system has none.
     pub(crate) fn random() -> Result<Self> {
-        let mut bytes = [0; 32];
-        fill(&mut bytes)?;
+        let mut bytes = Zeroizing::new([0; 32]);
+        fill(bytes.as_mut_slice())?;
         Ok(Self(bytes))
     }
 
@@ -50,21 +50,22 @@ impl Secret {
     /// The key for a purpose: HKDF-SHA256 with this as its input, a salt, and the purpose with its
     /// version as info (OMS 20.3).
     pub(crate) fn derive(&self, salt: &[u8], purpose: &str) -> Self {
-        let mut key = [0; 32];
+        let mut key = Zeroizing::new([0; 32]);
+        let from = Hkdf::<Sha256>::new(Some(salt), self.0.as_slice());
         // 32 bytes are one block of SHA-256, which HKDF always has.
-        let _ = Hkdf::<Sha256>::new(Some(salt), &self.0).expand(purpose.as_bytes(), &mut key);
+        let _ = from.expand(purpose.as_bytes(), key.as_mut_slice());
         Self(key)
     }
 
     /// A cipher with this key.
     pub(crate) fn cipher(&self) -> Cipher {
-        Cipher(Box::new(Aes256Gcm::new(&self.0.into())))
+        Cipher(Box::new(Aes256Gcm::new((&*self.0).into())))
     }
 
     /// A keyed hash with this key.
     pub(crate) fn tokens(&self) -> Tokens {
         // HMAC takes a key of any length, so this cannot fail.
-        let mac = Hmac::<Sha256>::new_from_slice(&self.0);
+        let mac = Hmac::<Sha256>::new_from_slice(self.0.as_slice());
         Tokens(mac.unwrap_or_else(|_| Hmac::<Sha256>::new(&Default::default())))
     }
 }
@@ -136,9 +137,15 @@ mod tests {
     fn derived_keys_and_tokens_have_these_bytes() {
         let secret = Secret::new([7; 32]);
         let derived = secret.derive(&[9; 32], "grainstore data v1");
-        assert_eq!(HEXLOWER.encode(derived.bytes()), "DERIVED");
+        assert_eq!(
+            HEXLOWER.encode(derived.bytes()),
+            "abb77d02b56bae3ed1cd075398f6c862ddecd0bb20fac993c8476df55e0746de"
+        );
         let token = secret.tokens().of(3, &[b"ab", b"c"]);
-        assert_eq!(HEXLOWER.encode(&token), "TOKEN");
+        assert_eq!(
+            HEXLOWER.encode(&token),
+            "f9b32934bdde9087df0d52312906e65b7f1483f2f19d0c0970d7ab0bc64c01f9"
+        );
         assert_ne!(secret.derive(&[9; 32], "grainstore data v2").bytes(), derived.bytes());
         assert_ne!(secret.derive(&[8; 32], "grainstore data v1").bytes(), derived.bytes());
         assert_ne!(secret.tokens().of(3, &[b"a", b"bc"]), token, "a part runs into the next");

@@ -203,7 +203,8 @@ mod tests {
             master: 4,
             wrapped: [5; WRAPPED],
         };
-        let raw = StoreSlot { derivation: Derivation::Raw, encrypts: Encrypts::Users, ..store.clone() };
+        let raw =
+            StoreSlot { derivation: Derivation::Raw, encrypts: Encrypts::Users, ..store.clone() };
         let person = PersonSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED] };
         let cost = "000100000000000300000001";
         let (id, five) = ("01".repeat(16), "05".repeat(WRAPPED));

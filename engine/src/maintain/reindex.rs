@@ -110,7 +110,8 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
         };
         // Whole bytes need not be a grain.
         if with_fields(&blob, |_| Ok(())).is_ok() {
-            indexed.push(folder, sequence, &ContentAddress::of(&blob), &blob)?;
+            let grain = (&ContentAddress::of(&blob), blob.as_slice());
+            indexed.push(folder, sequence, grain, truth.vault())?;
         }
     }
     indexed.fold_through(folder)?;

@@ -137,26 +137,27 @@ impl Plan<'_> {
             _ => None,
         };
         let shape = Shape::Triple { subject, relation, object };
-        let index = self.view.index();
-        let mut newest: Option<(Posting, ContentAddress)> = None;
-        for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
-            let posting = posting?;
-            // Of several at one time it is the last that was written.
-            match &newest {
-                Some((found, _)) if found.time != posting.time => break,
-                Some((found, _)) if found.sequence > posting.sequence => continue,
-                _ => {}
+        self.view.with_index_of(grain.text("user_id"), |index| {
+            let mut newest: Option<(Posting, ContentAddress)> = None;
+            for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                let posting = posting?;
+                // Of several at one time it is the last that was written.
+                match &newest {
+                    Some((found, _)) if found.time != posting.time => break,
+                    Some((found, _)) if found.sequence > posting.sequence => continue,
+                    _ => {}
+                }
+                if !self.state(posting.sequence)?.is_current() {
+                    continue;
+                }
+                let found = self.view.with_blob(posting.sequence, |blob| {
+                    let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
+                    Ok(same.then(|| ContentAddress::of(blob)))
+                })?;
+                newest = found.map(|address| (posting, address)).or(newest);
             }
-            if !self.state(posting.sequence)?.is_current() {
-                continue;
-            }
-            let found = self.view.with_blob(posting.sequence, |blob| {
-                let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
-                Ok(same.then(|| ContentAddress::of(blob)))
-            })?;
-            newest = found.map(|address| (posting, address)).or(newest);
-        }
-        Ok(newest.map(|(_, address)| address))
+            Ok(newest.map(|(_, address)| address))
+        })
     }
 
     fn staged(&self, address: &ContentAddress) -> Option<&Staged> {

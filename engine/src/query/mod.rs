@@ -147,7 +147,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.check_reach(query)?;
-        let view = self.view()?;
+        let view = self.view_of(self.view()?, query)?;
         guarded(|| self.page(&view, query, page))
     }
 
@@ -157,7 +157,7 @@ impl Session {
     /// As [`Session::query`].
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
         self.check_reach(query)?;
-        let view = self.view()?;
+        let view = self.view_of(self.view()?, query)?;
         guarded(|| explain(&view, self, query))
     }
 

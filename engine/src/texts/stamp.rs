@@ -66,7 +66,7 @@ fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
         return Ok(None);
     }
     let read = view.with_blob(Sequence::new(sequence), |blob| Ok(ContentAddress::of(blob)));
-    Ok(whole(read)?.map(|address| *address.as_bytes()))
+    Ok(whole(read)?.map(|address| *view.vault().address(&address).as_bytes()))
 }
 
 /// The hash of the last of so many audit entries.

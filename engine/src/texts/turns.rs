@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
-use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, Tie, TimeRange};
+use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use super::catching::whole;
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl Turn {
     fn at(view: &View, sequence: Sequence) -> Result<Option<Self>> {
         let turn = view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                let tie = || Tie::of(ContentAddress::of(blob).as_bytes());
+                let tie = || view.vault().tie(&ContentAddress::of(blob));
                 Ok(Self::of(grain, |time| Posting { time, tie: tie(), sequence }))
             })
         });
@@ -61,14 +61,16 @@ impl Turn {
         };
         let spaces = Spaces::of(Scope::Exact(self.namespace.as_str().into()));
         let shape = Shape::Value(Field::Session, self.session.as_str().into());
-        let mut postings = view.index().find(&spaces, &[&[shape]], times, order)?;
-        postings.seek(self.place)?;
-        let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
-        let mut beside = Vec::new();
-        for posting in others.take(LOOKED_AT) {
-            beside.push(posting?.sequence);
-        }
-        Ok(beside)
+        view.with_index_of(self.user.as_deref(), |reader| {
+            let mut postings = reader.find(&spaces, &[&[shape]], times, order)?;
+            postings.seek(self.place)?;
+            let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
+            let mut beside = Vec::new();
+            for posting in others.take(LOOKED_AT) {
+                beside.push(posting?.sequence);
+            }
+            Ok(beside)
+        })
     }
 }
 

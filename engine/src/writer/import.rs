@@ -49,7 +49,9 @@ impl Writer {
                 locked_accepts_signature: self.locked_accepts_signature,
             };
             let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
-            append_audit(&txn, &mut chain, &audit, now)?;
+            // What an import tells is of many people, and under the store's key.
+            let keeper = |_: &AuditRecord| Ok(view.vault().keeper());
+            append_audit(&txn, &mut chain, &audit, now, &keeper)?;
             Ok(Some(outcome))
         });
         drop(view);

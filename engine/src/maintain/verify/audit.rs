@@ -15,7 +15,7 @@ use super::places::Places;
 use super::standing::Marks;
 use crate::audit::{AuditEntry, ImportNote};
 use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead, Envelope, StateRecord};
+use crate::keys::{self, AuditHead, RowKey, StateRecord};
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
@@ -74,7 +74,8 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
-        if let Some(entry) = follow(&mut end, key.value(), entry.value(), findings)? {
+        if follow(&mut end, key.value(), entry.value(), findings)?.is_some() {
+            let entry = check.view.entry(entry.value())?;
             compare(check, &entry, told, findings)?;
         }
     }
@@ -264,8 +265,9 @@ fn compare_import(
             places.add(Sequence::new(at));
         }
         // A row that cannot be read was found when the log was walked, and shows here as well.
-        if let Ok(blob) = Envelope::open(at, envelope.value()) {
-            digest.update(ContentAddress::of(blob).as_bytes());
+        let row = RowKey::log(Sequence::new(at));
+        if let Ok(blob) = check.view.vault().open(row, envelope.value()) {
+            digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
             count += 1;
         }
     }
@@ -301,11 +303,11 @@ fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
         let key = key.value();
         let place = Place::Row(REASONS, key);
         count(&mut findings.checked.reasons);
-        let opened = Envelope::open(key, envelope.value());
+        let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
         let Some(text) = findings.damage(Fault::Audit, place, opened)? else { continue };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
-        if given != Some(Value::Bytes(chain.reason_hash(text).to_vec())) {
+        if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
             findings.add(Fault::Audit, place, "its entry was given another reason, or none");
         }
     }

@@ -24,7 +24,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::error::{Result, guarded};
-use crate::keys::{self, Envelope};
+use crate::keys::{self, RowKey};
 use crate::maintain::pages::Whole;
 use crate::maintain::scratch::Scratch;
 use crate::pending::Pending;
@@ -161,7 +161,8 @@ impl<'c> Check<'c> {
     /// The blob at a place, where it can be read.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
         let row = self.log.get(place.get())?;
-        let blob = row.as_ref().and_then(|row| Envelope::open(place.get(), row.value()).ok());
-        Ok(blob.map(<[u8]>::to_vec))
+        let Some(row) = row else { return Ok(None) };
+        let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
+        Ok(blob.map(std::borrow::Cow::into_owned))
     }
 }

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     Policy,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
+    /// `ERR_WITHDRAWN`: the consent a grain rests on was withdrawn, or does not hold now (OMS 8.10).
+    Withdrawn,
     /// `ERR_LIMIT`: more than one answer may hold.
     Limit,
     /// `ERR_CURSOR`: not a cursor of this query on this store.
@@ -51,7 +53,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 17] = [
+    pub const OWN: [Self; 18] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -61,6 +63,7 @@ impl ErrorKind {
         Self::Dependency,
         Self::Policy,
         Self::Access,
+        Self::Withdrawn,
         Self::Limit,
         Self::Cursor,
         Self::Busy,
@@ -85,6 +88,7 @@ impl ErrorKind {
             Self::Dependency => "ERR_DEPENDENCY",
             Self::Policy => "ERR_POLICY",
             Self::Access => "ERR_ACCESS",
+            Self::Withdrawn => "ERR_WITHDRAWN",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
             Self::Busy => "ERR_BUSY",
@@ -116,6 +120,9 @@ impl ErrorKind {
             }
             Self::Policy => "the message says which rule; store what it asks for",
             Self::Access => "open a session whose namespace contains the grain's",
+            Self::Withdrawn => {
+                "ask for consent anew: a grant in the place of the withdrawal restores it"
+            }
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",
             Self::Busy => "close the other process, or wait longer (wait_ms)",

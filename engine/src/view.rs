@@ -14,6 +14,7 @@ use grainstore_index::text::Texts;
 use grainstore_index::vectors;
 use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
 
+use crate::consent::{self, Consent, Consents};
 use crate::error::{Error, Result};
 use crate::indexed::Indexed;
 use crate::keys::{AddressKey, Wrapping};
@@ -29,6 +30,8 @@ pub(crate) struct View {
     texts: OnceLock<Texts>,
     /// The vectors as the first search of this view found them.
     vectors: OnceLock<vectors::View>,
+    /// Consents that were asked for.
+    consents: consent::Known,
 }
 
 impl std::fmt::Debug for View {
@@ -53,10 +56,22 @@ pub(crate) struct Row {
     pub(crate) state: GrainState,
 }
 
+impl Consents for View {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        self.consents.or_else(basis, || consent::last_version(*basis, |version| self.row(version)))
+    }
+}
+
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
-        Self { truth, indexed, texts: OnceLock::new(), vectors: OnceLock::new() }
+        Self {
+            truth,
+            indexed,
+            texts: OnceLock::new(),
+            vectors: OnceLock::new(),
+            consents: consent::Known::default(),
+        }
     }
 
     /// The full text with everything this view has: for every search the same. Nothing where the host

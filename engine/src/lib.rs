@@ -7,7 +7,7 @@
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
 //! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `reach`: what a session sees of it.
+//! - `consent`, `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
@@ -19,6 +19,7 @@ mod access;
 mod ask;
 mod audit;
 mod clock;
+mod consent;
 mod derived;
 mod directory;
 pub mod embed;

@@ -233,13 +233,14 @@ impl OpenOptions {
 
 /// Who works with the store, and on which part of it.
 ///
-/// Reads see grains of `namespace` and of namespaces below it (`namespace:...`) alone; writes
-/// outside it are refused. Without a namespace everything is visible: that is the operator.
+/// Reads see grains of `namespace` and of namespaces below it (`namespace:...`) alone, and of those
+/// the grains of `user_id` and of nobody; writes of others are refused. Without either everything is
+/// visible: that is the operator. Nobody sees what rests on a consent that was withdrawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// The partition to work in (OMS 28.2); nothing for all of them.
     pub namespace: Option<String>,
-    /// The person it works for: what `MY` means in CAL.
+    /// The person it works for, whose grains it sees beside those of nobody: what `MY` means in CAL.
     pub user_id: Option<String>,
     /// The DID that writes are recorded under; nothing for the operator. Where
     /// [`OpenOptions::operator`] names nobody, it has the operator's say as well.

@@ -245,7 +245,7 @@ impl<'v> Plan<'v> {
     /// Stages all of these grains, or none of them.
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`; `ERR_SCHEMA` and
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
     /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for one that
     /// protects more than can be noted; with [`SameFact::Supersede`] also what [`Plan::supersede`]
     /// refuses.
@@ -293,7 +293,8 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
-    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`.
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`,
+    /// `ERR_WITHDRAWN`.
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
@@ -313,6 +314,7 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         self.check_room(&prepared.vectors, author)?;
+        self.check_basis(&prepared, author)?;
         if let Some(sequence) = self.locate(&address)? {
             self.improve(&prepared, author)?;
             self.embed(sequence, prepared.vectors)?;
@@ -328,7 +330,7 @@ impl<'v> Plan<'v> {
         }
         let twin = match same_fact {
             SameFact::Add => None,
-            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain)?,
+            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),

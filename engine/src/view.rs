@@ -16,6 +16,7 @@ use grainstore_index::vectors;
 use grainstore_index::{self as index, Blind, Eyes, Facts, Sequence, Tables, Tail};
 
 use crate::audit::AuditEntry;
+use crate::consent::{self, Consent, Consents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::indexed::Indexed;
 use crate::keys::Wrapping;
@@ -39,6 +40,8 @@ pub(crate) struct View {
     blinds: Vec<Arc<dyn Blind>>,
     /// Whether somebody was named: else what only people's tokens tell is refused.
     is_named: bool,
+    /// Consents that were asked for.
+    consents: Arc<consent::Known>,
 }
 
 impl std::fmt::Debug for View {
@@ -63,12 +66,18 @@ pub(crate) struct Row {
     pub(crate) state: GrainState,
 }
 
+impl Consents for View {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        self.consents.or_else(basis, || consent::last_version(*basis, |version| self.row(version)))
+    }
+}
+
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
-        let (texts, vectors) = (Arc::default(), Arc::default());
+        let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
         let blinds = truth.vault().blind().into_iter().collect();
-        Self { truth, indexed, texts, vectors, blinds, is_named: false }
+        Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
     }
 
     /// The same, looking for what is these people's and nobody's.
@@ -83,6 +92,7 @@ impl View {
             indexed: self.indexed.clone(),
             texts: Arc::clone(&self.texts),
             vectors: Arc::clone(&self.vectors),
+            consents: Arc::clone(&self.consents),
             blinds,
             is_named: true,
         })

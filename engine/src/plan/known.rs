@@ -1,14 +1,26 @@
 //! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
 
+use std::sync::Arc;
+
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
+use crate::consent::{Consent, Consents, basis_of, last_version};
 use crate::error::Result;
 use crate::keys::Wrapping;
-use crate::reach::Reach;
+use crate::reach::{Reach, Reached};
 use crate::view::{Row, with_fields};
 
-use super::{Author, Plan, Staged};
+use super::{Author, Plan, Prepared, Staged};
+
+impl Consents for Plan<'_> {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        // What the view knows already may have been renewed or withdrawn in this group.
+        let known = self.view.consent_of(basis)?;
+        let from = known.map_or(*basis, |consent| consent.head);
+        Ok(last_version(from, |version| self.find(version))?.map(Arc::new))
+    }
+}
 
 impl Plan<'_> {
     /// Where the grain with this address lies.
@@ -48,8 +60,51 @@ impl Plan<'_> {
     /// As [`Plan::find`], if the author sees it.
     pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
-        let reach = Reach::new(&author.viewer, self.view);
-        Ok(reach.sees_blob(row.sequence, &row.blob)?.then_some(row))
+        Ok((self.reached(&row, author)? == Reached::Seen).then_some(row))
+    }
+
+    /// As [`Plan::visible`], for what has to be there.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` where the consent it rests on does not hold.
+    pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        let Some(row) = self.find(address)? else { return Err(Reached::Outside.refusal(address)) };
+        match self.reached(&row, author)? {
+            Reached::Seen => Ok(row),
+            other => Err(other.refusal(address)),
+        }
+    }
+
+    /// As [`Plan::seen`], whatever has become of the consent it rests on.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`.
+    pub(super) fn within(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        match self.find(address)? {
+            Some(row) if self.reached(&row, author)? != Reached::Outside => Ok(row),
+            _ => Err(Reached::Outside.refusal(address)),
+        }
+    }
+
+    /// What becomes of a grain that the author asks for.
+    fn reached(&self, row: &Row, author: &Author) -> Result<Reached> {
+        Reach::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
+    }
+
+    /// Refuses a grain that rests on a consent that was withdrawn, or does not hold now.
+    ///
+    /// # Errors
+    /// `ERR_WITHDRAWN`.
+    pub(super) fn check_basis(&self, new: &Prepared, author: &Author) -> Result<()> {
+        if new.grain.get("processing_basis").is_none() {
+            return Ok(());
+        }
+        let reach = Reach::new(&author.viewer, self, self.now);
+        let reached = with_fields(new.blob.bytes(), |grain| match basis_of(grain) {
+            Some(basis) => reach.resting_on(&basis),
+            None => Ok(Reached::Seen),
+        })?;
+        reached.refused("this grain").map_or(Ok(()), Err)
     }
 
     /// The state of the grain at this place.
@@ -114,16 +169,22 @@ impl Plan<'_> {
         self.grains.get(usize::try_from(at).ok()?)
     }
 
-    /// A current grain of the same type, namespace, subject, relation and object.
-    pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
+    /// A current grain of the same type, namespace, subject, relation and object that the author sees.
+    pub(super) fn same_fact(
+        &self,
+        grain: &Grain,
+        author: &Author,
+    ) -> Result<Option<ContentAddress>> {
         let (Some(subject), Some(relation), Some(said)) =
             (grain.text("subject"), grain.text("relation"), grain.get("object"))
         else {
             return Ok(None);
         };
+        let reach = Reach::new(&author.viewer, self, self.now);
         for staged in self.grains.iter().rev() {
             if says_the_same(&staged.prepared.grain, grain)
                 && self.state(staged.sequence)?.is_current()
+                && reach.sees_blob(staged.sequence, staged.prepared.blob.bytes())?
             {
                 return Ok(Some(staged.prepared.blob.address()));
             }
@@ -151,7 +212,9 @@ impl Plan<'_> {
                     continue;
                 }
                 let found = self.view.with_blob(posting.sequence, |blob| {
-                    let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
+                    let same = with_fields(blob, |view| {
+                        Ok(view_says_the_same(view, grain) && reach.sees(posting.sequence, view)?)
+                    })?;
                     Ok(same.then(|| ContentAddress::of(blob)))
                 })?;
                 newest = found.map(|address| (posting, address)).or(newest);

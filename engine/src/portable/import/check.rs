@@ -13,13 +13,14 @@ use sha2::{Digest, Sha256};
 
 use super::claims::{self, Stated};
 use super::{Importing, of_file};
+use crate::consent::is_withdrawn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
 use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::query::Halt;
 use crate::session::{MAX_BATCH_BYTES, Session};
-use crate::view::{View, stored_grain};
+use crate::view::{View, stored_grain, with_fields};
 
 /// Grains between two looks at whether to stop, and two words of progress.
 pub(super) const CHECK_EVERY: u64 = 256;
@@ -84,7 +85,7 @@ impl<S: ReadAt> Files<S> {
     /// Those of [`Session::import`].
     pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
         let view = session.view()?;
-        let stated = claims::stated(&view, self, session.viewer())?;
+        let stated = claims::stated(&view, self, &session.reach(&view))?;
         let mut checked = Checked {
             files: Vec::new(),
             stated,
@@ -93,7 +94,8 @@ impl<S: ReadAt> Files<S> {
             conflicts: Conflicts::default(),
         };
         let mut wanted = self.wanted(&checked.stated)?;
-        let mut pass = Pass { session, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
+        let mut pass =
+            Pass { session, view: &view, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
             // The pass over a file reads nothing of the store.
@@ -135,6 +137,7 @@ impl<S: ReadAt> Files<S> {
 /// One pass over the grains.
 struct Pass<'p, 'h> {
     session: &'p Session,
+    view: &'p View,
     how: &'p Importing<'h>,
     /// Bytes of successors that may still be kept in memory.
     room: usize,
@@ -178,10 +181,7 @@ impl Pass<'_, '_> {
         found: &mut Found,
         checked: &mut Checked,
     ) -> Result<Option<String>> {
-        if !self.session.viewer().reaches_partition(entry.grain().partition()) {
-            let message = "its namespace is outside this session's";
-            return Err(Error::new(ErrorKind::Access, message));
-        }
+        self.session.viewer().check_writes(entry.grain())?;
         let signer = self.signer(entry)?;
         if signer.is_some() {
             found.valid.push(number);
@@ -191,6 +191,9 @@ impl Pass<'_, '_> {
             Ok(()) if is_disclosed_view(entry.grain()) => {
                 Some("a disclosed view is not stored as a grain of its own".to_owned())
             }
+            Ok(()) if self.rests_on_withdrawn(entry)? => {
+                Some("the consent it rests on was withdrawn".to_owned())
+            }
             Ok(()) => None,
         };
         if let Some(why) = why {
@@ -198,6 +201,15 @@ impl Pass<'_, '_> {
             checked.conflicts.note(entry.address(), Disputed::Grain, why);
         }
         Ok(signer)
+    }
+
+    /// Whether the store has a withdrawal of the consent a grain rests on. One that comes in the files
+    /// hides it, and does not keep it out.
+    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+        if entry.grain().get("processing_basis").is_none() {
+            return Ok(false);
+        }
+        with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
     fn signer(&self, entry: &Entry) -> Result<Option<String>> {

@@ -49,6 +49,7 @@ pub(crate) enum Operation {
     Hold,
     LiftHold,
     Import(ImportNote),
+    RotateKey,
 }
 
 /// What an entry tells of an import as a whole.
@@ -79,6 +80,7 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
+            Self::RotateKey => "rotate_key",
         }
     }
 
@@ -98,7 +100,7 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold` or `import`.
+    /// `set_verification`, `hold`, `lift_hold`, `import` or `rotate_key`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,

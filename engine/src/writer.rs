@@ -390,6 +390,24 @@ impl Writer {
         guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
     }
 
+    /// Writes an entry of something that is done beside the log.
+    ///
+    /// # Errors
+    /// `ERR_IO`, after which writing has ended.
+    pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
+        self.or_stop(|writer| {
+            let mut txn = writer.db.begin_write()?;
+            txn.set_durability(Durability::Immediate)?;
+            let mut chain = writer.chain.clone();
+            let keeper = writer.db.vault().keeper();
+            let now = writer.clock.now();
+            append_audit(&txn, &mut chain, &[record], now, &|_| Ok(keeper.clone()))?;
+            txn.commit()?;
+            writer.chain = chain;
+            writer.show(&[])
+        })
+    }
+
     pub(crate) fn ready(&self) -> Result<()> {
         self.failed.clone().map_or(Ok(()), Err)
     }

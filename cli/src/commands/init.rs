@@ -1,6 +1,9 @@
 //! `grain init`: an empty store.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
+use grainstore::KeyFile;
 use serde_json::json;
 
 use crate::context::Context;
@@ -12,7 +15,7 @@ pub(crate) struct Init {
     /// The compliance rules it holds; this version has `open` alone
     #[arg(long, value_enum, default_value_t)]
     preset: Preset,
-    /// Encrypt it; this version has no encryption and refuses
+    /// Encrypt it with the key in --key-file, which is made where there is none
     #[arg(long)]
     encrypt: bool,
 }
@@ -34,22 +37,57 @@ impl Init {
         if self.preset != Preset::Open {
             return Err(Error::unavailable(Code::Schema, "presets other than open"));
         }
-        if self.encrypt {
-            return Err(Error::unavailable(Code::Key, "encrypted stores (--encrypt)"));
+        if context.globals.store.join("grains.redb").exists() {
+            return Err(there_already(context));
         }
+        let made = self.key(context)?;
         let store = context.open(true)?;
         let path = store.path().display().to_string();
         if !store.was_created() {
-            let message = format!("there is a store at {path} already");
-            return Err(Error::new(
-                Code::Conflict,
-                message,
-                "use it, or name another with --store",
-            ));
+            return Err(there_already(context));
         }
         if context.output.is_json() {
-            return context.output.json_line(&json!({ "created": true, "store": path }));
+            let (encrypted, key) = (self.encrypt, made.map(|file| file.display().to_string()));
+            return context.output.json_line(
+                &json!({ "created": true, "store": path, "encrypted": encrypted, "new_key": key }),
+            );
         }
-        context.output.line(&format!("created {path}"))
+        context.output.line(&format!("created {path}"))?;
+        if let Some(file) = made {
+            context.output.note(&format!(
+                "wrote its key to {}: keep a copy elsewhere, without it nothing can be read",
+                file.display()
+            ));
+        }
+        Ok(())
     }
+
+    /// Sees that there is a key where the store is to be encrypted. Gives the file it was written to,
+    /// where there was none.
+    fn key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
+        let file = context.globals.key_file.clone();
+        match (self.encrypt, file) {
+            (false, None) => Ok(None),
+            (false, Some(_)) => Err(Error::new(
+                Code::Key,
+                "a key was given, and not --encrypt",
+                "add --encrypt, or leave out --key-file and GRAIN_KEY_FILE",
+            )),
+            (true, None) => Err(Error::new(
+                Code::Key,
+                "--encrypt needs a key",
+                "name a file with --key-file; it is made where there is none",
+            )),
+            (true, Some(file)) if file.exists() => Ok(None),
+            (true, Some(file)) => {
+                KeyFile::create(&file)?;
+                Ok(Some(file))
+            }
+        }
+    }
+}
+
+fn there_already(context: &Context<'_>) -> Error {
+    let message = format!("there is a store at {} already", context.globals.store.display());
+    Error::new(Code::Conflict, message, "use it, or name another with --store")
 }

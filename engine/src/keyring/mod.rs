@@ -75,6 +75,14 @@ struct File {
     wrap: Cipher,
 }
 
+/// Every secret under a new master key, and what wraps them.
+pub(crate) struct Rewrapped {
+    store: StoreSlot,
+    wrap: Cipher,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    bytes: Vec<u8>,
+}
+
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Keyring({:?})", self.encrypts)
@@ -269,15 +277,15 @@ impl Keyring {
         Ok(true)
     }
 
-    /// Wraps all secrets anew under another master key. No row is written anew.
+    /// All secrets wrapped under another master key, for [`Keyring::rewrap`].
     ///
     /// # Errors
-    /// `ERR_KEY` where the provider has no key; `ERR_IO`.
-    pub(crate) fn rotate(&self, provider: &dyn KeyProvider) -> Result<()> {
+    /// `ERR_KEY` where the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<Rewrapped> {
         let derivation = provider.derivation()?;
         let wrap = wrapping(provider, &derivation, &self.store_id)?;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
         let master = file.store.master.saturating_add(1);
         let mut store = StoreSlot { derivation, master, ..file.store.clone() };
         store.wrapped = wrap_in(&wrap, &store.bound(), &self.salt)?;
@@ -298,8 +306,19 @@ impl Keyring {
             };
             bytes.extend_from_slice(&slot.encode(number));
         }
-        file.medium.replace(&bytes)?;
-        (file.store, file.wrap, people.wrapped) = (store, wrap, wrapped);
+        Ok(Rewrapped { store, wrap, wrapped, bytes })
+    }
+
+    /// Goes on with secrets under another master key. No row is written anew. Nobody gets or loses a slot
+    /// in between: that is the writer's, who does this.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn rewrap(&self, new: Rewrapped) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        file.medium.replace(&new.bytes)?;
+        (file.store, file.wrap, people.wrapped) = (new.store, new.wrap, new.wrapped);
         Ok(())
     }
 

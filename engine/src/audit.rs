@@ -14,7 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::keys::AuditHead;
+use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
 
 pub use checkpoint::Checkpoint;
@@ -48,6 +48,10 @@ pub(crate) enum Operation {
     Hold,
     LiftHold,
     Import(ImportNote),
+    /// Grains were erased, or were to be.
+    Erase,
+    /// All of a user was erased, or was to be; the subject is their token.
+    EraseUser,
 }
 
 /// What an entry tells of an import as a whole.
@@ -78,6 +82,8 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
+            Self::Erase => "erase",
+            Self::EraseUser => "erase_user",
         }
     }
 
@@ -97,12 +103,12 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold` or `import`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase` or `erase_user`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
     /// The grains it is about: what was replaced first, what was written last. For an import the
-    /// checksums of its first files.
+    /// checksums of its first files, for `erase_user` what stands for the user.
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
@@ -195,6 +201,11 @@ impl Chain {
     /// What an entry has of its reason: it can be told from another with the key alone.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
+    }
+
+    /// What stands for a user: it can be told from another with the key alone.
+    pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
+        UserToken(self.keyed(b"user", user_id.as_bytes()))
     }
 
     /// The key that signs checkpoints where the host gives none.

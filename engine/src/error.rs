@@ -29,6 +29,9 @@ pub enum ErrorKind {
     Dependency,
     /// `ERR_POLICY`: against a rule of the store about what may be written (OMS 12.5.3).
     Policy,
+    /// `ERR_ERASED`: the grain was erased, or the person it is about, and it does not come back
+    /// (OMS 8.10).
+    Erased,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
     /// `ERR_LIMIT`: more than one answer may hold.
@@ -51,7 +54,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 17] = [
+    pub const OWN: [Self; 18] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -60,6 +63,7 @@ impl ErrorKind {
         Self::EvidenceRequired,
         Self::Dependency,
         Self::Policy,
+        Self::Erased,
         Self::Access,
         Self::Limit,
         Self::Cursor,
@@ -84,6 +88,7 @@ impl ErrorKind {
             Self::EvidenceRequired => "ERR_EVIDENCE_REQUIRED",
             Self::Dependency => "ERR_DEPENDENCY",
             Self::Policy => "ERR_POLICY",
+            Self::Erased => "ERR_ERASED",
             Self::Access => "ERR_ACCESS",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
@@ -115,6 +120,9 @@ impl ErrorKind {
                 "satisfy the goals in depends_on first, or store this one as suspended"
             }
             Self::Policy => "the message says which rule; store what it asks for",
+            Self::Erased => {
+                "nothing can bring it back; write what was learned since as a new grain"
+            }
             Self::Access => "open a session whose namespace contains the grain's",
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",
@@ -168,6 +176,16 @@ impl Error {
     /// Damage to a row of the truth.
     pub(crate) fn truth_damaged(message: impl Into<String>) -> Self {
         Self { of_truth: true, ..Self::integrity(message) }
+    }
+
+    /// What a place of the log has that was erased.
+    pub(crate) fn erased(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Erased, message)
+    }
+
+    /// Whether it was erased.
+    pub(crate) fn is_erased(&self) -> bool {
+        self.kind == ErrorKind::Erased
     }
 
     /// Whether a row of the truth is damaged.

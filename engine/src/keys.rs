@@ -3,6 +3,7 @@
 //! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the
 //! index crate. Nothing here decides anything.
 
+mod erasure;
 mod vectors;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
@@ -12,6 +13,9 @@ use redb::TableDefinition;
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use erasure::{
+    Erasures, META_ERASURES, Stub, TOMBSTONES, Tombstone, Unscrubbed, UserToken,
+};
 pub(crate) use vectors::{
     Gone, LEAVING, META_GONE, META_SERVING, Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows,
     encode_rows, open_serving, open_space, seal_serving, seal_space,

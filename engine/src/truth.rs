@@ -3,6 +3,7 @@
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
 
+mod erased;
 mod spaces;
 
 use std::collections::BTreeMap;
@@ -20,9 +21,11 @@ use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
 use crate::keys::{
-    self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Wrapping,
+    self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Stub, Wrapping,
 };
 use crate::source::{Leased, Source};
+use erased::Known;
+pub(crate) use erased::Logged;
 use spaces::Marks;
 
 /// A state of the truth, frozen.
@@ -40,6 +43,8 @@ pub(crate) struct Truth {
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// What the meta table says of them.
     marks: OnceLock<Marks>,
+    /// What was erased.
+    erased: OnceLock<Known>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -91,6 +96,7 @@ impl Truth {
             vectors: Lazy::new(keys::VECTORS),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
+            erased: OnceLock::new(),
         })
     }
 
@@ -318,7 +324,8 @@ impl Truth {
     /// Runs `read` over the blob at a place in the log.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed.
+    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed; `ERR_ERASED` where a
+    /// stub has it.
     pub(crate) fn with_blob<T>(
         &self,
         sequence: Sequence,
@@ -327,6 +334,9 @@ impl Truth {
         let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
+        if Stub::is(row.value()) {
+            return Err(erased::gone(sequence));
+        }
         read(Envelope::open(sequence.get(), row.value())?)
     }
 
@@ -342,24 +352,23 @@ impl Truth {
     pub(crate) fn log_after(
         &self,
         sequence: Option<Sequence>,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Logged)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
         let rows = self.log_from(from)?;
-        Ok(rows.map(|row| row.and_then(|(sequence, blob)| Ok((sequence, blob?)))))
+        Ok(rows.map(|row| row.and_then(|(sequence, logged)| Ok((sequence, logged?)))))
     }
 
-    /// Every place of the log from this one on, oldest first, each with its blob, or with what is
+    /// Every place of the log from this one on, oldest first, each with what it has, or with what is
     /// wrong with the row.
     pub(crate) fn log_from(
         &self,
         from: u64,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Vec<u8>>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Logged>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
-            let (sequence, envelope) = row?;
-            let sequence = sequence.value();
-            let blob = Envelope::open(sequence, envelope.value());
-            Ok((Sequence::new(sequence), blob.map(<[u8]>::to_vec)))
+            let (sequence, row) = row?;
+            let sequence = Sequence::new(sequence.value());
+            Ok((sequence, Logged::open(sequence, row.value())))
         }))
     }
 }

@@ -111,8 +111,21 @@ impl View {
         &self.indexed.tail
     }
 
-    /// Where a grain lies in the log.
+    /// Where a grain lies in the log; nothing for one that was erased.
     pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            Some(sequence) if self.is_erased(sequence)? => Ok(None),
+            place => Ok(place),
+        }
+    }
+
+    /// Whether a grain with this address was here and was erased.
+    pub(crate) fn has_erased_grain(&self, address: &ContentAddress) -> Result<bool> {
+        self.place_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
+    }
+
+    /// The place of the log that a grain has, or had before it was erased.
+    pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(AddressKey::plain(address).as_bytes())?)
     }
 

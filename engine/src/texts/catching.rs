@@ -257,11 +257,11 @@ fn document(
     Ok(whole(read)?.flatten().unwrap_or_default())
 }
 
-/// What was read of a row, or nothing where it is damaged or gone.
+/// What was read of a row, or nothing where it is damaged, erased or gone.
 pub(super) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(error) if error.is_integrity() => Ok(None),
+        Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -65,7 +65,11 @@ fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
     if sequence == 0 {
         return Ok(None);
     }
-    let read = view.with_blob(Sequence::new(sequence), |blob| Ok(ContentAddress::of(blob)));
+    let sequence = Sequence::new(sequence);
+    if let Some(address) = view.stub_at(sequence)? {
+        return Ok(Some(*address.as_bytes()));
+    }
+    let read = view.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     Ok(whole(read)?.map(|address| *address.as_bytes()))
 }
 

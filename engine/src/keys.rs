@@ -178,6 +178,13 @@ pub(crate) fn encode_state(sequence: Sequence, record: &StateRecord) -> [u8; STA
     bytes
 }
 
+/// Whether a state record may say that its grain is held: one that does not this way need not be
+/// decoded. A damaged one may.
+pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
+    let [version, bits, ..] = record;
+    *version != STATE_VERSION || bits & HELD != 0
+}
+
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
 pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<StateRecord> {

@@ -24,12 +24,15 @@ pub(crate) enum Reached {
     Seen,
     /// It lies outside the session, which is told nothing of it.
     Outside,
+    /// It was erased: nobody is shown it, and asking for it by address says so.
+    Erased,
 }
 
 /// Somebody looking at a view.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach<'r> {
     viewer: &'r Viewer,
+    view: &'r View,
 }
 
 impl Viewer {
@@ -65,15 +68,18 @@ impl Viewer {
 
 impl<'r> Reach<'r> {
     /// This viewer, looking at a view.
-    pub(crate) fn new(viewer: &'r Viewer, _view: &'r View) -> Self {
-        Self { viewer }
+    pub(crate) fn new(viewer: &'r Viewer, view: &'r View) -> Self {
+        Self { viewer, view }
     }
 
     /// What becomes of the grain at a place of the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn of(&self, _at: Sequence, grain: &GrainRef<'_>) -> Result<Reached> {
+    pub(crate) fn of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Reached> {
+        if self.view.has_erased_user(grain.text("user_id"), at)? {
+            return Ok(Reached::Erased);
+        }
         // namespace
         if !self.viewer.reaches_partition(grain.partition()) {
             return Ok(Reached::Outside);

@@ -13,6 +13,7 @@ use grainstore_format::{
 
 use crate::access::Access;
 use crate::embed::check_count;
+use crate::erase::erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::offer::Offer;
@@ -225,10 +226,15 @@ impl Session {
     /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_ERASED` for one that was erased;
+    /// `ERR_INTEGRITY`; `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
-        guarded(|| self.give(&view, address))?.ok_or_else(|| not_in_reach(address))
+        match guarded(|| self.give(&view, address))? {
+            Some(stored) => Ok(stored),
+            None if guarded(|| view.has_erased_grain(address))? => Err(erased(address)),
+            None => Err(not_in_reach(address)),
+        }
     }
 
     /// What the signature of a stored grain is worth now; nothing for one that came unsigned.

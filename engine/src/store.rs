@@ -32,7 +32,7 @@ use crate::texts::{Library, Wording};
 use crate::truth::Truth;
 use crate::vectors::Vectors;
 use crate::view::View;
-use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
+use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer, append_audit};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -65,6 +65,8 @@ pub(crate) struct Inner {
     locked_accepts_signature: bool,
     /// Whom the host named as the operator.
     operator: Option<String>,
+    /// Whether the session of a user may erase them.
+    users_erase_themselves: bool,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -102,6 +104,10 @@ impl Store {
         let lock = directory::lock(path, options.wait)?;
         let created = !directory::has_store(path)?;
         directory::clear_leftovers(path)?;
+        if !created {
+            directory::clear_former(&directory::real(&directory::grains(path))?)?;
+            directory::clear_former(&directory::real(&directory::index(path))?)?;
+        }
         let opening = opening(options);
         let database = opening.builder();
         if created {
@@ -242,6 +248,7 @@ impl Store {
         let retrieval = Retrieval::of(home, (options, &wording), &requests)?;
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
+        let scrub = Scrub::of(&view)?;
         let writer = Writer {
             db,
             folder,
@@ -254,6 +261,7 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             retrieval: retrieval.clone(),
+            scrub,
             followers,
             _lock: lock,
         };
@@ -276,6 +284,7 @@ impl Store {
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
+            users_erase_themselves: options.users_erase_themselves,
             opening,
             retrieval,
         })))
@@ -381,6 +390,11 @@ impl Inner {
     /// Whom the host named as the operator.
     pub(crate) fn operator(&self) -> Option<&str> {
         self.operator.as_deref()
+    }
+
+    /// Whether the session of a user may erase them.
+    pub(crate) fn users_erase_themselves(&self) -> bool {
+        self.users_erase_themselves
     }
 
     /// Whether an authorized signature opens a lock.

@@ -203,6 +203,21 @@ impl Truth {
         }
     }
 
+    /// The places of the log whose grains are under hold.
+    pub(crate) fn held(&self) -> Result<Vec<Sequence>> {
+        let mut found = Vec::new();
+        for row in self.state.get(&self.txn)?.range::<u64>(..)? {
+            let (sequence, record) = row?;
+            let sequence = Sequence::new(sequence.value());
+            if keys::may_be_held(record.value())
+                && keys::decode_state(sequence, record.value())?.state.held
+            {
+                found.push(sequence);
+            }
+        }
+        Ok(found)
+    }
+
     /// The places of the log whose grains are not current by this audit entry or a later one.
     pub(crate) fn ended_since(&self, entry: u64) -> Result<Vec<Sequence>> {
         let mut found = Vec::new();

@@ -129,6 +129,14 @@ impl View {
         Ok(self.index().sequence_of(AddressKey::plain(address).as_bytes())?)
     }
 
+    /// The address of the grain at a place of the log, as the log keeps it: also of one that was erased.
+    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.stub_at(sequence)? {
+            Some(address) => Ok(*address.as_bytes()),
+            None => self.with_blob(sequence, |blob| Ok(*ContentAddress::of(blob).as_bytes())),
+        }
+    }
+
     /// The grain with this address, its bytes checked against it.
     pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
         let Some(sequence) = self.sequence_of(address)? else {

@@ -166,6 +166,9 @@ impl<'s> Sight<'s> {
         state: GrainState,
         read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
+        if self.view.hides(sequence)? {
+            return Ok(None);
+        }
         let reach = self.session.reach(self.view);
         self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| match reach.sees(sequence, grain)? {

@@ -207,15 +207,15 @@ mod tests {
         let erasures = Erasures { stubs: 3, pending: vec![one, others] };
         let [ab, cd, zeros] = ["ab", "cd", "00"].map(|byte| byte.repeat(32));
         for (bytes, expected) in [
-            (stub.seal(at), format!("01ff{}{ab}", "STUBCRC0")),
+            (stub.seal(at), format!("01ffa9b151cd{ab}")),
             (
                 tombstone.encode(&token),
-                "01000000000000000900000000010203040000000000000005TOMBCRC0".to_owned(),
+                "01000000000000000900000000010203040000000000000005a3daa5d6".to_owned(),
             ),
             (
                 erasures.seal(),
                 format!(
-                    "0100ERASCRC00000000000000003{cd}00000000000000090000000000000005\
+                    "0100d9b0e6c30000000000000003{cd}00000000000000090000000000000005\
                      {zeros}000000000000000b0000000000000006"
                 ),
             ),

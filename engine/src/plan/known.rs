@@ -3,7 +3,8 @@
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
-use crate::error::Result;
+use crate::erase::erased;
+use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::reach::Reach;
 use crate::view::{Row, with_fields};
@@ -52,6 +53,14 @@ impl Plan<'_> {
         Ok(reach.sees_blob(row.sequence, &row.blob)?.then_some(row))
     }
 
+    /// The refusal of an address that leads to nothing the author sees.
+    pub(super) fn absent(&self, address: &ContentAddress) -> Result<Error> {
+        Ok(match self.view.has_erased_grain(address)? {
+            true => erased(address),
+            false => Error::new(ErrorKind::NotFound, format!("no grain {address}")),
+        })
+    }
+
     /// The state of the grain at this place.
     pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
         match self.states.get(&sequence) {
@@ -77,15 +86,25 @@ impl Plan<'_> {
         }
     }
 
-    /// The roots noted with the grain at this place.
+    /// The roots noted with the grain at this place. One that was erased protects nothing any more.
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
-        match self.roots.get(&sequence) {
-            Some(roots) => Ok(roots.clone()),
+        let noted = match self.roots.get(&sequence) {
+            Some(roots) => roots.clone(),
             None => match self.beneath {
-                Some(beneath) => beneath.roots_at(sequence),
-                None => self.view.roots_at(sequence),
+                Some(beneath) => beneath.roots_at(sequence)?,
+                None => self.view.roots_at(sequence)?,
             },
+        };
+        if !self.view.has_erased()? {
+            return Ok(noted);
         }
+        let mut left = Vec::with_capacity(noted.len());
+        for root in noted {
+            if !self.view.is_erased(root)? {
+                left.push(root);
+            }
+        }
+        Ok(left)
     }
 
     /// Runs `read` over the grain at this place, where it lies, and the address its bytes have.
@@ -147,7 +166,7 @@ impl Plan<'_> {
                 Some((found, _)) if found.sequence > posting.sequence => continue,
                 _ => {}
             }
-            if !self.state(posting.sequence)?.is_current() {
+            if self.view.hides(posting.sequence)? || !self.state(posting.sequence)?.is_current() {
                 continue;
             }
             let found = self.view.with_blob(posting.sequence, |blob| {

@@ -74,7 +74,7 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<()> {
         let Some(row) = self.visible(address, author)? else {
-            return Err(Error::new(ErrorKind::NotFound, format!("no grain {address}")));
+            return Err(self.absent(address)?);
         };
         if mark.is_done(&row.state) {
             return Ok(());

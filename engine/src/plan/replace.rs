@@ -77,7 +77,7 @@ impl Plan<'_> {
     ) -> Result<Option<Weighed>> {
         let address = new.blob.address();
         let Some(row) = self.visible(old, author)? else {
-            return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
+            return Err(self.absent(old)?);
         };
         match row.state.superseded_by {
             Some(by) if by == address => return Ok(None),

@@ -32,7 +32,7 @@ pub(crate) enum Logged {
 }
 
 impl Logged {
-    pub(super) fn open(at: Sequence, row: &[u8]) -> Result<Self> {
+    pub(crate) fn open(at: Sequence, row: &[u8]) -> Result<Self> {
         match Stub::is(row) {
             true => Ok(Self::Erased(Stub::open(at, row)?.address)),
             false => Ok(Self::Blob(Envelope::open(at.get(), row)?.to_vec())),
@@ -87,28 +87,34 @@ impl Truth {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_erased(&self, at: Sequence) -> Result<bool> {
-        let Known { erasures: Some(_), users, chain } = self.known()? else { return Ok(false) };
+        let Known { erasures: Some(_), users, .. } = self.known()? else { return Ok(false) };
         {
             let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
             if Stub::is(row.value()) {
                 return Ok(true);
             }
         }
-        let Some(chain) = chain.as_ref().filter(|_| users.values().any(|cutoff| at <= *cutoff))
-        else {
+        if users.values().all(|cutoff| at > *cutoff) {
             return Ok(false);
-        };
+        }
         let erased = self.with_blob(at, |blob| {
-            with_fields(blob, |grain| {
-                let cutoff =
-                    grain.text("user_id").and_then(|user| users.get(&chain.user_token(user)));
-                Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
-            })
+            with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
         });
         match erased {
             Err(error) if error.is_integrity() => Ok(false),
             erased => erased,
         }
+    }
+
+    /// Whether a grain of this user at a place of the log was erased with all of the user, and waits to
+    /// be scrubbed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        let Known { users, chain: Some(chain), .. } = self.known()? else { return Ok(false) };
+        let cutoff = user_id.and_then(|user| users.get(&chain.user_token(user)));
+        Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
     }
 
     /// As [`Truth::is_erased`], for a place that a list of the index leads to: once an erasure is

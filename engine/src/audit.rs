@@ -14,7 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::keys::AuditHead;
+use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
 use crate::vault::Vault;
 
@@ -49,6 +49,10 @@ pub(crate) enum Operation {
     Hold,
     LiftHold,
     Import(ImportNote),
+    /// Grains were erased, or were to be.
+    Erase,
+    /// All of a user was erased, or was to be; the subject is their token.
+    EraseUser,
     RotateKey,
 }
 
@@ -80,6 +84,8 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
+            Self::Erase => "erase",
+            Self::EraseUser => "erase_user",
             Self::RotateKey => "rotate_key",
         }
     }
@@ -100,12 +106,12 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import` or `rotate_key`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user` or `rotate_key`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
     /// The grains it is about: what was replaced first, what was written last. For an import the
-    /// checksums of its first files.
+    /// checksums of its first files, for `erase_user` what stands for the user.
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
@@ -211,6 +217,14 @@ impl Chain {
     /// What an entry has of its reason: it can be told from another with the key alone.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
+    }
+
+    /// What stands for a user: it can be told from another with the key alone.
+    pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
+        match self.vault.keyring() {
+            Some(keyring) => UserToken(keyring.person(user_id)),
+            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+        }
     }
 
     /// The key that signs checkpoints where the host gives none.

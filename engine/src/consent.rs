@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
+use grainstore_index::Sequence;
 
 use crate::error::{Error, Result};
 use crate::view::{Row, is_withdrawal, with_fields};
@@ -32,6 +33,11 @@ impl Consent {
         Self { head, withdrawn: is_withdrawal(grain), window }
     }
 
+    /// One that nobody can show any more.
+    fn erased(head: ContentAddress) -> Self {
+        Self { head, withdrawn: true, window: (None, None) }
+    }
+
     /// Whether it is outside the time it was given for.
     pub(crate) fn is_lapsed(&self, now: EpochMs) -> bool {
         let (from, to) = self.window;
@@ -39,13 +45,35 @@ impl Consent {
     }
 }
 
-/// Whoever can say what a consent is worth.
-pub(crate) trait Consents {
+/// A state of the store that says what a consent is worth, and whose grains were erased.
+pub(crate) trait Standing {
     /// The consent that a basis names; nothing where none is stored under it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>>;
+
+    /// Whether a grain of this user at a place of the log was erased with all of the user, and still lies
+    /// there.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool>;
+}
+
+/// Where the versions of a consent are looked up.
+pub(crate) trait Versions {
+    /// The version with this address.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>>;
+
+    /// Whether it was here and was erased.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool>;
 }
 
 /// The consent a grain names as the basis of its processing. A consent rests on none: what was agreed,
@@ -60,8 +88,8 @@ pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
 /// Whether the consent a grain rests on was withdrawn.
 ///
 /// # Errors
-/// As [`Consents::consent_of`].
-pub(crate) fn is_withdrawn(consents: &dyn Consents, grain: &GrainRef<'_>) -> Result<bool> {
+/// As [`Standing::consent_of`].
+pub(crate) fn is_withdrawn(consents: &dyn Standing, grain: &GrainRef<'_>) -> Result<bool> {
     let Some(basis) = basis_of(grain) else { return Ok(false) };
     Ok(consents.consent_of(&basis)?.is_some_and(|consent| consent.withdrawn))
 }
@@ -72,19 +100,26 @@ pub(crate) fn address_of(basis: &str) -> Option<ContentAddress> {
 }
 
 /// The last version of what is stored under an address, if that is a consent. A successor that a file
-/// has stated and not brought is none.
+/// has stated and not brought is none. One that was erased counts as a withdrawal: nobody can show any
+/// more that there is consent.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for versions without an end, and as `find`.
+/// `ERR_INTEGRITY` for versions without an end, and as [`Versions::version`].
 pub(crate) fn last_version(
     basis: ContentAddress,
-    mut find: impl FnMut(&ContentAddress) -> Result<Option<Row>>,
+    versions: &dyn Versions,
 ) -> Result<Option<Consent>> {
-    let Some(mut row) = find(&basis)? else { return Ok(None) };
+    let Some(mut row) = versions.version(&basis)? else {
+        return Ok(versions.was_erased(&basis)?.then(|| Consent::erased(basis)));
+    };
     let mut head = basis;
     for _ in 0..MAX_VERSIONS {
         let next = match row.state.superseded_by {
-            Some(next) => find(&next)?.map(|row| (next, row)),
+            Some(next) => match versions.version(&next)? {
+                Some(row) => Some((next, row)),
+                None if versions.was_erased(&next)? => return Ok(Some(Consent::erased(next))),
+                None => None,
+            },
             None => None,
         };
         match next {

@@ -190,6 +190,11 @@ impl Error {
         Self::new(ErrorKind::Erased, message)
     }
 
+    /// Whether it was erased.
+    pub(crate) fn is_erased(&self) -> bool {
+        self.kind == ErrorKind::Erased
+    }
+
     /// Whether a row of the truth is damaged.
     pub(crate) fn is_of_truth(&self) -> bool {
         self.of_truth

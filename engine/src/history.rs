@@ -184,6 +184,9 @@ impl Session {
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 time.check()?;
                 let sequence = posting?.sequence;
+                if view.hides(sequence)? {
+                    continue;
+                }
                 let state = view.state_at(sequence)?;
                 // The index only proposes: it may be damaged, or that of another store.
                 let says = |grain: &GrainRef<'_>| {

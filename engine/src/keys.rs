@@ -3,6 +3,7 @@
 //! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the
 //! index crate. Nothing here decides anything.
 
+mod erasure;
 mod vectors;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
@@ -13,6 +14,9 @@ use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
 use crate::vault::{Keeper, Vault};
 
+pub(crate) use erasure::{
+    Erasures, META_ERASURES, Stub, TOMBSTONES, Tombstone, Unscrubbed, UserToken,
+};
 pub(crate) use vectors::{
     Gone, LEAVING, META_GONE, META_SERVING, Placed, SPACES, VECTOR_ROWS, VECTORS, decode_rows,
     encode_rows, open_serving, open_space, seal_serving, seal_space,
@@ -269,6 +273,13 @@ pub(crate) fn encode_state(
     let (body, check) = bytes.split_at_mut(STATE_LEN - 4);
     check.copy_from_slice(&checksum(sequence.get(), body));
     bytes
+}
+
+/// Whether a state record may say that its grain is held: one that does not this way need not be
+/// decoded. A damaged one may.
+pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
+    let [version, bits, ..] = record;
+    *version != STATE_VERSION || bits & HELD != 0
 }
 
 /// # Errors

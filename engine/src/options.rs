@@ -23,6 +23,7 @@ pub struct OpenOptions {
     pub(crate) count_access: bool,
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
+    pub(crate) users_erase_themselves: bool,
     pub(crate) resolver: Resolver,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
@@ -73,6 +74,7 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
+            users_erase_themselves: false,
             wording: None,
             embedder: None,
             former_embedder: None,
@@ -227,6 +229,14 @@ impl OpenOptions {
     #[must_use]
     pub fn operator(mut self, did: impl Into<String>) -> Self {
         self.operator = Some(did.into());
+        self
+    }
+
+    /// Whether a session of a user may erase that user, and the grains of that user one by one, beside the
+    /// operator; off unless told otherwise.
+    #[must_use]
+    pub fn users_erase_themselves(mut self, may: bool) -> Self {
+        self.users_erase_themselves = may;
         self
     }
 }

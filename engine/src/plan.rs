@@ -32,6 +32,7 @@ use grainstore_index::vectors::Space;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::embed::Embedding;
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
@@ -320,6 +321,7 @@ impl<'v> Plan<'v> {
             self.embed(sequence, prepared.vectors)?;
             return Ok(Put::Duplicate(address));
         }
+        check_not_erased(self.view, &address, &prepared.grain)?;
         self.check_fields(&prepared, author)?;
         self.check_ownership(None, &prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
@@ -414,7 +416,11 @@ impl<'v> Plan<'v> {
     }
 
     /// Stages a grain that is not stored yet, at the next place of the log.
+    ///
+    /// # Errors
+    /// `ERR_ERASED` for one that was erased, or that a user who was erased created before; `ERR_LIMIT`.
     fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
+        check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
         let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
         if sequence > Sequence::MAX {

@@ -7,7 +7,8 @@
 use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, SHARED};
 use grainstore_index::{Scope, Sequence};
 
-use crate::consent::{Consents, basis_of};
+use crate::consent::{Standing, basis_of};
+use crate::erase::erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SessionOptions;
 use crate::view::with_fields;
@@ -30,13 +31,15 @@ pub(crate) enum Reached {
     Withdrawn,
     /// The consent it rests on does not hold now: its time is over, or has not come.
     Lapsed,
+    /// It was erased: nobody is shown it, and asking for it by address says so.
+    Erased,
 }
 
 /// Somebody looking at a state of the store, at one moment.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'r> {
     viewer: &'r Viewer,
-    consents: &'r dyn Consents,
+    state: &'r dyn Standing,
     now: EpochMs,
 }
 
@@ -111,15 +114,18 @@ impl Viewer {
 
 impl<'r> Reach<'r> {
     /// This viewer, looking now at a state of the store.
-    pub(crate) fn new(viewer: &'r Viewer, consents: &'r dyn Consents, now: EpochMs) -> Self {
-        Self { viewer, consents, now }
+    pub(crate) fn new(viewer: &'r Viewer, state: &'r dyn Standing, now: EpochMs) -> Self {
+        Self { viewer, state, now }
     }
 
     /// What becomes of the grain at a place of the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(crate) fn of(&self, _at: Sequence, grain: &GrainRef<'_>) -> Result<Reached> {
+    pub(crate) fn of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Reached> {
+        if self.state.has_erased_user(grain.text("user_id"), at)? {
+            return Ok(Reached::Erased);
+        }
         // namespace
         if self.viewer.namespace.is_some() && !self.viewer.reaches_partition(grain.partition()) {
             return Ok(Reached::Outside);
@@ -138,7 +144,7 @@ impl<'r> Reach<'r> {
     /// # Errors
     /// As [`Reach::of`].
     pub(crate) fn resting_on(&self, basis: &ContentAddress) -> Result<Reached> {
-        Ok(match self.consents.consent_of(basis)? {
+        Ok(match self.state.consent_of(basis)? {
             Some(consent) if consent.withdrawn => Reached::Withdrawn,
             Some(consent) if consent.is_lapsed(self.now) => Reached::Lapsed,
             _ => Reached::Seen,
@@ -173,6 +179,9 @@ impl<'r> Reach<'r> {
 impl Reached {
     /// Why a grain that was asked for by its address is not shown; nothing found there is outside.
     pub(crate) fn refusal(self, address: &ContentAddress) -> Error {
+        if self == Self::Erased {
+            return erased(address);
+        }
         let what = format!("grain {address}");
         self.refused(&what).unwrap_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("no {what} in this session's reach"))
@@ -192,7 +201,7 @@ impl Reached {
                     "have the consent renewed: supersede it by one whose time includes now",
                 ))
             }
-            Self::Seen | Self::Outside => None,
+            Self::Seen | Self::Outside | Self::Erased => None,
         }
     }
 }

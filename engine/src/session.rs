@@ -227,8 +227,9 @@ impl Session {
     /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_WITHDRAWN` where the consent it
-    /// rests on was withdrawn or does not hold now; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_ERASED` for one that was erased;
+    /// `ERR_WITHDRAWN` where the consent it rests on was withdrawn or does not hold now; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
         guarded(|| self.give(&view, address))?.ok_or_else(|| self.unseen(&view, address))
@@ -363,8 +364,9 @@ impl Session {
 
     /// Why this session is not shown the grain with an address.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        let reached = view.row(address).and_then(|row| match row {
+        let reached = guarded(|| match view.row(address)? {
             Some(row) => self.reach(view).of_blob(row.sequence, &row.blob),
+            None if view.has_erased_grain(address)? => Ok(Reached::Erased),
             None => Ok(Reached::Outside),
         });
         reached.map_or_else(|error| error, |reached| reached.refusal(address))

@@ -34,7 +34,7 @@ use crate::truth::Truth;
 use crate::vault::Vault;
 use crate::vectors::Vectors;
 use crate::view::View;
-use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
+use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer, append_audit};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     locked_accepts_signature: bool,
     /// Whom the host named as the operator.
     operator: Option<String>,
+    /// Whether the session of a user may erase them.
+    users_erase_themselves: bool,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -106,6 +108,10 @@ impl Store {
         let lock = directory::lock(path, options.wait)?;
         let created = !directory::has_store(path)?;
         directory::clear_leftovers(path)?;
+        if !created {
+            directory::clear_former(&directory::real(&directory::grains(path))?)?;
+            directory::clear_former(&directory::real(&directory::index(path))?)?;
+        }
         let opening = opening(options);
         let database = opening.builder();
         let vault = if created {
@@ -254,6 +260,11 @@ impl Store {
         let retrieval = Retrieval::of(homes, (options, &wording), &requests)?;
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
+        // Before anything is written: whoever was erased is given another key.
+        for erased in view.erasures()?.pending {
+            view.vault().destroy(erased.slot)?;
+        }
+        let scrub = Scrub::of(&view)?;
         let writer = Writer {
             db,
             folder,
@@ -266,6 +277,7 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             retrieval: retrieval.clone(),
+            scrub,
             followers,
             _lock: lock,
         };
@@ -288,6 +300,7 @@ impl Store {
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
+            users_erase_themselves: options.users_erase_themselves,
             opening,
             retrieval,
         })))
@@ -395,6 +408,11 @@ impl Inner {
     /// Whom the host named as the operator.
     pub(crate) fn operator(&self) -> Option<&str> {
         self.operator.as_deref()
+    }
+
+    /// Whether the session of a user may erase them.
+    pub(crate) fn users_erase_themselves(&self) -> bool {
+        self.users_erase_themselves
     }
 
     /// Whether an authorized signature opens a lock.

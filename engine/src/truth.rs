@@ -3,9 +3,9 @@
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
 
+mod erased;
 mod spaces;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -20,9 +20,13 @@ use redb::{
 use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Wrapping};
+use crate::keys::{
+    self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
+};
 use crate::source::{Leased, Source};
 use crate::vault::{Keeper, Vault};
+use erased::Known;
+pub(crate) use erased::Logged;
 use spaces::Marks;
 
 /// A state of the truth, frozen.
@@ -41,6 +45,8 @@ pub(crate) struct Truth {
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// What the meta table says of them.
     marks: OnceLock<Marks>,
+    /// What was erased.
+    erased: OnceLock<Known>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -93,6 +99,7 @@ impl Truth {
             vectors: Lazy::new(keys::VECTORS),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
+            erased: OnceLock::new(),
         })
     }
 
@@ -182,7 +189,12 @@ impl Truth {
     /// The reason that was given with an audit entry.
     pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
         let Some(row) = self.reasons.get(&self.txn)?.get(entry)? else { return Ok(None) };
-        let text = self.vault.open(RowKey::reason(entry), row.value())?.into_owned();
+        let text = match self.vault.open(RowKey::reason(entry), row.value()) {
+            Ok(text) => text.into_owned(),
+            // It lay under the key of a person who was erased.
+            Err(error) if error.is_erased() => return Ok(None),
+            Err(error) => return Err(error),
+        };
         String::from_utf8(text).map(Some).map_err(|_| Error::integrity("a reason is no text"))
     }
 
@@ -213,6 +225,21 @@ impl Truth {
             Some(record) => self.vault.decode_state(sequence, record.value()),
             None => Ok(StateRecord::default()),
         }
+    }
+
+    /// The places of the log whose grains are under hold.
+    pub(crate) fn held(&self) -> Result<Vec<Sequence>> {
+        let mut found = Vec::new();
+        for row in self.state.get(&self.txn)?.range::<u64>(..)? {
+            let (sequence, record) = row?;
+            let sequence = Sequence::new(sequence.value());
+            if keys::may_be_held(record.value())
+                && self.vault.decode_state(sequence, record.value())?.state.held
+            {
+                found.push(sequence);
+            }
+        }
+        Ok(found)
     }
 
     /// The places of the log whose grains are not current by this audit entry or a later one.
@@ -336,7 +363,8 @@ impl Truth {
     /// Runs `read` over the blob at a place in the log.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed.
+    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed; `ERR_ERASED` where a
+    /// stub has it.
     pub(crate) fn with_blob<T>(
         &self,
         sequence: Sequence,
@@ -345,6 +373,9 @@ impl Truth {
         let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
+        if Stub::is(row.value()) {
+            return Err(erased::gone(sequence));
+        }
         read(&self.vault.open(RowKey::log(sequence), row.value())?)
     }
 
@@ -360,24 +391,23 @@ impl Truth {
     pub(crate) fn log_after(
         &self,
         sequence: Option<Sequence>,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Logged)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
         let rows = self.log_from(from)?;
-        Ok(rows.map(|row| row.and_then(|(sequence, blob)| Ok((sequence, blob?)))))
+        Ok(rows.map(|row| row.and_then(|(sequence, logged)| Ok((sequence, logged?)))))
     }
 
-    /// Every place of the log from this one on, oldest first, each with its blob, or with what is
+    /// Every place of the log from this one on, oldest first, each with what it has, or with what is
     /// wrong with the row.
     pub(crate) fn log_from(
         &self,
         from: u64,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Vec<u8>>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Logged>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
-            let (sequence, envelope) = row?;
+            let (sequence, row) = row?;
             let sequence = Sequence::new(sequence.value());
-            let blob = self.vault.open(RowKey::log(sequence), envelope.value());
-            Ok((sequence, blob.map(Cow::into_owned)))
+            Ok((sequence, Logged::open(sequence, row.value(), &self.vault)))
         }))
     }
 }

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, Sensitivity};
-use grainstore_index::{Blind, Tie};
+use grainstore_index::{Blind, Sequence, Tie};
 
 use crate::error::{Error, Result};
 use crate::keyring::{Encrypts, Holder, Keyring, STORE};
 use crate::keys::{
-    AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, decode_state, encode_state,
+    AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
+    encode_state,
 };
 
 /// The keys of a store, or that it has none. Cheap to clone.
@@ -180,6 +181,29 @@ impl Vault {
         }
     }
 
+    /// What stands for the address of a grain whose key was destroyed before it was written down.
+    pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
+        let lost = self.0.as_ref().map(|keyring| keyring.lost(at.get()));
+        AddressKey::blinded(lost.unwrap_or_default())
+    }
+
+    /// The slot of a person; nothing for one who has none.
+    pub(crate) fn slot_of(&self, person: &UserToken) -> Option<u32> {
+        self.0.as_ref()?.slot_of(&person.0)
+    }
+
+    /// Destroys the key in the slot of a person: what was encrypted under it cannot be read any more by
+    /// anybody. The slot of the store is nobody's.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
+        match &self.0 {
+            Some(keyring) if slot != STORE => keyring.destroy(slot),
+            _ => Ok(()),
+        }
+    }
+
     /// What puts grains of one time in order before they are looked at: the start of their addresses, of
     /// which an encrypted store shows nothing.
     pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
@@ -212,11 +236,7 @@ impl Vault {
     }
 
     /// The bytes of a state record.
-    pub(crate) fn encode_state(
-        &self,
-        sequence: grainstore_index::Sequence,
-        record: &StateRecord,
-    ) -> [u8; STATE_LEN] {
+    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
         encode_state(sequence, record, |rest| self.pad(rest))
     }
 
@@ -224,7 +244,7 @@ impl Vault {
     /// As [`decode_state`].
     pub(crate) fn decode_state(
         &self,
-        sequence: grainstore_index::Sequence,
+        sequence: Sequence,
         bytes: &[u8; STATE_LEN],
     ) -> Result<StateRecord> {
         decode_state(sequence, bytes, |rest| self.pad(rest))

@@ -16,12 +16,12 @@ use grainstore_index::vectors;
 use grainstore_index::{self as index, Blind, Eyes, Facts, Sequence, Tables, Tail};
 
 use crate::audit::AuditEntry;
-use crate::consent::{self, Consent, Consents};
+use crate::consent::{self, Consent, Standing, Versions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::indexed::Indexed;
 use crate::keys::Wrapping;
 use crate::texts::Library;
-use crate::truth::Truth;
+use crate::truth::{Logged, Truth};
 use crate::vault::Vault;
 use crate::vectors::Vectors;
 
@@ -66,9 +66,23 @@ pub(crate) struct Row {
     pub(crate) state: GrainState,
 }
 
-impl Consents for View {
+impl Standing for View {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
-        self.consents.or_else(basis, || consent::last_version(*basis, |version| self.row(version)))
+        self.consents.or_else(basis, || consent::last_version(*basis, self))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.truth.has_erased_user(user_id, at)
+    }
+}
+
+impl Versions for View {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.row(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.has_erased_grain(address)
     }
 }
 
@@ -203,13 +217,26 @@ impl View {
         &self.indexed.tail
     }
 
-    /// Where a grain lies in the log.
+    /// Where a grain lies in the log; nothing for one that was erased.
     pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            Some(sequence) if self.is_erased(sequence)? => Ok(None),
+            place => Ok(place),
+        }
+    }
+
+    /// Whether a grain with this address was here and was erased.
+    pub(crate) fn has_erased_grain(&self, address: &ContentAddress) -> Result<bool> {
+        self.place_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
+    }
+
+    /// The place of the log that a grain has, or had before it was erased.
+    pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(self.vault().address(address).as_bytes())?)
     }
 
-    /// Where the grain lies that an audit entry names as it lies on disk.
-    pub(crate) fn sequence_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
+    /// The place of a grain that an audit entry names as it lies on disk.
+    pub(crate) fn place_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
@@ -222,11 +249,34 @@ impl View {
         let mut entry = AuditEntry::decode(bytes)?;
         if self.vault().keyring().is_some() {
             for subject in entry.subjects.iter_mut().chain(&mut entry.refused_by) {
-                let Some(at) = self.sequence_of_subject(subject)? else { continue };
-                *subject = self.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+                let Some(at) = self.place_of_subject(subject)? else { continue };
+                if !self.is_erased(at)? {
+                    *subject = self.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+                }
             }
         }
         Ok(entry)
+    }
+
+    /// The address of the grain at a place of the log, as the log keeps it: also of one that was erased.
+    pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.stub_at(sequence)? {
+            Some(address) => Ok(*address.as_bytes()),
+            None => self.with_blob(sequence, |blob| {
+                Ok(*self.vault().address(&ContentAddress::of(blob)).as_bytes())
+            }),
+        }
+    }
+
+    /// As [`View::address_at`], for a grain that may have gone with its key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn address_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.address_at(sequence) {
+            Err(error) if error.is_erased() => Ok(*self.vault().lost(sequence).as_bytes()),
+            address => address,
+        }
     }
 
     /// The grain with this address, its bytes checked against it.
@@ -303,7 +353,7 @@ impl View {
         }
         let mut found = Vec::new();
         for row in self.log_from(0)? {
-            let Ok(blob) = row?.1 else { continue };
+            let Ok(Logged::Blob(blob)) = row?.1 else { continue };
             let address = ContentAddress::of(&blob);
             if begins(address.as_bytes(), prefix, half) {
                 found.push(address);

@@ -6,9 +6,11 @@
 //! publishes what came of it.
 
 mod backlog;
+mod erasure;
 mod import;
 mod keepers;
 mod removal;
+mod scrub;
 mod states;
 mod vectors;
 
@@ -40,8 +42,10 @@ use crate::vault::Keeper;
 use crate::view::View;
 
 pub(crate) use backlog::Backlog;
+pub(crate) use erasure::{Done, Order, Target};
 pub(crate) use import::Ground;
 pub(crate) use keepers::Keepers;
+pub(crate) use scrub::Scrub;
 use states::{write_roots, write_states};
 use vectors::write_vectors;
 
@@ -171,6 +175,8 @@ pub(crate) struct Writer {
     pub(crate) locked_accepts_signature: bool,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
+    /// What was erased and is still on the disk.
+    pub(crate) scrub: Scrub,
     /// What follows the writes in the background; nothing for a store in memory.
     pub(crate) followers: Vec<Following>,
     /// Released last: until then the database is in use.
@@ -193,10 +199,12 @@ impl Writer {
             self.take_fold();
             self.serve(group);
             self.flush_due_counts();
+            self.go_on_scrubbing(false);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        self.scrub_at_end();
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
         }
@@ -212,9 +220,13 @@ impl Writer {
             }
         }
         loop {
-            match receive_within(requests, COUNT_CHECK) {
+            let patience = self.scrub.patience().unwrap_or(COUNT_CHECK).min(COUNT_CHECK);
+            match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
-                Err(RecvTimeoutError::Timeout) => self.flush_due_counts(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.flush_due_counts();
+                    self.go_on_scrubbing(true);
+                }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }

@@ -65,7 +65,9 @@ impl<'a> Facts<'a> {
         facts.blinded = blind.is_some();
         let mut gathering = Gathering { facts, blind };
         let (mut created, mut stamped) = (None, None);
+        let (mut user, mut is_retained) = ("", false);
         for (name, value) in grain.iter() {
+            is_retained |= retains(name, &value);
             match (name, &value) {
                 ("namespace", ValueRef::Str(text)) if !text.is_empty() => {
                     gathering.facts.namespace = Word::Plain(text);
@@ -80,10 +82,18 @@ impl<'a> Facts<'a> {
                 // A text or a list of texts: off the type it belongs to, a field holds either.
                 // Citations in `derived_from` are maps and no address.
                 _ => match Field::of_payload(name) {
-                    Some(field) => gathering.add_texts(field, &value),
+                    Some(field) => {
+                        if field == Field::User {
+                            user = value.as_str().unwrap_or_default();
+                        }
+                        gathering.add_texts(field, &value);
+                    }
                     None => gathering.add_domain_field(name, &value),
                 },
             }
+        }
+        if is_retained {
+            gathering.add(Field::Retained, Word::Plain(user));
         }
         let mut facts = gathering.facts;
         facts.time = stamped.or(created).map_or(time, EpochMs::new);
@@ -200,6 +210,20 @@ impl<'a> Gathering<'a, '_> {
 
     fn add_number(&mut self, name: &str, number: f64) {
         self.add(Field::Domain(name), Word::Plain(&number_word(number)));
+    }
+}
+
+/// The field that says how long a grain has to be kept.
+const RETENTION_POLICY: &str = "retention_policy";
+/// That of the finance profile.
+const RETENTION_YEARS: &str = "fin:retention_years";
+
+/// Whether a field, or one in `context`, says how long its grain has to be kept.
+fn retains(name: &str, value: &ValueRef<'_>) -> bool {
+    match (name, value) {
+        (RETENTION_POLICY | RETENTION_YEARS, _) => true,
+        ("context", ValueRef::Map(context)) => context.get(RETENTION_YEARS).is_some(),
+        _ => false,
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Field<'a> {
     Premise,
     /// `prior_consent`: the grant that a consent renews or withdraws.
     PriorConsent,
+    /// The `user_id` of a grain that says how long it has to be kept, or nothing: in
+    /// `retention_policy`, or in `fin:retention_years` wherever that stands.
+    Retained,
     /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
     /// payload or in `context` (OMS Appendix A). Numbers are written as
     /// [`number_word`] writes them, booleans as `true` and `false`.
@@ -93,6 +96,7 @@ impl Field<'_> {
             Self::Premise => 11,
             Self::Domain(_) => 12,
             Self::PriorConsent => 13,
+            Self::Retained => 14,
         }
     }
 
@@ -112,13 +116,14 @@ impl Field<'_> {
             Self::Depends => "depends_on",
             Self::Premise => "premises",
             Self::PriorConsent => "prior_consent",
+            Self::Retained => "retention_policy",
             Self::Domain(name) => name,
         }
     }
 
     /// Whether its tokens are the same whoever a grain belongs to: what is found before that is known.
     pub(crate) const fn is_shared(self) -> bool {
-        matches!(self, Self::User) || self.holds_addresses()
+        matches!(self, Self::User | Self::Retained) || self.holds_addresses()
     }
 
     /// A value as it is compared: addresses count with and without their prefix.
@@ -238,7 +243,8 @@ mod tests {
 
     #[test]
     fn equal_texts_of_different_fields_differ() {
-        let others = [Field::ObjectLeaf, Field::Domain("hc:a"), Field::Domain("hc:b")];
+        let others =
+            [Field::ObjectLeaf, Field::Retained, Field::Domain("hc:a"), Field::Domain("hc:b")];
         let fields = [&OF_PAYLOAD[..], &others].concat();
         let mut digests: Vec<Digest> = fields.iter().map(|field| of(*field, "x".into())).collect();
         digests.push(Digest::of_text("x".into()));

@@ -233,7 +233,7 @@ impl Keeping {
         while to < end && texts.len() < AT_ONCE {
             to += 1;
             let at = Sequence::new(to);
-            if view.has_vector(at, self.space.model())? {
+            if view.has_vector(at, self.space.model())? || view.hides(at)? {
                 continue;
             }
             texts.extend(self.text_at(view, at)?.map(|text| (at, text)));
@@ -252,7 +252,7 @@ impl Keeping {
         match read {
             Ok(text) => Ok(text.filter(|text| !text.is_empty())),
             // A row that is damaged is for `verify` to name.
-            Err(error) if error.is_integrity() => Ok(None),
+            Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
             Err(error) => Err(error),
         }
     }

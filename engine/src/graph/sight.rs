@@ -169,6 +169,9 @@ impl<'s> Sight<'s> {
         state: GrainState,
         read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
+        if self.view.hides(sequence)? {
+            return Ok(None);
+        }
         self.view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
                 true => read(&Seen { sequence, grain, state, blob }),

@@ -43,6 +43,7 @@ const STATES: &str = "grainstore states v1";
 const ADDRESS: u8 = 0xa0;
 const PERSON: u8 = 0xa1;
 const SUCCESSOR: u8 = 0xa2;
+const LOST: u8 = 0xa3;
 
 /// The keys of an open store.
 pub(crate) struct Keyring {
@@ -260,21 +261,27 @@ impl Keyring {
         Ok(())
     }
 
-    /// Destroys the secret of a person: what was encrypted under it is noise from now on, in every copy
-    /// of the rows that lie beside this keyring. Gives whether there was one.
+    /// The slot of a person; nothing for one who has none.
+    pub(crate) fn slot_of(&self, person: &[u8; 32]) -> Option<u32> {
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        people.by_token.get(person).copied()
+    }
+
+    /// Destroys the secret in a slot: what was encrypted under it is noise from now on, in every copy of
+    /// the rows that lie beside this keyring. One that is destroyed already stays so.
     ///
     /// # Errors
     /// `ERR_IO`: whether it is gone is in doubt then; do it again.
-    pub(crate) fn destroy(&self, user_id: &str) -> Result<bool> {
-        let token = self.person(user_id);
+    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(slot) = people.by_token.get(&token).copied() else { return Ok(false) };
+        let Some(person) = people.wrapped.get(&slot) else { return Ok(()) };
+        let token = person.token;
         file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
-        people.by_token.remove(&token);
+        people.by_token.retain(|known, number| *known != token || *number != slot);
         people.wrapped.remove(&slot);
         people.ready.remove(&slot);
-        Ok(true)
+        Ok(())
     }
 
     /// All secrets wrapped under another master key, for [`Keyring::rewrap`].
@@ -340,6 +347,11 @@ impl Keyring {
     /// What stands for a person on disk.
     pub(crate) fn person(&self, user_id: &str) -> [u8; 32] {
         self.shared.of(PERSON, &[user_id.as_bytes()])
+    }
+
+    /// What stands for the unknown address of the grain at a place of the log.
+    pub(crate) fn lost(&self, sequence: u64) -> [u8; 32] {
+        self.shared.of(LOST, &[&sequence.to_be_bytes()])
     }
 
     /// What hides an address inside a state record: each record, with all else that is in it, has a pad of its own.

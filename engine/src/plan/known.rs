@@ -5,20 +5,35 @@ use std::sync::Arc;
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
-use crate::consent::{Consent, Consents, basis_of, last_version};
-use crate::error::Result;
+use crate::consent::{Consent, Standing, Versions, basis_of, last_version};
+use crate::erase::erased;
+use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::reach::{Reach, Reached};
 use crate::view::{Row, with_fields};
 
 use super::{Author, Plan, Prepared, Staged};
 
-impl Consents for Plan<'_> {
+impl Standing for Plan<'_> {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
         // What the view knows already may have been renewed or withdrawn in this group.
         let known = self.view.consent_of(basis)?;
         let from = known.map_or(*basis, |consent| consent.head);
-        Ok(last_version(from, |version| self.find(version))?.map(Arc::new))
+        Ok(last_version(from, self)?.map(Arc::new))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.view.has_erased_user(user_id, at)
+    }
+}
+
+impl Versions for Plan<'_> {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.find(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.view.has_erased_grain(address)
     }
 }
 
@@ -68,7 +83,7 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` where the consent it rests on does not hold.
     pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
-        let Some(row) = self.find(address)? else { return Err(Reached::Outside.refusal(address)) };
+        let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
         match self.reached(&row, author)? {
             Reached::Seen => Ok(row),
             other => Err(other.refusal(address)),
@@ -82,7 +97,7 @@ impl Plan<'_> {
     pub(super) fn within(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
         match self.find(address)? {
             Some(row) if self.reached(&row, author)? != Reached::Outside => Ok(row),
-            _ => Err(Reached::Outside.refusal(address)),
+            _ => Err(self.absent(address)?),
         }
     }
 
@@ -105,6 +120,14 @@ impl Plan<'_> {
             None => Ok(Reached::Seen),
         })?;
         reached.refused("this grain").map_or(Ok(()), Err)
+    }
+
+    /// The refusal of an address that leads to nothing the author sees.
+    pub(super) fn absent(&self, address: &ContentAddress) -> Result<Error> {
+        Ok(match self.view.has_erased_grain(address)? {
+            true => erased(address),
+            false => Error::new(ErrorKind::NotFound, format!("no grain {address}")),
+        })
     }
 
     /// The state of the grain at this place.
@@ -132,15 +155,25 @@ impl Plan<'_> {
         }
     }
 
-    /// The roots noted with the grain at this place.
+    /// The roots noted with the grain at this place. One that was erased protects nothing any more.
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
-        match self.roots.get(&sequence) {
-            Some(roots) => Ok(roots.clone()),
+        let noted = match self.roots.get(&sequence) {
+            Some(roots) => roots.clone(),
             None => match self.beneath {
-                Some(beneath) => beneath.roots_at(sequence),
-                None => self.view.roots_at(sequence),
+                Some(beneath) => beneath.roots_at(sequence)?,
+                None => self.view.roots_at(sequence)?,
             },
+        };
+        if !self.view.has_erased()? {
+            return Ok(noted);
         }
+        let mut left = Vec::with_capacity(noted.len());
+        for root in noted {
+            if !self.view.is_erased(root)? {
+                left.push(root);
+            }
+        }
+        Ok(left)
     }
 
     /// Runs `read` over the grain at this place, where it lies, and the address its bytes have.
@@ -208,7 +241,8 @@ impl Plan<'_> {
                     Some((found, _)) if found.sequence > posting.sequence => continue,
                     _ => {}
                 }
-                if !self.state(posting.sequence)?.is_current() {
+                if self.view.hides(posting.sequence)? || !self.state(posting.sequence)?.is_current()
+                {
                     continue;
                 }
                 let found = self.view.with_blob(posting.sequence, |blob| {

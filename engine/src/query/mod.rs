@@ -368,7 +368,7 @@ fn address_start(view: &View, sequence: grainstore_index::Sequence) -> Result<[u
     if sequence.get() == 0 {
         return Ok([0; 8]);
     }
-    let address = view.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)))?;
-    let start = address.as_bytes().first_chunk::<8>().copied();
+    let address = view.address_at(sequence)?;
+    let start = address.first_chunk::<8>().copied();
     start.ok_or_else(|| Error::integrity("an address is too short"))
 }

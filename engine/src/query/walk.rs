@@ -418,6 +418,9 @@ impl Walk<'_> {
 
     /// The state a grain is judged by; nothing for one that cannot match in any state of it.
     pub(super) fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
+        if self.view.hides(sequence)? {
+            return Ok(None);
+        }
         let StateRecord { mut state, since } = self.view.state_record_at(sequence)?;
         if let Some((origin, _)) = &self.after
             && since >= origin.entries

@@ -124,7 +124,7 @@ impl<'v> Around<'v> {
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
-    pub(super) fn borrowers(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
+    pub(crate) fn borrowers(&mut self, of: Sequence) -> Result<Vec<Sequence>> {
         Ok(self.turns(of)?.into_iter().map(|(at, _)| at).collect())
     }
 

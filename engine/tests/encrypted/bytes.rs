@@ -1,7 +1,7 @@
 //! What lies on disk: nothing that can be read, or tested without the key.
 
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Grain, Offer, Session, SessionOptions};
+use grainstore::{ContentAddress, Erasing, Grain, Offer, Session, SessionOptions};
 use sha2::{Digest, Sha256};
 
 use super::world::{World, belief, open, turn};
@@ -81,6 +81,57 @@ fn no_file_tells_what_a_person_said_or_gives_anything_to_test_guesses_against() 
     for part in hidden(&addresses) {
         assert_eq!(found(&world, &part), Vec::<String>::new(), "{part:02x?}");
     }
+}
+
+/// The bytes of a slot of the keyring.
+fn slot(world: &World, number: usize) -> Vec<u8> {
+    world.files()["keyring"][number * 128..][..128].to_vec()
+}
+
+#[test]
+fn erasing_a_person_takes_the_key_the_rows_and_every_token_and_leaves_the_others() {
+    let world = World::new();
+    let bob = world.user("bob");
+    let kept = bob.put(turn("bob", CANARY, &format!("1 {CANARY} again"), 2001)).unwrap().address();
+    let addresses = live(&world.user(CANARY));
+    let operator = world.operator();
+    operator.lift_hold(addresses.last().unwrap(), "for the test", None).unwrap();
+    world.store.flush().unwrap();
+    let of_canary = slot(&world, 2);
+    // What is wrapped is the last sixty bytes but for padding and checksum.
+    let wrapped = of_canary[40..100].to_vec();
+    assert_eq!(found(&world, &wrapped), ["keyring"]);
+    let rows = world.rows_of_slot(2);
+    assert!(rows.len() >= addresses.len());
+    for row in &rows {
+        assert!(!found(&world, row).is_empty(), "the scan finds the rows");
+    }
+    let done = operator.erase_user(CANARY, "asked to", &Erasing::new().now(true)).unwrap();
+    assert_eq!(done.erased, u64::try_from(addresses.len()).unwrap());
+    let all = |session: &Session| {
+        for address in &addresses {
+            assert_eq!(session.get(address).map_err(|e| e.code()).err(), Some("ERR_ERASED"));
+        }
+    };
+    all(&operator);
+    world.store.close();
+    assert_eq!(slot(&world, 2), [0; 128]);
+    let mut gone = hidden(&addresses);
+    gone.push(wrapped);
+    gone.extend(rows);
+    for part in gone {
+        assert_eq!(found(&world, &part), Vec::<String>::new(), "{part:02x?}");
+    }
+    let store = open(world.dir.path());
+    let operator = store.session(SessionOptions::default());
+    all(&operator);
+    assert_eq!(operator.get(&kept).unwrap().address, kept);
+    let again = operator.put(canaries().remove(0));
+    assert_eq!(again.map_err(|e| e.code()).err(), Some("ERR_ERASED"));
+    let later = belief(Some(CANARY), "a", "new start", 4_000_000_000_000);
+    let later = operator.put(later).unwrap().address();
+    assert_eq!(operator.get(&later).unwrap().address, later, "under a new key");
+    assert!(store.verify(true).unwrap().problems.is_empty());
 }
 
 #[test]

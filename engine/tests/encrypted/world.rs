@@ -124,6 +124,20 @@ impl World {
             .collect()
     }
 
+    /// The ciphertexts of the log of an open store that lie under the key in a slot: from a copy, since the
+    /// store has the file.
+    pub(crate) fn rows_of_slot(&self, slot: u32) -> Vec<Vec<u8>> {
+        use redb::{ReadableDatabase, ReadableTable};
+        let copy = TempDir::new().unwrap();
+        let to = copy.path().join("copy");
+        self.store.backup(&to).unwrap();
+        let db = redb::Database::open(to.join("grains.redb")).unwrap();
+        let log = db.begin_read().unwrap().open_table(LOG).unwrap();
+        let rows = log.iter().unwrap().map(|row| row.unwrap().1.value().to_vec());
+        let of_slot = rows.filter(|row| row[..6] == [&[1, 1][..], &slot.to_be_bytes()].concat());
+        of_slot.map(|row| row[6..].to_vec()).collect()
+    }
+
     /// Changes the last byte but one of a row of the log.
     pub(crate) fn flip_a_byte_of_row(&self, row: u64) {
         use redb::ReadableTable;

@@ -13,7 +13,7 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use super::standing;
 use crate::error::{Error, Result};
-use crate::keys::{self, RowKey, StateRecord, Wrapping};
+use crate::keys::{self, RowKey, StateRecord, Stub, Wrapping};
 use crate::view::{is_signed, is_withdrawal, stored_grain, with_fields};
 
 const LOG: &str = "log";
@@ -39,6 +39,13 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
             expected = key.saturating_add(1);
             count(&mut findings.checked.grains);
             let place = Place::Row(LOG, key);
+            if Stub::is(envelope.value()) {
+                let stub = Stub::open(Sequence::new(key), envelope.value());
+                if findings.damage(Fault::Log, place, stub)?.is_some() {
+                    count(&mut findings.checked.erased);
+                }
+                continue;
+            }
             let row = RowKey::log(Sequence::new(key));
             let opened = check.view.vault().open(row, envelope.value());
             let blob = findings.damage(Fault::Log, place, opened)?;
@@ -113,9 +120,13 @@ pub(super) fn check_states(
 
 /// What is wrong with the successor a state names.
 fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Result<Option<String>> {
-    let Some(successor) = check.view.sequence_of(by)? else {
+    let Some(successor) = check.view.place_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
+    // What either said is gone.
+    if check.is_erased(successor)? || check.is_erased(at)? {
+        return Ok(None);
+    }
     let old = check.view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
     let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
         with_fields(blob, |grain| {
@@ -136,7 +147,11 @@ fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Resu
 fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress) -> Result<bool> {
     let mut version = grant;
     for _ in 0..MAX_RENEWALS {
-        let Some(at) = check.view.sequence_of(&version)? else { return Ok(false) };
+        let Some(at) = check.view.place_of(&version)? else { return Ok(false) };
+        // What it was renewed as went with it.
+        if check.is_erased(at)? {
+            return Ok(true);
+        }
         let Some(next) = check.view.state_at(at)?.superseded_by else { return Ok(false) };
         if next == *last {
             return Ok(true);

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::claims::{self, Stated};
 use super::{Importing, of_file};
 use crate::consent::is_withdrawn;
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
@@ -98,7 +99,7 @@ impl<S: ReadAt> Files<S> {
             Pass { session, view: &view, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
-            // The pass over a file reads nothing of the store.
+            // Of the store the pass over a file reads what was erased, at most.
             checked.files.push(found.map_err(|error| of_file(name, error))?);
         }
         for (address, stated) in wanted {
@@ -186,7 +187,7 @@ impl Pass<'_, '_> {
         if signer.is_some() {
             found.valid.push(number);
         }
-        let why = match check_ownership(entry.grain(), signer.as_deref(), None) {
+        let mut why = match check_ownership(entry.grain(), signer.as_deref(), None) {
             Err(error) => Some(error.to_string()),
             Ok(()) if is_disclosed_view(entry.grain()) => {
                 Some("a disclosed view is not stored as a grain of its own".to_owned())
@@ -196,6 +197,12 @@ impl Pass<'_, '_> {
             }
             Ok(()) => None,
         };
+        if let Err(error) = check_not_erased(self.view, &entry.address(), entry.grain()) {
+            if !error.is_erased() {
+                return Err(error);
+            }
+            why = Some(error.to_string());
+        }
         if let Some(why) = why {
             found.left_out.push(number);
             checked.conflicts.note(entry.address(), Disputed::Grain, why);

@@ -15,6 +15,7 @@ use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, w
 use super::staging::{Outcome, Staging};
 use super::{Imported, claims, in_file, of_file};
 use crate::audit::{AuditRecord, ImportNote, Operation};
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
     Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms, parents,
@@ -121,6 +122,11 @@ impl Stage<'_> {
 
     fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
         let address = entry.address();
+        // It may have been erased since it was checked.
+        if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
+            self.counts.refused += u64::from(error.is_erased());
+            return if error.is_erased() { Ok(()) } else { Err(error) };
+        }
         if let Some(sequence) = self.ground.view.sequence_of(&address)? {
             self.counts.duplicate += 1;
             return self.improve(entry, sequence, is_valid);

@@ -208,7 +208,7 @@ impl Session {
         let mut seen = Vec::new();
         let mut hidden = false;
         for address in std::mem::take(&mut entry.subjects) {
-            let stored = view.place_of(&address)?.is_some();
+            let stored = view.place_told(&address)?.is_some();
             if self.lookup(view, &address)?.is_some() {
                 seen.push(address);
             } else {

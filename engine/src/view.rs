@@ -240,6 +240,15 @@ impl View {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
+    /// The place of a grain that an entry of [`View::entry`] names: by its address, or by what stands for
+    /// it where it was erased.
+    pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            None if self.vault().keyring().is_some() => self.place_of_subject(address),
+            place => Ok(place),
+        }
+    }
+
     /// An audit entry with the addresses of its grains, where it has what stands for them. That of a
     /// grain that is gone stays.
     ///

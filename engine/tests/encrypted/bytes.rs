@@ -131,7 +131,8 @@ fn erasing_a_person_takes_the_key_the_rows_and_every_token_and_leaves_the_others
     let later = belief(Some(CANARY), "a", "new start", 4_000_000_000_000);
     let later = operator.put(later).unwrap().address();
     assert_eq!(operator.get(&later).unwrap().address, later, "under a new key");
-    assert!(store.verify(true).unwrap().problems.is_empty());
+    let verified = store.verify(true).unwrap();
+    assert!(verified.problems.is_empty(), "{:?}", verified.problems);
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn find(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Sequence>> {
-    let at = check.view.place_of(address)?;
+    let at = check.view.place_told(address)?;
     if at.is_none() {
         let detail = format!("the log does not have {address}, which it tells of");
         findings.add(Fault::Unaudited, place, detail);

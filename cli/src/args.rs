@@ -46,6 +46,9 @@ pub(crate) struct Globals {
     /// Who is the operator, and may lift a hold that names nobody; without it, any actor
     #[arg(long, global = true, value_name = "DID")]
     pub(crate) operator: Option<String>,
+    /// What it is for, which rules of the store may ask; may be given several times
+    #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
+    pub(crate) purposes: Vec<String>,
     /// The key of an encrypted store: a file of 32 bytes that only its owner can read
     #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,

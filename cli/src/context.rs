@@ -72,6 +72,7 @@ impl<'w> Context<'w> {
             namespace: self.globals.namespace.clone(),
             user_id: self.globals.user.clone(),
             actor: self.globals.actor.clone(),
+            purposes: self.globals.purposes.clone(),
             ..SessionOptions::default()
         }))
     }

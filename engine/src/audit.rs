@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
+use crate::preset;
 use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
@@ -54,6 +55,9 @@ pub(crate) enum Operation {
     /// All of a user was erased, or was to be; the subject is their token.
     EraseUser,
     RotateKey,
+    /// The rules of the store were changed, or were to be.
+    PresetChanged,
+    Export,
 }
 
 /// What an entry tells of an import as a whole.
@@ -87,6 +91,8 @@ impl Operation {
             Self::Erase => "erase",
             Self::EraseUser => "erase_user",
             Self::RotateKey => "rotate_key",
+            Self::PresetChanged => "preset_changed",
+            Self::Export => "export",
         }
     }
 
@@ -106,7 +112,8 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user` or `rotate_key`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
+    /// `preset_changed` or `export`.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -116,7 +123,8 @@ pub struct AuditEntry {
     /// `done` or `refused`.
     pub decision: String,
     /// The policy rules that were applied, in order; where the decision is `refused` the last of
-    /// them refused.
+    /// them refused. Rules of the store's preset are named where they refuse, and in
+    /// `preset_changed` where they were loosened.
     pub rules: Vec<String>,
     /// The verification status that was set, or was to be set.
     pub status: Option<VerificationStatus>,
@@ -134,7 +142,7 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        Rule::named(rule).map(|rule| rule.row().text)
+        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
     }
 }
 

@@ -10,7 +10,8 @@
 //! - `consent`, `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
-//! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
+//! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
+//!   the rules of a store.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
@@ -45,11 +46,13 @@ mod pending;
 mod plan;
 mod policy;
 mod portable;
+mod preset;
 mod query;
 mod reach;
 mod reason;
 mod report;
 mod retrieval;
+mod rules;
 mod session;
 mod source;
 mod store;
@@ -77,7 +80,7 @@ pub use graph::{
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
 pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
-pub use keyring::{Derivation, Encrypts, KeyFile, KeyProvider, MasterKey, Passphrase};
+pub use keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
@@ -91,12 +94,14 @@ pub use pending::{Pending, PendingFuture};
 pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
 pub use query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
     QueryPlan,
 };
 pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
+pub use rules::RulesChanged;
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
 pub use store::Store;
 pub use texts::ObserverDomain;

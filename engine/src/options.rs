@@ -10,7 +10,8 @@ use grainstore_index::text::Language;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
-use crate::keyring::{Encrypts, KeyProvider};
+use crate::keyring::KeyProvider;
+use crate::preset::Preset;
 use crate::texts::Wording;
 
 /// How to open a store.
@@ -25,12 +26,13 @@ pub struct OpenOptions {
     pub(crate) operator: Option<String>,
     pub(crate) users_erase_themselves: bool,
     pub(crate) resolver: Resolver,
+    /// Nothing where the store has one, or is to have the default.
+    pub(crate) preset: Option<Preset>,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
     pub(crate) key: Option<Key>,
-    pub(crate) encrypts: Encrypts,
 }
 
 /// Who has the master key.
@@ -75,11 +77,11 @@ impl Default for OpenOptions {
             locked_accepts_signature: false,
             operator: None,
             users_erase_themselves: false,
+            preset: None,
             wording: None,
             embedder: None,
             former_embedder: None,
             key: None,
-            encrypts: Encrypts::default(),
         }
     }
 }
@@ -140,6 +142,16 @@ impl OpenOptions {
     #[must_use]
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
+        self
+    }
+
+    /// The compliance rules a new store is to hold to: [`Preset::default`] unless told otherwise. A store
+    /// that is there holds to those it was created with and what changed them since
+    /// ([`Session::change_rules`](crate::Session::change_rules)): opening fails with `ERR_POLICY` where
+    /// that is another preset than this.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = Some(preset);
         self
     }
 
@@ -208,18 +220,12 @@ impl OpenOptions {
         Ok(self)
     }
 
-    /// Who has the master key. A store that is created with one is encrypted, and is opened with it alone:
+    /// Who has the master key. A store that is created with one is encrypted as its preset says, and is
+    /// opened with it alone:
     /// opening fails with `ERR_KEY` where it is missing or another one, and where the store is not encrypted.
     #[must_use]
     pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
         self.key = Some(Key(Arc::new(key)));
-        self
-    }
-
-    /// What a store that is created with a key encrypts; everything unless told otherwise.
-    #[must_use]
-    pub fn encrypts(mut self, encrypts: Encrypts) -> Self {
-        self.encrypts = encrypts;
         self
     }
 

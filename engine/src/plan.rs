@@ -19,6 +19,7 @@ mod protection;
 mod replace;
 mod roots;
 mod rows;
+mod ruled;
 mod withdrawal;
 
 use std::collections::HashMap;
@@ -36,6 +37,7 @@ use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
+use crate::preset::Regime;
 use crate::reach::Viewer;
 use crate::view::{View, with_fields};
 
@@ -166,6 +168,8 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
+    /// The rules of the store; nothing where they were asked before.
+    regime: Option<Arc<Regime>>,
     /// The last place of the log that was taken before this group.
     stored: Sequence,
     /// In the order of their places, without a gap.
@@ -201,6 +205,7 @@ impl<'v> Plan<'v> {
             beneath: None,
             now,
             locked_accepts_signature: false,
+            regime: None,
             stored: view.last_sequence()?,
             grains: Vec::new(),
             states: Rows::default(),
@@ -345,7 +350,9 @@ impl<'v> Plan<'v> {
             None => {
                 self.check_parents(&prepared, None, author)?;
                 self.check_dependencies(&prepared.grain, author)?;
-                self.stage(prepared, None)?;
+                let needs_review = self.check_rules(None, &prepared, author)?;
+                let sequence = self.stage(prepared, None)?;
+                self.review(sequence, needs_review)?;
                 Ok(Put::Added(address))
             }
         }

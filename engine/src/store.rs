@@ -8,7 +8,7 @@ use std::time::Duration;
 use grainstore_cal::Writes;
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
-use redb::{Builder, Database, ReadableDatabase};
+use redb::{Builder, Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use crate::access::{Access, Counters};
@@ -23,6 +23,7 @@ use crate::keyring::{Keyring, fill};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
+use crate::preset::{Kept, Preset, Regime, RuleSet};
 use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -69,6 +70,8 @@ pub(crate) struct Inner {
     operator: Option<String>,
     /// Whether the session of a user may erase them.
     users_erase_themselves: bool,
+    /// The rules it holds to.
+    regime: Arc<Regime>,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -85,7 +88,9 @@ impl Store {
         let path = path.as_ref();
         guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
             // What the options say is at fault, not the directory.
-            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension => error,
+            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
+                error
+            }
             ErrorKind::Format(
                 grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
             ) => error,
@@ -127,12 +132,13 @@ impl Store {
             let db = database.open(directory::grains(path))?;
             let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
             let db = db.with_vault(vault.clone());
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock };
+            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
         };
         match guarded(start) {
@@ -242,7 +248,9 @@ impl Store {
 
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta: Meta { cursor_key, chain }, wording, index, opening, lock } = files;
+        let Files { db, meta, wording, rules, index, opening, lock } = files;
+        let Meta { cursor_key, chain } = meta;
+        let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -276,6 +284,7 @@ impl Store {
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
+            regime: Arc::clone(&regime),
             retrieval: retrieval.clone(),
             scrub,
             followers,
@@ -301,6 +310,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
             users_erase_themselves: options.users_erase_themselves,
+            regime,
             opening,
             retrieval,
         })))
@@ -324,6 +334,7 @@ impl Store {
             }
             let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
@@ -332,7 +343,8 @@ impl Store {
                 created => created?,
             };
             let (db, index) = (Source::in_memory(db), Source::in_memory(index));
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock: None };
+            let opening = opening.clone();
+            let files = Files { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
@@ -351,6 +363,7 @@ struct Files {
     meta: Meta,
     /// How grains are read for their words.
     wording: Wording,
+    rules: RuleSet,
     index: Source,
     opening: Opening,
     lock: Option<File>,
@@ -410,9 +423,14 @@ impl Inner {
         self.operator.as_deref()
     }
 
-    /// Whether the session of a user may erase them.
+    /// Whether the session of a user may erase them: by the host's word, or by the rules.
     pub(crate) fn users_erase_themselves(&self) -> bool {
-        self.users_erase_themselves
+        self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
+    }
+
+    /// The rules the store holds to.
+    pub(crate) fn regime(&self) -> &Arc<Regime> {
+        &self.regime
     }
 
     /// Whether an authorized signature opens a lock.
@@ -557,6 +575,9 @@ fn set_up(
         if vault.keyring().is_some() {
             meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
         }
+        if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
+            meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
+        }
     }
     let genesis = AuditRecord {
         operation: Operation::Create,
@@ -586,6 +607,31 @@ fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
         txn.commit()?;
     }
     Ok(said.clone())
+}
+
+/// The rules of the store, which are those that the options name where they name any.
+fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
+    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
+    let asked = options.preset.map(Preset::name);
+    if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
+        let message =
+            format!("this store holds to {}, and was to be opened with {asked}", kept.name());
+        return Err(Error::new(ErrorKind::Policy, message).with_hint(
+            "open it without naming a preset; grain policy set FILE adds the rules of another",
+        ));
+    }
+    kept.rules()
+}
+
+/// What is kept of the rules of a store.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
+    match meta.get(keys::META_PRESET)? {
+        Some(row) => Kept::open(row.value()),
+        None => Ok(Kept::of(Preset::default())),
+    }
 }
 
 /// What a store says about itself.
@@ -665,7 +711,7 @@ impl Identity {
             }
             Some(key) => {
                 let id = identity.store_id;
-                let keyring = Keyring::create(path, key.0.as_ref(), id, options.encrypts)?;
+                let keyring = Keyring::create(path, key.0.as_ref(), id)?;
                 Vault::keyed(Arc::new(keyring))
             }
         };

@@ -8,15 +8,16 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, GrainRef, Sensitivity};
+use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blind, Sequence, Tie};
 
 use crate::error::{Error, Result};
-use crate::keyring::{Encrypts, Holder, Keyring, STORE};
+use crate::keyring::{Holder, Keyring, STORE};
 use crate::keys::{
     AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
     encode_state,
 };
+use crate::preset::Regime;
 
 /// The keys of a store, or that it has none. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -72,23 +73,18 @@ impl Vault {
         }
     }
 
-    /// Under whose key the rows of a grain are encrypted. Its person has a slot by then: see
-    /// [`Vault::enroll`].
+    /// Under whose key the rows of a grain are encrypted, if the rules of the store have it encrypted. Its
+    /// person has a slot by then: see [`Vault::enroll`].
     ///
     /// # Errors
     /// `ERR_INTEGRITY` where the person has none.
-    pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>) -> Result<Keeper> {
-        let Some(keyring) = &self.0 else { return Ok(Keeper::default()) };
-        let user = person_of(grain);
-        let is_encrypted = match keyring.encrypts() {
-            Encrypts::Everything => true,
-            Encrypts::Users => user.is_some(),
-            Encrypts::Sensitive => grain.header().flags.sensitivity() >= Sensitivity::Pii,
-        };
-        if !is_encrypted {
-            return Ok(Keeper::default());
+    pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
+        match &self.0 {
+            Some(keyring) if regime.encrypts(grain) => {
+                self.holder_of(keyring, person_of(grain)).map(|holder| Keeper(Some(holder)))
+            }
+            _ => Ok(Keeper::default()),
         }
-        self.holder_of(keyring, user).map(|holder| Keeper(Some(holder)))
     }
 
     /// Under whose key a row is encrypted that stands beside this one.

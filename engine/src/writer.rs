@@ -33,6 +33,7 @@ use crate::keys::{self, RowKey};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
+use crate::preset::Regime;
 use crate::retrieval::Retrieval;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -173,6 +174,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
+    /// The rules of the store.
+    pub(crate) regime: Arc<Regime>,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
     /// What was erased and is still on the disk.
@@ -241,6 +244,7 @@ impl Writer {
             Ok(plan) => {
                 let plan = plan
                     .accepting_signatures(self.locked_accepts_signature)
+                    .under(Arc::clone(&self.regime))
                     .reserving(self.retrieval.reserved());
                 alone = self.carry_out(plan, group);
             }
@@ -297,7 +301,7 @@ impl Writer {
         }
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
-        let keepers = Keepers::of(&self.view, plan, vault)?;
+        let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
         write_grains(&txn, &plan.grains, &keepers)?;

@@ -2,46 +2,41 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use grainstore::KeyFile;
+use clap::Args;
+use grainstore::{ErrorKind, KeyFile, Preset, Store};
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The compliance rules it holds; this version has `open` alone
-    #[arg(long, value_enum, default_value_t)]
-    preset: Preset,
+    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME`
+    /// shows them. Without it, open
+    #[arg(long, value_name = "NAME", value_parser = Preset::named)]
+    preset: Option<Preset>,
     /// Encrypt it with the key in --key-file, which is made where there is none
     #[arg(long)]
     encrypt: bool,
 }
 
-/// The compliance rule sets of the design.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    #[default]
-    Open,
-    Gdpr,
-    Hipaa,
-    Sox,
-    Ccpa,
-    Lgpd,
-}
-
 impl Init {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        if self.preset != Preset::Open {
-            return Err(Error::unavailable(Code::Schema, "presets other than open"));
-        }
         if context.globals.store.join("grains.redb").exists() {
             return Err(there_already(context));
         }
         let made = self.key(context)?;
-        let store = context.open(true)?;
+        let options = context.options()?.create(true);
+        let options = match self.preset {
+            Some(preset) => options.preset(preset),
+            None => options,
+        };
+        let store = match Store::open(&context.globals.store, &options) {
+            // One that is there holds to a preset of its own.
+            Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
+            opened => opened.map_err(not_opened)?,
+        };
         let path = store.path().display().to_string();
         if !store.was_created() {
             return Err(there_already(context));

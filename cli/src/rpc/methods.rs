@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, marks, portable, query, read, signed, store, write};
+use super::{
+    agents, codec, graph, maintain, marks, policy, portable, query, read, signed, store, write,
+};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -41,6 +43,8 @@ const METHODS: &[Method] = &[
     method("verify_signature", signed::verify_signature),
     method("disclose", signed::disclose),
     method("policy_explain", marks::policy_explain),
+    method("policy_show", policy::show),
+    method("policy_set", policy::set),
     method("contradict", marks::contradict),
     method("set_verification", marks::set_verification),
     method("hold", marks::hold),

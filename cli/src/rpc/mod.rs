@@ -18,6 +18,7 @@ mod marks;
 mod methods;
 mod misread;
 mod params;
+mod policy;
 mod portable;
 mod query;
 mod read;

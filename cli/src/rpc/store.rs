@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::host::Host;
 use super::json::Formed;
 use super::methods;
-use super::params::{self, Nothing, Preset};
+use super::params::{self, Nothing, PresetName};
 use crate::error::{Code, Error};
 
 /// What of OMS this version is (section 17): it reads, writes, checks and addresses every grain type,
@@ -46,9 +46,6 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if params.path.is_empty() {
         return Err(Fault::params("path must not be empty"));
     }
-    if params.preset.is_some_and(|preset| preset != Preset::Open) {
-        return Err(Error::unavailable(Code::Schema, "presets other than open").into());
-    }
     let session = params.session.map(|Formed(scope)| SessionOptions::from(scope));
     let mut options = OpenOptions::new().create(params.create.unwrap_or_default());
     options = match (params.key, params.passphrase) {
@@ -59,6 +56,9 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     };
     if let Some(wait) = params.wait_ms {
         options = options.wait(Duration::from_millis(wait));
+    }
+    if let Some(PresetName(preset)) = params.preset {
+        options = options.preset(preset);
     }
     for Formed(spoken) in params.languages {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;

@@ -28,7 +28,6 @@ use crate::sync::{Mutex, RwLock};
 pub(crate) use holder::Holder;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub(crate) use secret::fill;
-pub use slot::Encrypts;
 
 /// The slot of the store itself.
 pub(crate) const STORE: u32 = 0;
@@ -48,7 +47,6 @@ const LOST: u8 = 0xa3;
 /// The keys of an open store.
 pub(crate) struct Keyring {
     store_id: [u8; 16],
-    encrypts: Encrypts,
     /// The secret of the store: the salt of every derived key.
     salt: Secret,
     /// Tokens of what is found before a person is known: addresses and user ids.
@@ -86,7 +84,7 @@ pub(crate) struct Rewrapped {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Keyring({:?})", self.encrypts)
+        f.write_str("Keyring(..)")
     }
 }
 
@@ -99,23 +97,21 @@ impl Keyring {
         directory: &Path,
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
-        encrypts: Encrypts,
     ) -> Result<Self> {
         let medium = Box::new(SlotFile(directory::keyring(directory)));
-        Self::create_on(medium, provider, store_id, encrypts)
+        Self::create_on(medium, provider, store_id)
     }
 
     fn create_on(
         mut medium: Box<dyn Medium>,
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
-        encrypts: Encrypts,
     ) -> Result<Self> {
         let derivation = provider.derivation()?;
         let wrap = wrapping(provider, &derivation, &store_id)?;
         let secret = Secret::random()?;
         let wrapped = [0; WRAPPED];
-        let mut store = StoreSlot { store_id, encrypts, derivation, master: 1, wrapped };
+        let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
         store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
         medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
         let people = People { next: 1, ..People::default() };
@@ -158,7 +154,6 @@ impl Keyring {
         let (shared, states) = (Arc::new(key(SHARED)), key(STATES));
         Self {
             store_id: file.store.store_id,
-            encrypts: file.store.encrypts,
             states,
             store: Arc::new(Holder::new(STORE, &salt, &salt, &shared)),
             shared,
@@ -171,11 +166,6 @@ impl Keyring {
     /// Whose keyring it is.
     pub(crate) fn store_id(&self) -> &[u8; 16] {
         &self.store_id
-    }
-
-    /// What the store encrypts.
-    pub(crate) fn encrypts(&self) -> Encrypts {
-        self.encrypts
     }
 
     /// The keys of the store itself.

@@ -20,35 +20,10 @@ const PERSON: u8 = 2;
 const RAW: u8 = 0;
 const ARGON2ID: u8 = 1;
 
-/// What a store encrypts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encrypts {
-    /// Grains of persons (those with a `user_id`), each under the person's key.
-    Users,
-    /// Grains whose sensitivity is PII or PHI, under the key of their person or the store.
-    Sensitive,
-    /// Everything: grains of persons under their keys, all others under the store's.
-    #[default]
-    Everything,
-}
-
-impl Encrypts {
-    const ALL: [Self; 3] = [Self::Users, Self::Sensitive, Self::Everything];
-
-    fn byte(self) -> u8 {
-        match self {
-            Self::Users => 0,
-            Self::Sensitive => 1,
-            Self::Everything => 2,
-        }
-    }
-}
-
 /// The first slot: how the master key is made, and the store's secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreSlot {
     pub(crate) store_id: [u8; 16],
-    pub(crate) encrypts: Encrypts,
     pub(crate) derivation: Derivation,
     /// How often the master key was changed.
     pub(crate) master: u32,
@@ -76,7 +51,7 @@ pub(crate) enum Slot {
 impl StoreSlot {
     /// What the wrapped secret is bound to: all of the slot before it.
     pub(crate) fn bound(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION, STORE, RAW, self.encrypts.byte()];
+        let mut bytes = vec![VERSION, STORE, RAW, 0];
         bytes.extend_from_slice(&self.store_id);
         let (how, salt, cost) = match self.derivation {
             Derivation::Raw => (RAW, [0; 16], [0; 3]),
@@ -137,16 +112,12 @@ impl Slot {
             return Err(damaged());
         }
         let mut fields = Fields(body);
-        let [version, kind, how, encrypts] = fields.take::<4>().ok_or_else(damaged)?;
-        if version != VERSION {
+        let [version, kind, how, zero] = fields.take::<4>().ok_or_else(damaged)?;
+        if version != VERSION || zero != 0 {
             return Err(damaged());
         }
         match kind {
-            STORE => {
-                let encrypts = Encrypts::ALL.into_iter().find(|kind| kind.byte() == encrypts);
-                let slot = fields.store(how, encrypts.ok_or_else(damaged)?);
-                Ok(Self::Store(Box::new(slot.ok_or_else(damaged)?)))
-            }
+            STORE => Ok(Self::Store(Box::new(fields.store(how).ok_or_else(damaged)?))),
             PERSON => Ok(Self::Person(Box::new(fields.person().ok_or_else(damaged)?))),
             _ => Err(damaged()),
         }
@@ -167,7 +138,7 @@ impl Fields<'_> {
         self.take().map(u32::from_be_bytes)
     }
 
-    fn store(mut self, how: u8, encrypts: Encrypts) -> Option<StoreSlot> {
+    fn store(mut self, how: u8) -> Option<StoreSlot> {
         let store_id = self.take()?;
         let salt = self.take()?;
         let (memory_kib, passes, lanes) = (self.number()?, self.number()?, self.number()?);
@@ -177,7 +148,7 @@ impl Fields<'_> {
             _ => return None,
         };
         let (master, wrapped) = (self.number()?, self.take()?);
-        Some(StoreSlot { store_id, encrypts, derivation, master, wrapped })
+        Some(StoreSlot { store_id, derivation, master, wrapped })
     }
 
     fn person(mut self) -> Option<PersonSlot> {
@@ -196,19 +167,12 @@ mod tests {
     fn slots() -> [(u32, Slot, String); 3] {
         let derivation =
             Derivation::Argon2id { salt: [2; 16], memory_kib: 65_536, passes: 3, lanes: 1 };
-        let store = StoreSlot {
-            store_id: [1; 16],
-            encrypts: Encrypts::Sensitive,
-            derivation,
-            master: 4,
-            wrapped: [5; WRAPPED],
-        };
-        let raw =
-            StoreSlot { derivation: Derivation::Raw, encrypts: Encrypts::Users, ..store.clone() };
+        let store = StoreSlot { store_id: [1; 16], derivation, master: 4, wrapped: [5; WRAPPED] };
+        let raw = StoreSlot { derivation: Derivation::Raw, ..store.clone() };
         let person = PersonSlot { token: [6; 32], generation: 7, wrapped: [8; WRAPPED] };
         let cost = "000100000000000300000001";
         let (id, five) = ("01".repeat(16), "05".repeat(WRAPPED));
-        let phrase = ["01010101", &id, &"02".repeat(16), cost, "00000004", &five].concat();
+        let phrase = ["01010100", &id, &"02".repeat(16), cost, "00000004", &five].concat();
         let raw_bytes = ["01010000", &id, &"00".repeat(28), "00000004", &five].concat();
         let six = "06".repeat(32);
         let person_bytes = ["01020000", "00000007", &six, &"08".repeat(WRAPPED)].concat();

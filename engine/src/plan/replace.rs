@@ -113,11 +113,12 @@ impl Plan<'_> {
         }
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
+        let to_review = self.check_rules(Some(old), &new, author)?;
         self.improve(&new, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;
-        self.review(sequence, decision.needs_review)?;
+        self.review(sequence, decision.needs_review || to_review)?;
         self.end(&row, address)?;
         self.audit.push(supersession(old, &address, author, decision.names(), false));
         Ok(())

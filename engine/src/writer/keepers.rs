@@ -9,6 +9,7 @@ use grainstore_index::Sequence;
 use crate::audit::AuditRecord;
 use crate::error::Result;
 use crate::plan::{Plan, Staged};
+use crate::preset::Regime;
 use crate::vault::{Keeper, Vault};
 use crate::view::{View, with_fields};
 
@@ -23,14 +24,18 @@ pub(crate) struct Keepers<'k> {
 impl<'k> Keepers<'k> {
     /// # Errors
     /// As [`Vault::keeper_of`].
-    pub(crate) fn of(view: &'k View, plan: &Plan<'_>, vault: &'k Vault) -> Result<Self> {
+    pub(crate) fn of(
+        view: &'k View,
+        plan: &Plan<'_>,
+        (vault, regime): (&'k Vault, &Regime),
+    ) -> Result<Self> {
         let mut keepers = Self { vault, view, staged: HashMap::new(), places: HashMap::new() };
         if vault.keyring().is_none() {
             return Ok(keepers);
         }
         for Staged { sequence, prepared } in &plan.grains {
             let blob = &prepared.blob;
-            let keeper = with_fields(blob.bytes(), |grain| vault.keeper_of(grain))?;
+            let keeper = with_fields(blob.bytes(), |grain| vault.keeper_of(grain, regime))?;
             keepers.staged.insert(*sequence, keeper);
             keepers.places.insert(blob.address(), *sequence);
         }

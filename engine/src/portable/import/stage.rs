@@ -51,7 +51,7 @@ pub(super) fn stage<S: ReadAt>(
         checked,
         author,
         cancel,
-        staging: Staging::open(ground.view, ground.txn)?,
+        staging: Staging::open(ground.view, ground.regime, ground.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),

@@ -13,6 +13,7 @@ use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
 use crate::plan::{Beneath, Plan};
+use crate::preset::Regime;
 use crate::view::{View, with_fields};
 
 /// Address -> place, of the grains that are new.
@@ -24,6 +25,7 @@ const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
 /// The tables, open.
 pub(super) struct Staging<'t> {
     view: &'t View,
+    regime: &'t Regime,
     txn: &'t WriteTransaction,
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_LEN]>,
@@ -73,10 +75,15 @@ impl Outcome {
 }
 
 impl<'t> Staging<'t> {
-    pub(super) fn open(view: &'t View, txn: &'t WriteTransaction) -> Result<Self> {
+    pub(super) fn open(
+        view: &'t View,
+        regime: &'t Regime,
+        txn: &'t WriteTransaction,
+    ) -> Result<Self> {
         let before = view.last_sequence()?;
         Ok(Self {
             view,
+            regime,
             txn,
             log: txn.open_table(keys::LOG)?,
             states: txn.open_table(keys::STATE)?,
@@ -112,7 +119,7 @@ impl<'t> Staging<'t> {
         }
         let vault = self.view.vault();
         vault.enroll([blob])?;
-        let keeper = with_fields(blob, |grain| vault.keeper_of(grain))?;
+        let keeper = with_fields(blob, |grain| vault.keeper_of(grain, self.regime))?;
         let row = vault.seal(RowKey::log(sequence), blob, &keeper)?;
         self.log.insert(sequence.get(), row.as_slice())?;
         self.places.insert(address.as_bytes(), sequence.get())?;

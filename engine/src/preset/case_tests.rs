@@ -1,0 +1,123 @@
+//! The cases of `vectors/presets` on the decision alone; and every rule is there for some of them: one
+//! that is taken away makes a case come out otherwise.
+
+use std::collections::BTreeSet;
+
+use grainstore_format::{self as format, ContentAddress, Grain};
+
+use super::rule::Decision;
+use super::*;
+
+#[path = "../../tests/presets/case.rs"]
+#[expect(dead_code, reason = "the runner on a whole store uses the rest")]
+mod case;
+
+use case::{Case, Grains, blob};
+
+/// What a case comes to by these rules.
+fn decided(case: &Case, rules: &RuleSet) -> Decision {
+    let grains = case.grains();
+    with_facts(case, &grains, rules, |deed, facts| rules.decide(deed, facts))
+}
+
+fn with_facts<T>(
+    case: &Case,
+    Grains { grain, consents, .. }: &Grains,
+    rules: &RuleSet,
+    read: impl FnOnce(Deed, &Facts<'_>) -> T,
+) -> T {
+    let address = |grain: &Grain| blob(grain).address();
+    let find = |wanted: &ContentAddress| {
+        let at = consents.iter().position(|(consent, _)| address(consent) == *wanted)?;
+        let next = consents.iter().find(|(_, before)| *before == Some(at));
+        let successor = next.map(|(consent, _)| address(consent));
+        Some(Named::of_grain(&consents.get(at)?.0, successor))
+    };
+    let said = grain.text("processing_basis");
+    let basis = basis_of(said, &mut |wanted| Ok(find(wanted))).unwrap();
+    let facts = Facts {
+        grain,
+        basis: &basis,
+        purposes: &case.purposes,
+        held: case.held,
+        verified: case.verified,
+        encrypted: case.keys && rules.encrypts(grain),
+    };
+    read(deed(case), &facts)
+}
+
+fn deed(case: &Case) -> Deed {
+    Deed::ALL.into_iter().find(|deed| deed.name() == case.op).unwrap()
+}
+
+/// Whether it came out as the case says.
+fn holds(case: &Case, rules: &RuleSet) -> bool {
+    let decision = decided(case, rules);
+    let refused = decision.refusal.map(|refusal| refusal.id);
+    refused == case.refused.as_deref()
+        && (refused.is_some() || decision.needs_review == case.review)
+}
+
+/// Whether a rule is this preset's, and not one of every store.
+fn is_own(preset: Preset, id: &str) -> bool {
+    preset == Preset::default() || id.starts_with(&format!("{}.", preset.name()))
+}
+
+fn all() -> impl Iterator<Item = (Preset, RuleSet, Vec<Case>)> {
+    Preset::all().map(|preset| (preset, preset.rules().unwrap(), case::of(preset.name())))
+}
+
+#[test]
+fn the_decision_alone_comes_out_as_each_case_says() {
+    for (preset, rules, cases) in all() {
+        for case in &cases {
+            let decision = decided(case, &rules);
+            assert!(holds(case, &rules), "{}, {}: {decision:?}", preset.name(), case.name);
+            if let Some(id) = &case.refused {
+                let rule = rules.rules.iter().find(|rule| rule.id == id).unwrap();
+                assert_eq!(rule.article, case.article, "{}", case.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_a_case_passes_applies_to_it() {
+    for (preset, rules, cases) in all() {
+        for case in &cases {
+            for id in &case.allowed {
+                let rule = rules.rules.iter().find(|rule| rule.id == id);
+                let rule = rule.unwrap_or_else(|| panic!("no rule {id}"));
+                let grains = case.grains();
+                let applies = with_facts(case, &grains, &rules, |deed, facts| {
+                    rule.on.contains(&deed) && rule.applies(facts, rules.personal())
+                });
+                assert!(applies, "{}, {}: {id}", preset.name(), case.name);
+            }
+        }
+    }
+}
+
+/// Each rule of each preset refuses, or marks, what a case has; and what another case has passes it.
+#[test]
+fn each_rule_is_refused_by_a_case_and_passed_by_another() {
+    for (preset, rules, cases) in all() {
+        let refused: BTreeSet<_> =
+            cases.iter().filter_map(|case| case.refused.as_deref()).collect();
+        let own = rules.rules.iter().filter(|rule| is_own(preset, rule.id));
+        let mut looked = 0;
+        for rule in own {
+            looked += 1;
+            let marks = rule.effect() == "set";
+            assert!(marks || refused.contains(rule.id), "{}: nothing is refused", rule.id);
+            // The same deed, without the rule in the way.
+            let passes =
+                cases.iter().any(|case| case.refused.is_none() && rule.on.contains(&deed(case)));
+            assert!(passes, "{}: nothing is allowed", rule.id);
+            let without = rules.clone().without(rule.id);
+            let differs = cases.iter().any(|case| !holds(case, &without));
+            assert!(differs, "{}: nothing comes out otherwise without it", rule.id);
+        }
+        assert!(looked >= 8, "{}: {looked} rules", preset.name());
+    }
+}

@@ -35,6 +35,7 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+#[cfg(test)]
 mod rules;
 mod search;
 #[cfg(test)]

@@ -13,4 +13,8 @@
 mod consent;
 mod hidden;
 mod kit;
+mod model;
+mod property;
+mod reads;
+mod told;
 mod users;

@@ -12,6 +12,9 @@ use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
 use crate::texts::Wording;
 
+/// Days after which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
+const MOST_CASCADE_DAYS: u8 = 30;
+
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
@@ -23,6 +26,7 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) users_erase_themselves: bool,
+    pub(crate) cascade_after_days: u8,
     pub(crate) resolver: Resolver,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
@@ -62,6 +66,7 @@ impl Default for OpenOptions {
             locked_accepts_signature: false,
             operator: None,
             users_erase_themselves: false,
+            cascade_after_days: MOST_CASCADE_DAYS,
             wording: None,
             embedder: None,
             former_embedder: None,
@@ -207,6 +212,14 @@ impl OpenOptions {
     #[must_use]
     pub fn users_erase_themselves(mut self, may: bool) -> Self {
         self.users_erase_themselves = may;
+        self
+    }
+
+    /// How many days after a consent was withdrawn a sweep erases what ends with it (OMS 23.2
+    /// `consent_cascade`): 30 unless told otherwise, which is the most there may be.
+    #[must_use]
+    pub fn cascade_after_days(mut self, days: u8) -> Self {
+        self.cascade_after_days = days.min(MOST_CASCADE_DAYS);
         self
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     operator: Option<String>,
     /// Whether the session of a user may erase them.
     users_erase_themselves: bool,
+    /// Days after which what ends with a withdrawn consent is erased.
+    cascade_after_days: u8,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -285,6 +287,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
             users_erase_themselves: options.users_erase_themselves,
+            cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
         })))
@@ -395,6 +398,11 @@ impl Inner {
     /// Whether the session of a user may erase them.
     pub(crate) fn users_erase_themselves(&self) -> bool {
         self.users_erase_themselves
+    }
+
+    /// Days after which what ends with a withdrawn consent is erased.
+    pub(crate) fn cascade_after_days(&self) -> u8 {
+        self.cascade_after_days
     }
 
     /// Whether an authorized signature opens a lock.

@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
-use super::{agents, codec, graph, maintain, marks, portable, query, read, signed, store, write};
+use super::{
+    agents, codec, erasure, graph, maintain, marks, portable, query, read, signed, store, write,
+};
 
 /// What a method does with its parameters, which are text yet.
 type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
@@ -45,6 +47,10 @@ const METHODS: &[Method] = &[
     method("set_verification", marks::set_verification),
     method("hold", marks::hold),
     method("lift_hold", marks::lift_hold),
+    method("erase", erasure::erase),
+    method("erase_user", erasure::erase_user),
+    method("sweep", erasure::sweep),
+    method("subject_report", erasure::subject_report),
     method("history", read::history),
     method("query", query::query),
     method("neighbours", graph::neighbours),

@@ -19,7 +19,8 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
         let answer = session.query(&query, &Page::first(1000)).unwrap();
         seen.extend(answer.results.iter().map(|row| row.content_address.to_string()));
     }
-    for statement in ["RECALL beliefs LIMIT 1000", "RECALL events WHERE user_id = \"ann\" LIMIT 9"] {
+    for statement in ["RECALL beliefs LIMIT 1000", "RECALL events WHERE user_id = \"ann\" LIMIT 9"]
+    {
         seen.insert(serde_json::to_string(&session.ask(statement).unwrap()).unwrap());
     }
     let known: Vec<_> = world.of_ann.iter().chain(&world.of_bob).copied().collect();
@@ -31,7 +32,8 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
         seen.extend(session.resolve(prefix, 9).unwrap().iter().map(ToString::to_string));
         let versions = session.history(address).unwrap_or_default();
         seen.extend(versions.iter().map(|version| version.address.to_string()));
-        for relatives in [session.ancestry(address, 9, 9, &lens), session.children(address, 9, &lens)]
+        for relatives in
+            [session.ancestry(address, 9, 9, &lens), session.children(address, 9, &lens)]
         {
             seen.insert(format!("{relatives:?}"));
         }

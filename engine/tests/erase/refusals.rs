@@ -33,7 +33,10 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
     assert!(refused.to_string().contains(&marked.to_string()));
     assert!(refused.to_string().contains(&born.to_string()));
     for held in [&marked, &born] {
-        assert_eq!(code(session.erase(held, "ann asked", &Erasing::new())), "ERR_INVALIDATION_DENIED");
+        assert_eq!(
+            code(session.erase(held, "ann asked", &Erasing::new())),
+            "ERR_INVALIDATION_DENIED"
+        );
     }
     let told: Vec<_> = session.audit(Some(entries - 1), 10).unwrap();
     let told: Vec<_> = told.iter().map(|e| (e.operation.as_str(), e.decision.as_str())).collect();
@@ -94,14 +97,15 @@ fn a_malformed_retention_policy_is_overridden_only_by_saying_so() {
 fn only_the_operator_erases_and_a_user_where_the_store_lets_them() {
     let dir = TempDir::new().unwrap();
     let options = OpenOptions::new().create(true).clock(clock_at(NOW)).operator("did:web:boss");
-    let as_who = |store: &Store, actor: Option<&str>, user: Option<&str>, namespace: Option<&str>| {
-        store.session(SessionOptions {
-            actor: actor.map(str::to_owned),
-            user_id: user.map(str::to_owned),
-            namespace: namespace.map(str::to_owned),
-            ..SessionOptions::default()
-        })
-    };
+    let as_who =
+        |store: &Store, actor: Option<&str>, user: Option<&str>, namespace: Option<&str>| {
+            store.session(SessionOptions {
+                actor: actor.map(str::to_owned),
+                user_id: user.map(str::to_owned),
+                namespace: namespace.map(str::to_owned),
+                ..SessionOptions::default()
+            })
+        };
     let (boss, agent) = (Some("did:web:boss"), Some("did:web:agent"));
     for (lets, actor, user, namespace, may) in [
         (false, None, None, None, true),

@@ -33,7 +33,8 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
         for blob in &blobs {
             assert_eq!(code(session.put(Offer::Blob(blob.clone()))), "ERR_ERASED");
         }
-        let batch = vec![belief(BOB, "is kept out as well", 9, "").encode(Default::default()).unwrap()];
+        let batch =
+            vec![belief(BOB, "is kept out as well", 9, "").encode(Default::default()).unwrap()];
         let batch = batch.into_iter().map(|blob| blob.bytes().to_vec()).chain(blobs.clone());
         let batch = batch.map(Offer::Blob);
         assert_eq!(code(session.put_batch(batch)), "ERR_ERASED");

@@ -69,7 +69,7 @@ mod writer;
 pub use access::{ACCESS_AGE_MS, Access};
 pub use audit::{AuditEntry, Checkpoint, ImportNote};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use erase::{Certificate, Erasing, Erasure};
+pub use erase::{Certificate, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;

@@ -14,6 +14,9 @@ use crate::keyring::KeyProvider;
 use crate::preset::Preset;
 use crate::texts::Wording;
 
+/// Days after which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
+const MOST_CASCADE_DAYS: u8 = 30;
+
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
@@ -25,6 +28,7 @@ pub struct OpenOptions {
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) users_erase_themselves: bool,
+    pub(crate) cascade_after_days: u8,
     pub(crate) resolver: Resolver,
     /// Nothing where the store has one, or is to have the default.
     pub(crate) preset: Option<Preset>,
@@ -78,6 +82,7 @@ impl Default for OpenOptions {
             operator: None,
             users_erase_themselves: false,
             preset: None,
+            cascade_after_days: MOST_CASCADE_DAYS,
             wording: None,
             embedder: None,
             former_embedder: None,
@@ -243,6 +248,14 @@ impl OpenOptions {
     #[must_use]
     pub fn users_erase_themselves(mut self, may: bool) -> Self {
         self.users_erase_themselves = may;
+        self
+    }
+
+    /// How many days after a consent was withdrawn a sweep erases what ends with it (OMS 23.2
+    /// `consent_cascade`): 30 unless told otherwise, which is the most there may be.
+    #[must_use]
+    pub fn cascade_after_days(mut self, days: u8) -> Self {
+        self.cascade_after_days = days.min(MOST_CASCADE_DAYS);
         self
     }
 }

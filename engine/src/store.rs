@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     users_erase_themselves: bool,
     /// The rules it holds to.
     regime: Arc<Regime>,
+    /// Days after which what ends with a withdrawn consent is erased.
+    cascade_after_days: u8,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -311,6 +313,7 @@ impl Store {
             operator: options.operator.clone(),
             users_erase_themselves: options.users_erase_themselves,
             regime,
+            cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
         })))
@@ -431,6 +434,11 @@ impl Inner {
     /// The rules the store holds to.
     pub(crate) fn regime(&self) -> &Arc<Regime> {
         &self.regime
+    }
+
+    /// Days after which what ends with a withdrawn consent is erased.
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
 
     /// Whether an authorized signature opens a lock.

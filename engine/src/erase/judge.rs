@@ -123,7 +123,7 @@ pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
 }
 
 /// Whether a grain is of a user.
-fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
+pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
     grain.text("user_id") == Some(user)
 }
 

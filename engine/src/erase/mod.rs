@@ -2,12 +2,15 @@
 //! rulings 25, 26, 40 to 42 and 51 of the project's reading).
 //!
 //! `judge` (with `retention`) says what stands against it, the writer commits it, `refusal` keeps what
-//! was erased from coming back, `certificate` is what is handed out about it.
+//! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
+//! with its consent, `report` what there is of a user.
 
 mod certificate;
 mod judge;
 mod refusal;
+mod report;
 mod retention;
+mod sweep;
 
 use grainstore_format::{ContentAddress, normalise_text};
 use serde::Serialize;
@@ -25,6 +28,8 @@ pub use certificate::Certificate;
 use judge::places_of;
 pub(crate) use judge::{Asked, Verdict, judge_grain, judge_user};
 pub(crate) use refusal::{check_not_erased, erased};
+pub use report::{MAX_REPORTED, SubjectReport};
+pub use sweep::Swept;
 
 /// How something is to be erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,10 +98,7 @@ impl Session {
     /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_BUSY` where it was erased, and readers kept
     /// what is left from being scrubbed now; `ERR_IO`, `ERR_INTEGRITY`.
     pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
-        let user = normalise_text(user_id)?.into_owned();
-        if user.is_empty() {
-            return Err(empty("the user is empty", "name the user_id that is to be erased"));
-        }
+        let user = spelled_user(user_id)?;
         let author = self.author_to_erase(Some(&user), reason)?;
         let view = self.view()?;
         let count = guarded(|| Ok(places_of(&view, &user)?.len() as u64))?;
@@ -223,6 +225,15 @@ impl Store {
             let _ = reply.send(writer.and_then(|writer| guarded(|| work(writer))));
         })))?;
         pending.wait()
+    }
+}
+
+/// A user as grains name them: text is NFC (OMS 4.4).
+fn spelled_user(user_id: &str) -> Result<String> {
+    let user = normalise_text(user_id)?.into_owned();
+    match user.is_empty() {
+        true => Err(empty("the user is empty", "name a user_id")),
+        false => Ok(user),
     }
 }
 

@@ -7,5 +7,7 @@ mod kit;
 
 mod reads;
 mod refusals;
+mod report;
 mod returns;
 mod scan;
+mod sweep;

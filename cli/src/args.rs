@@ -37,7 +37,7 @@ pub(crate) struct Globals {
     /// Work in this namespace and those below it; without it, in all
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
-    /// The person it is for: MY in CAL
+    /// The person it is for: MY in CAL. Grains of others are not seen; an encrypted store wants it for questions
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) user: Option<String>,
     /// The DID that writes are recorded under; without it, the operator
@@ -49,7 +49,7 @@ pub(crate) struct Globals {
     /// What it is for, which rules of the store may ask; may be given several times
     #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
     pub(crate) purposes: Vec<String>,
-    /// The key of an encrypted store; this version has none and refuses it
+    /// The key of an encrypted store: a file of 32 bytes that only its owner can read
     #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Milliseconds to wait while another process has the store open

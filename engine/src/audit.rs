@@ -14,9 +14,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::keys::AuditHead;
+use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
 use crate::preset;
+use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
 
@@ -49,6 +50,11 @@ pub(crate) enum Operation {
     Hold,
     LiftHold,
     Import(ImportNote),
+    /// Grains were erased, or were to be.
+    Erase,
+    /// All of a user was erased, or was to be; the subject is their token.
+    EraseUser,
+    RotateKey,
     /// The rules of the store were changed, or were to be.
     PresetChanged,
     Export,
@@ -83,6 +89,9 @@ impl Operation {
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",
             Self::Import(_) => "import",
+            Self::Erase => "erase",
+            Self::EraseUser => "erase_user",
+            Self::RotateKey => "rotate_key",
             Self::PresetChanged => "preset_changed",
             Self::Export => "export",
             Self::Read => "read",
@@ -105,13 +114,13 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `preset_changed`,
-    /// `export` or `read`, where the rules of the store want them noted or refuse them.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
+    /// `preset_changed`; `export` and `read`, where the rules of the store want them noted or refuse them.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
     /// The grains it is about: what was replaced first, what was written last. For an import the
-    /// checksums of its first files.
+    /// checksums of its first files, for `erase_user` what stands for the user.
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
@@ -144,18 +153,30 @@ impl AuditEntry {
 pub(crate) struct Chain {
     head: AuditHead,
     key: [u8; 32],
+    /// What stands for addresses: in an encrypted store nobody can test which grains it tells of.
+    vault: Vault,
 }
 
 impl Chain {
     /// A chain of no entries: the first one is the genesis of this store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
-        Self { head: AuditHead { count: 0, hash: hash.finalize().into() }, key }
+        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
     }
 
     /// A chain that ends here.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key }
+        Self { head, key, vault: Vault::default() }
+    }
+
+    /// The same, in a store with these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are written with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     pub(crate) fn head(&self) -> AuditHead {
@@ -172,7 +193,8 @@ impl Chain {
     }
 
     fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
-        let subjects = record.subjects.iter().map(|s| Value::Bytes(s.as_bytes().to_vec()));
+        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let subjects = record.subjects.iter().map(shown);
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
             ("sequence".to_owned(), Value::from(self.head.count)),
@@ -184,7 +206,7 @@ impl Chain {
             ("decision".to_owned(), Value::from(decision)),
         ]);
         if let Some(by) = &record.refused_by {
-            entry.insert("refused_by".to_owned(), Value::Bytes(by.as_bytes().to_vec()));
+            entry.insert("refused_by".to_owned(), shown(by));
         }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
@@ -205,6 +227,14 @@ impl Chain {
     /// What an entry has of its reason: it can be told from another with the key alone.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
+    }
+
+    /// What stands for a user: it can be told from another with the key alone.
+    pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
+        match self.vault.keyring() {
+            Some(keyring) => UserToken(keyring.person(user_id)),
+            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+        }
     }
 
     /// The key that signs checkpoints where the host gives none.

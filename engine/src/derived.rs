@@ -107,6 +107,30 @@ impl Files {
         }
     }
 
+    /// Overwrites and removes every file that was written here, the manifest first: without it nobody
+    /// looks for the others.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn shred(&self) -> Result<()> {
+        match is(&self.directory, fs::Metadata::is_dir) {
+            Err(error) if error.kind() == Io::NotFound => return Ok(()),
+            known => known?,
+        }
+        directory::shred(&self.directory.join(MANIFEST))?;
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let is_ours = name
+                .to_str()
+                .is_some_and(|name| name.ends_with(self.ending) || name.ends_with(UNFINISHED));
+            if is_ours && entry.file_type()?.is_file() {
+                directory::shred(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let unfinished = self.directory.join(format!("{name}{UNFINISHED}"));
         directory::remove(&unfinished)?;

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind as Io;
+use std::io::{ErrorKind as Io, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The file with the truth.
 const GRAINS: &str = "grains.redb";
+/// The file with the wrapped secrets of an encrypted store.
+const KEYRING: &str = "keyring";
 /// The file with the derived index.
 const INDEX: &str = "index.redb";
 /// The truth while it is being created: it takes its name once it is whole.
@@ -22,16 +24,25 @@ const NEW_INDEX: &str = "index.redb.new";
 const VERIFY: &str = "verify-";
 /// How the names of files begin that see whether there is room; a number follows.
 const PROBE: &str = "probe-";
+/// How the names of files end that gave way to a copy and are to be overwritten.
+const FORMER: &str = ".old";
 /// How the names of all of these end.
 const UNFINISHED: &str = ".redb.new";
 /// The file whose lock says that the store is open.
 const LOCK: &str = "LOCK";
+/// Bytes that are overwritten, or compared, at once.
+const CHUNK: usize = 1 << 20;
 /// How often a lock that is held elsewhere is tried again.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// The file with the truth in this directory.
 pub(crate) fn grains(path: &Path) -> PathBuf {
     path.join(GRAINS)
+}
+
+/// The file with the wrapped secrets of an encrypted store in this directory.
+pub(crate) fn keyring(path: &Path) -> PathBuf {
+    path.join(KEYRING)
 }
 
 /// The file with the derived index in this directory.
@@ -190,6 +201,79 @@ fn is_leftover(name: &str) -> bool {
 /// `ERR_IO`.
 pub(crate) fn clear_leftovers(path: &Path) -> Result<()> {
     leftovers(path)?.iter().try_for_each(|file| remove(file))
+}
+
+/// The name a file keeps while it is to be overwritten, when a copy has taken its own.
+pub(crate) fn former(file: &Path) -> PathBuf {
+    let mut name = file.to_path_buf().into_os_string();
+    name.push(FORMER);
+    name.into()
+}
+
+/// Overwrites and removes what gave way to a copy of a file, if a crash has left it. Where the copy did
+/// not get the name, both are names of one file, which stays.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn clear_former(file: &Path) -> Result<()> {
+    let former = former(file);
+    match fs::symlink_metadata(&former) {
+        Err(error) if error.kind() == Io::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+        // Somebody else's link or directory is neither followed nor removed.
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) if is_same(file, &former)? => remove(&former),
+        Ok(_) => shred(&former),
+    }
+}
+
+/// Whether two files have the same bytes: two names of one file do, and a file differs from the copy
+/// that never held what it holds.
+fn is_same(one: &Path, other: &Path) -> Result<bool> {
+    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+    loop {
+        let count = one.read(&mut left)?;
+        let (Some(left), Some(right)) = (left.get(..count), right.get_mut(..count)) else {
+            return Ok(false);
+        };
+        other.read_exact(right)?;
+        if left != right {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+/// Overwrites a file with zeros, and removes it once they are on the disk. One that is not there is
+/// gone already; a link is not followed, and stays.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn shred(path: &Path) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == Io::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+        Ok(found) if !found.is_file() => return Ok(()),
+        Ok(_) => {}
+    }
+    let mut file = File::options().write(true).open(path)?;
+    let mut left = file.metadata()?.len();
+    let zeros = vec![0; CHUNK];
+    while left > 0 {
+        let next = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        file.write_all(zeros.get(..next).unwrap_or_default())?;
+        left = left.saturating_sub(next as u64);
+    }
+    file.sync_all()?;
+    drop(file);
+    remove(path)?;
+    path.parent().filter(|above| !above.as_os_str().is_empty()).map_or(Ok(()), sync)
 }
 
 /// Makes the names in a directory durable. Done on every open before anything is acknowledged,

@@ -29,8 +29,13 @@ pub enum ErrorKind {
     Dependency,
     /// `ERR_POLICY`: against a rule of the store about what may be written (OMS 12.5.3).
     Policy,
+    /// `ERR_ERASED`: the grain was erased, or the person it is about, and it does not come back
+    /// (OMS 8.10).
+    Erased,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
+    /// `ERR_WITHDRAWN`: the consent a grain rests on was withdrawn, or does not hold now (OMS 8.10).
+    Withdrawn,
     /// `ERR_LIMIT`: more than one answer may hold.
     Limit,
     /// `ERR_CURSOR`: not a cursor of this query on this store.
@@ -51,7 +56,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 17] = [
+    pub const OWN: [Self; 19] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -60,7 +65,9 @@ impl ErrorKind {
         Self::EvidenceRequired,
         Self::Dependency,
         Self::Policy,
+        Self::Erased,
         Self::Access,
+        Self::Withdrawn,
         Self::Limit,
         Self::Cursor,
         Self::Busy,
@@ -84,7 +91,9 @@ impl ErrorKind {
             Self::EvidenceRequired => "ERR_EVIDENCE_REQUIRED",
             Self::Dependency => "ERR_DEPENDENCY",
             Self::Policy => "ERR_POLICY",
+            Self::Erased => "ERR_ERASED",
             Self::Access => "ERR_ACCESS",
+            Self::Withdrawn => "ERR_WITHDRAWN",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
             Self::Busy => "ERR_BUSY",
@@ -115,7 +124,13 @@ impl ErrorKind {
                 "satisfy the goals in depends_on first, or store this one as suspended"
             }
             Self::Policy => "the message says which rule; store what it asks for",
+            Self::Erased => {
+                "nothing can bring it back; write what was learned since as a new grain"
+            }
             Self::Access => "open a session whose namespace contains the grain's",
+            Self::Withdrawn => {
+                "ask for consent anew: a grant in the place of the withdrawal restores it"
+            }
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",
             Self::Busy => "close the other process, or wait longer (wait_ms)",
@@ -168,6 +183,16 @@ impl Error {
     /// Damage to a row of the truth.
     pub(crate) fn truth_damaged(message: impl Into<String>) -> Self {
         Self { of_truth: true, ..Self::integrity(message) }
+    }
+
+    /// What a place of the log has that was erased.
+    pub(crate) fn erased(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Erased, message)
+    }
+
+    /// Whether it was erased.
+    pub(crate) fn is_erased(&self) -> bool {
+        self.kind == ErrorKind::Erased
     }
 
     /// Whether a row of the truth is damaged.
@@ -292,6 +317,7 @@ impl From<grainstore_index::Error> for Error {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }
             grainstore_index::ErrorKind::Limit => ErrorKind::Limit,
+            grainstore_index::ErrorKind::Key => ErrorKind::Format(format::ErrorKind::Key),
             grainstore_index::ErrorKind::Dimension => ErrorKind::Dimension,
             grainstore_index::ErrorKind::Vector => ErrorKind::Format(format::ErrorKind::Schema),
             grainstore_index::ErrorKind::Stopped => ErrorKind::Timeout,

@@ -12,7 +12,7 @@ use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
 use crate::query::Halt;
 use crate::reach::in_scope;
-use crate::session::{Session, Stored, not_in_reach};
+use crate::session::{Session, Stored};
 use crate::view::{Row, View, is_withdrawal, with_fields};
 
 /// Versions one history holds at most.
@@ -42,7 +42,7 @@ impl Session {
         address: &ContentAddress,
         limit: usize,
     ) -> Result<Vec<Stored>> {
-        let found = self.lookup(view, address)?.ok_or_else(|| not_in_reach(address))?;
+        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
         let time = Time::begin();
         let head = self.head(view, found, &time)?;
         let (versions, more) = self.back_from(view, head, limit, &time)?;
@@ -73,7 +73,7 @@ impl Session {
         if address == from.address {
             return Ok(from);
         }
-        self.lookup(view, &address)?.ok_or_else(|| not_in_reach(&address))
+        self.lookup(view, &address)?.ok_or_else(|| self.unseen(view, &address))
     }
 
     /// At most `limit` versions from one back, and whether there are more.
@@ -115,7 +115,7 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
             Ok(Listed { items: self.noted(items)?, more })
         })
@@ -129,7 +129,7 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let time = Time::begin();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
@@ -184,6 +184,9 @@ impl Session {
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 time.check()?;
                 let sequence = posting?.sequence;
+                if view.hides(sequence)? {
+                    continue;
+                }
                 let state = view.state_at(sequence)?;
                 // The index only proposes: it may be damaged, or that of another store.
                 let says = |grain: &GrainRef<'_>| {

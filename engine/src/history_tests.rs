@@ -7,6 +7,7 @@ use super::*;
 use crate::format::BeliefBuilder;
 use crate::indexed::Indexed;
 use crate::keys::AddressKey;
+use crate::truth::Logged;
 use crate::{OpenOptions, SessionOptions, Store};
 
 /// Puts a belief into a namespace.
@@ -22,7 +23,7 @@ fn all_alike(view: &View, as_this: &ContentAddress) -> View {
     let tables = std::sync::Arc::clone(&view.indexed().tables);
     let mut tail = Tail::after(&tables).unwrap();
     for row in view.log_after(None).unwrap() {
-        let (sequence, blob) = row.unwrap();
+        let (sequence, Logged::Blob(blob)) = row.unwrap() else { continue };
         let address = ContentAddress::of(&blob);
         let key = *AddressKey::plain(&address).as_bytes();
         let push =

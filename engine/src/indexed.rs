@@ -12,9 +12,9 @@ use redb::ReadableDatabase;
 
 use crate::error::{Error, Result, guarded};
 use crate::folder::{Folder, in_transaction};
-use crate::keys::AddressKey;
 use crate::source::{Leased, Source};
-use crate::truth::Truth;
+use crate::truth::{Logged, Truth};
+use crate::vault::Vault;
 use crate::view::push;
 
 /// Tables and tail.
@@ -39,14 +39,11 @@ impl Indexed {
         &mut self,
         folder: &mut Folder,
         sequence: Sequence,
-        address: &ContentAddress,
-        blob: &[u8],
+        (address, blob): (&ContentAddress, &[u8]),
+        vault: &Vault,
     ) -> Result<()> {
-        if self.tail.is_full() {
-            self.settle(folder)?;
-            self.fold(folder)?;
-        }
-        push(&mut self.tail, &self.tables, sequence, address, blob)
+        self.make_room(folder)?;
+        push(&mut self.tail, &self.tables, sequence, (address, blob), vault)
     }
 
     /// Begins to fold what is in the tail; the folder must be idle.
@@ -95,8 +92,39 @@ impl Indexed {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut Folder) -> Result<()> {
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
-            let (sequence, blob) = row?;
-            self.push(folder, sequence, &ContentAddress::of(&blob), &blob)?;
+            let (sequence, logged) = row?;
+            self.push_logged(folder, sequence, &logged, truth.vault())?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a place of the log has: of a grain that was erased its address alone.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn push_logged(
+        &mut self,
+        folder: &mut Folder,
+        sequence: Sequence,
+        logged: &Logged,
+        vault: &Vault,
+    ) -> Result<()> {
+        match logged {
+            Logged::Blob(blob) => {
+                self.push(folder, sequence, (&ContentAddress::of(blob), blob), vault)
+            }
+            Logged::Erased(address) => {
+                self.make_room(folder)?;
+                Ok(self.tail.push_place(sequence, *address.as_bytes())?)
+            }
+        }
+    }
+
+    /// Waits for room in the tail.
+    fn make_room(&mut self, folder: &mut Folder) -> Result<()> {
+        if self.tail.is_full() {
+            self.settle(folder)?;
+            self.fold(folder)?;
         }
         Ok(())
     }
@@ -163,9 +191,12 @@ fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
     if sequence > truth.last_sequence()? {
         return Ok(Row::Absent);
     }
+    if let Some(address) = truth.stub_at(sequence)? {
+        return Ok(Row::Whole(*address.as_bytes()));
+    }
     let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     match address {
-        Ok(address) => Ok(Row::Whole(*AddressKey::plain(&address).as_bytes())),
+        Ok(address) => Ok(Row::Whole(*truth.vault().address(&address).as_bytes())),
         Err(error) if error.is_of_truth() => Ok(Row::Damaged),
         Err(error) => Err(error),
     }

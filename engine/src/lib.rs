@@ -5,9 +5,9 @@
 //! Modules in the order data flows through them:
 //!
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
-//! - `directory`: lock and names. `keys`: every byte layout of the truth.
+//! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `reach`: what a session sees of it.
+//! - `consent`, `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
@@ -20,9 +20,11 @@ mod access;
 mod ask;
 mod audit;
 mod clock;
+mod consent;
 mod derived;
 mod directory;
 pub mod embed;
+mod erase;
 mod error;
 mod folder;
 mod follow;
@@ -32,6 +34,7 @@ pub mod fuzzing;
 mod graph;
 mod history;
 mod indexed;
+mod keyring;
 mod keys;
 mod latest;
 mod maintain;
@@ -59,6 +62,7 @@ mod sync;
 mod tests;
 mod texts;
 mod truth;
+mod vault;
 mod vectors;
 mod view;
 mod writer;
@@ -66,6 +70,7 @@ mod writer;
 pub use access::{ACCESS_AGE_MS, Access};
 pub use audit::{AuditEntry, Checkpoint, ImportNote};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use erase::{Certificate, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
@@ -76,6 +81,7 @@ pub use graph::{
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
 pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,

@@ -113,7 +113,8 @@ impl Writer {
         chain: &mut Chain,
         now: EpochMs,
     ) -> Result<()> {
-        append_audit(txn, chain, &self.regime.notes().take(), now)
+        let keeper = self.db.vault().keeper();
+        append_audit(txn, chain, &self.regime.notes().take(), now, &|_| Ok(keeper.clone()))
     }
 
     /// Writes what was noted in a transaction of its own where it is due.
@@ -135,7 +136,8 @@ impl Writer {
         }
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
         let notes = self.regime.notes().take();
-        self.changing(|txn| append_audit(txn, &mut chain, &notes, now))?;
+        let keeper = self.db.vault().keeper();
+        self.changing(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
         self.chain = chain;
         Ok(())
     }

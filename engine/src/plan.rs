@@ -33,6 +33,7 @@ use grainstore_index::vectors::Space;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::embed::Embedding;
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
@@ -250,7 +251,7 @@ impl<'v> Plan<'v> {
     /// Stages all of these grains, or none of them.
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`; `ERR_SCHEMA` and
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
     /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for one that
     /// protects more than can be noted; with [`SameFact::Supersede`] also what [`Plan::supersede`]
     /// refuses.
@@ -298,7 +299,8 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
-    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`.
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`,
+    /// `ERR_WITHDRAWN`.
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
@@ -318,11 +320,13 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         self.check_room(&prepared.vectors, author)?;
+        self.check_basis(&prepared, author)?;
         if let Some(sequence) = self.locate(&address)? {
             self.improve(&prepared, author)?;
             self.embed(sequence, prepared.vectors)?;
             return Ok(Put::Duplicate(address));
         }
+        check_not_erased(self.view, &address, &prepared.grain)?;
         self.check_fields(&prepared, author)?;
         self.check_ownership(None, &prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent
@@ -333,7 +337,7 @@ impl<'v> Plan<'v> {
         }
         let twin = match same_fact {
             SameFact::Add => None,
-            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain)?,
+            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),
@@ -419,7 +423,11 @@ impl<'v> Plan<'v> {
     }
 
     /// Stages a grain that is not stored yet, at the next place of the log.
+    ///
+    /// # Errors
+    /// `ERR_ERASED` for one that was erased, or that a user who was erased created before; `ERR_LIMIT`.
     fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
+        check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
         let sequence = Sequence::new(self.stored.get().saturating_add(staged).saturating_add(1));
         if sequence > Sequence::MAX {

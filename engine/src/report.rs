@@ -31,6 +31,12 @@ pub struct Stats {
     pub format: u32,
     /// Grains in the log, superseded ones included.
     pub grains: u64,
+    /// Places of the log whose grains were erased.
+    pub erased_grains: u64,
+    /// Users who were erased.
+    pub erased_users: u64,
+    /// Erasures of which something may still be on the disk.
+    pub unscrubbed: usize,
     /// Grains that are no longer as they were stored: superseded, held or under review.
     pub states: u64,
     /// Entries of the audit log, genesis included.
@@ -99,9 +105,13 @@ impl Store {
         let text = self.inner().library().status(&view)?;
         let former = self.inner().former().map(|former| former.status(&view)).transpose()?;
         let leaving = view.leaving()?;
+        let erasures = view.erasures()?;
         Ok(Stats {
             format: keys::FORMAT,
-            grains: view.log_len()?,
+            grains: view.log_len()?.saturating_sub(erasures.stubs),
+            erased_grains: erasures.stubs,
+            erased_users: view.tombstones()?,
+            unscrubbed: erasures.pending.len(),
             states: view.state_len()?,
             audit_entries: view.audit_len()?,
             tail_grains,
@@ -175,9 +185,13 @@ impl Session {
                 break;
             }
             let (sequence, bytes) = row?;
-            let entry = AuditEntry::decode(bytes.value())?;
+            let entry = view.entry(bytes.value())?;
             if wanted(&entry) {
-                let reason = view.reason(sequence.value())?;
+                let at = sequence.value();
+                let reason = match view.is_reason_erased(at)? {
+                    true => None,
+                    false => view.reason(at)?,
+                };
                 let seen = self.as_seen(&view, AuditEntry { reason, ..entry })?;
                 let reason = seen.as_ref().and_then(|entry| entry.reason.as_ref());
                 reasons = reasons.saturating_add(reason.map_or(0, String::len));
@@ -195,7 +209,7 @@ impl Session {
         let mut seen = Vec::new();
         let mut hidden = false;
         for address in std::mem::take(&mut entry.subjects) {
-            let stored = view.sequence_of(&address)?.is_some();
+            let stored = view.place_told(&address)?.is_some();
             if self.lookup(view, &address)?.is_some() {
                 seen.push(address);
             } else {

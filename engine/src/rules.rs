@@ -127,9 +127,10 @@ impl Writer {
         effect: impl FnOnce(&WriteTransaction) -> Result<()>,
     ) -> Result<()> {
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
+        let keeper = self.db.vault().keeper();
         self.changing(|txn| {
             effect(txn)?;
-            append_audit(txn, &mut chain, &[record], now)
+            append_audit(txn, &mut chain, &[record], now, &|_| Ok(keeper.clone()))
         })?;
         self.chain = chain;
         Ok(())

@@ -13,6 +13,7 @@ use redb::{Builder, Database};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::vault::Vault;
 
 /// A database, those it replaced that are still read from, and where its file is.
 #[derive(Debug)]
@@ -22,8 +23,14 @@ pub(crate) struct Source {
     former: Vec<Former>,
     /// One in the file beside, that has not taken over yet.
     copy: Option<Database>,
+    /// Whether the next file that is exchanged is to be overwritten.
+    shreds: bool,
+    /// Files that are to be overwritten, whose databases are closed.
+    shredding: Vec<PathBuf>,
     /// Nothing for one in memory.
     home: Option<Home>,
+    /// What its rows are opened with.
+    vault: Vault,
 }
 
 /// Held by whoever reads from a database: while there is one, the database stays open.
@@ -35,6 +42,8 @@ pub(crate) struct Lease(Arc<()>);
 pub(crate) struct Former {
     db: Database,
     lease: Lease,
+    /// Its file, where that is to be overwritten.
+    shred: Option<PathBuf>,
 }
 
 /// What was read from a database, with the lease it needs.
@@ -108,7 +117,19 @@ impl Source {
 
     /// A database that has no file.
     pub(crate) fn in_memory(db: Database) -> Self {
-        Self { db, lease: Lease::default(), former: Vec::new(), copy: None, home: None }
+        let (lease, former, shredding) = (Lease::default(), Vec::new(), Vec::new());
+        let (copy, home, vault) = (None, None, Vault::default());
+        Self { db, lease, former, copy, shreds: false, shredding, home, vault }
+    }
+
+    /// The same, with rows under these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are opened with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     /// The database itself.
@@ -135,6 +156,12 @@ impl Source {
         Leased { what, _lease: self.lease.clone() }
     }
 
+    /// Has the next file that gives way to a copy overwritten before it goes, once nobody reads from it
+    /// any more: it keeps a name until then, so that it is found after a crash.
+    pub(crate) fn shred_next(&mut self) {
+        self.shreds = true;
+    }
+
     /// Keeps a copy that is to take over.
     pub(crate) fn keep_copy(&mut self, copy: Database) {
         self.copy = Some(copy);
@@ -147,12 +174,20 @@ impl Source {
     pub(crate) fn rename_copy(&mut self) -> Result<()> {
         let home = self.home()?;
         let (copy, file) = (home.copy(), &home.file);
-        let named = match self.copy {
-            Some(_) => fs::rename(&copy, file).map_err(Error::from),
-            None => Err(no_copy()),
+        let former = directory::former(file);
+        let named = match (&self.copy, self.shreds) {
+            (None, _) => Err(no_copy()),
+            (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
+            (Some(_), true) => directory::clear_former(file)
+                .and_then(|()| Ok(fs::hard_link(file, &former)?))
+                .and_then(|()| Ok(fs::rename(&copy, file)?))
+                .inspect_err(|_| {
+                    // It is another name of the file that stays.
+                    let _ = directory::clear_former(file);
+                }),
         };
         named.inspect_err(|_| {
-            self.copy = None;
+            (self.copy, self.shreds) = (None, false);
             // That it could not be renamed is told; what stays goes with the next opening.
             let _ = directory::remove(&copy);
         })
@@ -173,12 +208,14 @@ impl Source {
     /// Goes on with another database. Whoever reads from the old one keeps it.
     pub(crate) fn exchange(&mut self, db: Database) {
         let old = std::mem::replace(&mut self.db, db);
-        self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease) });
+        let shreds = std::mem::take(&mut self.shreds);
+        let shred = self.home.as_ref().filter(|_| shreds).map(|home| directory::former(&home.file));
+        self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease), shred });
     }
 
-    /// Whether databases that were exchanged are still open.
+    /// Whether databases that were exchanged are still open, or still to be overwritten.
     pub(crate) fn has_former(&self) -> bool {
-        !self.former.is_empty()
+        !self.former.is_empty() || !self.shredding.is_empty()
     }
 
     /// Gives away the exchanged databases, for somebody else to close.
@@ -196,14 +233,17 @@ impl Source {
     pub(crate) fn release(&mut self) {
         let (read, unread) = self.hand_over().into_iter().partition(Former::is_read);
         self.former = read;
-        for Former { db, .. } in unread {
+        for Former { db, shred, .. } in unread {
             // Its file has no name any more: that it cannot be closed in order, being damaged
             // perhaps, loses nothing.
             let _ = guarded(|| {
                 drop(db);
                 Ok(())
             });
+            self.shredding.extend(shred);
         }
+        // One that cannot be overwritten now is tried again.
+        self.shredding.retain(|file| directory::shred(file).is_err());
     }
 }
 

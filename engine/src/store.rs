@@ -19,6 +19,7 @@ use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
+use crate::keyring::{Keyring, fill};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
@@ -31,9 +32,10 @@ use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::texts::{Library, Wording};
 use crate::truth::Truth;
+use crate::vault::Vault;
 use crate::vectors::Vectors;
 use crate::view::View;
-use crate::writer::{Backlog, QUEUE, Request, Shared, Writer, append_audit};
+use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer, append_audit};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -66,8 +68,12 @@ pub(crate) struct Inner {
     locked_accepts_signature: bool,
     /// Whom the host named as the operator.
     operator: Option<String>,
+    /// Whether the session of a user may erase them.
+    users_erase_themselves: bool,
     /// The rules it holds to.
     regime: Arc<Regime>,
+    /// Days after which what ends with a withdrawn consent is erased.
+    cascade_after_days: u8,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -87,7 +93,9 @@ impl Store {
             ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
                 error
             }
-            ErrorKind::Format(grainstore_format::ErrorKind::Schema) => error,
+            ErrorKind::Format(
+                grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
+            ) => error,
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",
             ),
@@ -107,19 +115,29 @@ impl Store {
         let lock = directory::lock(path, options.wait)?;
         let created = !directory::has_store(path)?;
         directory::clear_leftovers(path)?;
+        if !created {
+            directory::clear_former(&directory::real(&directory::grains(path))?)?;
+            directory::clear_former(&directory::real(&directory::index(path))?)?;
+        }
         let opening = opening(options);
         let database = opening.builder();
-        if created {
-            directory::create(path, |new| set_up(&database.create(new)?, options))?;
-        }
+        let vault = if created {
+            let (identity, vault) = Identity::new(path, options)?;
+            let set_up = |new: &Path| set_up(&database.create(new)?, &identity, &vault, options);
+            directory::create(path, set_up)?;
+            vault
+        } else {
+            vault_at(path, options)?
+        };
         directory::sync(path)?;
         let start = || {
             let db = database.open(directory::grains(path))?;
-            let meta = check_meta(&db)?;
+            let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
+            let db = db.with_vault(vault.clone());
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
             let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
@@ -234,8 +252,7 @@ impl Store {
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let Files { db, meta, wording, rules, index, opening, lock } = files;
         let Meta { cursor_key, chain } = meta;
-        // Stores have no keys of their own yet.
-        let regime = Arc::new(Regime::new(rules, false));
+        let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -246,11 +263,18 @@ impl Store {
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
+        // A graph tells which grains are like each other: of encrypted ones it stays in memory.
+        let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
-        let retrieval = Retrieval::of(home, (options, &wording), &requests)?;
+        let retrieval = Retrieval::of(homes, (options, &wording), &requests)?;
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
+        // Before anything is written: whoever was erased is given another key.
+        for erased in view.erasures()?.pending {
+            view.vault().destroy(erased.slot)?;
+        }
+        let scrub = Scrub::of(&view)?;
         let writer = Writer {
             db,
             folder,
@@ -264,6 +288,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             regime: Arc::clone(&regime),
             retrieval: retrieval.clone(),
+            scrub,
             followers,
             _lock: lock,
         };
@@ -286,7 +311,9 @@ impl Store {
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
+            users_erase_themselves: options.users_erase_themselves,
             regime,
+            cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
         })))
@@ -304,10 +331,11 @@ impl Store {
         let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
+            let vault = Vault::default();
             if empty {
-                set_up(&db, options)?;
+                set_up(&db, &Identity::random()?, &vault, options)?;
             }
-            let meta = check_meta(&db)?;
+            let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             let index = match create_index() {
@@ -350,9 +378,10 @@ struct Files {
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
     let (file, opening) = (directory::grains(path), opening(options));
+    let vault = vault_at(path, options)?;
     let db = opening.builder().open(&file)?;
-    check_meta(&db)?;
-    Ok(Source::at(db, Home::of(&file, &opening)?))
+    check_meta(&db, &vault)?;
+    Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
 }
 
 /// How both databases are opened: each with half of the page cache.
@@ -397,9 +426,19 @@ impl Inner {
         self.operator.as_deref()
     }
 
+    /// Whether the session of a user may erase them: by the host's word, or by the rules.
+    pub(crate) fn users_erase_themselves(&self) -> bool {
+        self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
+    }
+
     /// The rules the store holds to.
     pub(crate) fn regime(&self) -> &Arc<Regime> {
         &self.regime
+    }
+
+    /// Days after which what ends with a withdrawn consent is erased.
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
 
     /// Whether an authorized signature opens a lock.
@@ -532,13 +571,12 @@ impl Drop for Inner {
 }
 
 /// Writes the tables, the stamp and the genesis of a new store.
-fn set_up(db: &Database, options: &OpenOptions) -> Result<()> {
-    let mut store_id = [0; 16];
-    let mut audit_key = [0; 32];
-    for random in [&mut store_id[..], &mut audit_key[..]] {
-        getrandom::fill(random)
-            .map_err(|error| Error::new(ErrorKind::Io, format!("no random bytes: {error}")))?;
-    }
+fn set_up(
+    db: &Database,
+    Identity { store_id, audit_key }: &Identity,
+    vault: &Vault,
+    options: &OpenOptions,
+) -> Result<()> {
     let txn = db.begin_write()?;
     txn.open_table(keys::LOG)?;
     txn.open_table(keys::STATE)?;
@@ -548,7 +586,10 @@ fn set_up(db: &Database, options: &OpenOptions) -> Result<()> {
         let mut meta = txn.open_table(keys::META)?;
         meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
         meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
-        meta.insert(keys::META_AUDIT_KEY, audit_key.as_slice())?;
+        meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
+        if vault.keyring().is_some() {
+            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
+        }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
             meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
         }
@@ -562,8 +603,8 @@ fn set_up(db: &Database, options: &OpenOptions) -> Result<()> {
         rules: Vec::new(),
         reason: None,
     };
-    let mut chain = Chain::genesis(&store_id, audit_key);
-    append_audit(&txn, &mut chain, &[genesis], options.clock.now())?;
+    let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
+    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
     txn.commit()?;
     Ok(())
 }
@@ -617,7 +658,7 @@ struct Meta {
 }
 
 /// Checks the stamp and reads what the store says about itself.
-fn check_meta(db: &Database) -> Result<Meta> {
+fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
     let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
     let txn = db.begin_read()?;
     let meta = match txn.open_table(keys::META) {
@@ -639,11 +680,90 @@ fn check_meta(db: &Database) -> Result<Meta> {
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
-    let key = row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?;
-    let key = key.try_into().map_err(|_| Error::integrity("the audit key is damaged"))?;
+    check_keyring(&row, vault)?;
+    let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
     let cursor_key = Sha256::new().chain_update("grainstore-cursor-v1").chain_update(key);
-    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain: Chain::at(head, key) })
+    let chain = Chain::at(head, key).with_vault(vault.clone());
+    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain })
+}
+
+/// Checks that the keyring is the one of this store, and that it is there where it must be.
+fn check_keyring(row: &impl Fn(&str) -> Result<Option<Vec<u8>>>, vault: &Vault) -> Result<()> {
+    match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
+        (None, None) => Ok(()),
+        (Some(kind), _) if kind != keys::ENCRYPTED => {
+            let message = "the store is encrypted in a way that is not known";
+            Err(Error::new(ErrorKind::StoreVersion, message))
+        }
+        (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
+            .with_hint("put back the file named keyring; without it nothing can be read")),
+        (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
+        (Some(_), Some(keyring)) => match row(keys::META_STORE_ID)? {
+            Some(id) if id == keyring.store_id() => Ok(()),
+            _ => Err(Error::integrity("the keyring belongs to another store")),
+        },
+    }
+}
+
+/// What tells a store from others, and what its audit log is keyed with.
+struct Identity {
+    store_id: [u8; 16],
+    audit_key: [u8; 32],
+}
+
+impl Identity {
+    /// That of a store that is created in a directory, and its keys.
+    fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
+        let identity = Self::random()?;
+        let vault = match &options.key {
+            None => {
+                // One that an earlier attempt left is no longer anybody's.
+                directory::remove(&directory::keyring(path))?;
+                Vault::default()
+            }
+            Some(key) => {
+                let id = identity.store_id;
+                let keyring = Keyring::create(path, key.0.as_ref(), id)?;
+                Vault::keyed(Arc::new(keyring))
+            }
+        };
+        Ok((identity, vault))
+    }
+
+    fn random() -> Result<Self> {
+        let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
+        fill(&mut identity.store_id)?;
+        fill(&mut identity.audit_key)?;
+        Ok(identity)
+    }
+}
+
+/// The keys of the store in a directory, opened before anything else of it.
+///
+/// # Errors
+/// `ERR_KEY` where the key is another one, is missing, or there is nothing to open with it.
+fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
+    let is_encrypted = directory::keyring(path).exists();
+    let refused = |message: &str, hint| {
+        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+        Err(Error::new(key, message).with_hint(hint))
+    };
+    match &options.key {
+        None if is_encrypted => refused(
+            "this store is encrypted, and no key was given",
+            "give the key or the passphrase the store was created with",
+        ),
+        None => Ok(Vault::default()),
+        Some(_) if !is_encrypted => refused(
+            "a key was given, and this store has no keyring",
+            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
+        ),
+        Some(key) => {
+            let keyring = Keyring::open(path, key.0.as_ref())?;
+            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
+        }
+    }
 }

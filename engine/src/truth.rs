@@ -3,6 +3,7 @@
 //! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
 //! table is opened when it is first asked for. Knows nothing of the derived index.
 
+mod erased;
 mod spaces;
 
 use std::collections::BTreeMap;
@@ -20,14 +21,18 @@ use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
 use crate::keys::{
-    self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Wrapping,
+    self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
 };
 use crate::source::{Leased, Source};
+use crate::vault::{Keeper, Vault};
+use erased::Known;
+pub(crate) use erased::Logged;
 use spaces::Marks;
 
 /// A state of the truth, frozen.
 pub(crate) struct Truth {
     txn: Leased<ReadTransaction>,
+    vault: Vault,
     log: Lazy<u64, &'static [u8]>,
     state: Lazy<u64, &'static [u8; STATE_LEN]>,
     roots: Lazy<u64, &'static [u8]>,
@@ -40,6 +45,8 @@ pub(crate) struct Truth {
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// What the meta table says of them.
     marks: OnceLock<Marks>,
+    /// What was erased.
+    erased: OnceLock<Known>,
 }
 
 /// A table that is opened by whoever needs it first.
@@ -81,6 +88,7 @@ impl Truth {
     pub(crate) fn open(db: &Source) -> Result<Self> {
         Ok(Self {
             txn: db.lease(db.begin_read()?),
+            vault: db.vault().clone(),
             log: Lazy::new(keys::LOG),
             state: Lazy::new(keys::STATE),
             roots: Lazy::new(keys::ROOTS),
@@ -91,6 +99,7 @@ impl Truth {
             vectors: Lazy::new(keys::VECTORS),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
+            erased: OnceLock::new(),
         })
     }
 
@@ -123,9 +132,9 @@ impl Truth {
     pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
-        let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
-        let key = key.value().try_into().map_err(|_| damaged())?;
-        Ok(Chain::genesis(&self.store_id()?, key))
+        let row = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+        let key = self.vault.open_audit_key(row.value())?;
+        Ok(Chain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
 
     /// What tells this store from others.
@@ -156,6 +165,22 @@ impl Truth {
         ]))
     }
 
+    /// What its rows are opened with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// Under whose key rows are encrypted that belong to the grain at a place in the log.
+    ///
+    /// # Errors
+    /// As [`Vault::keeper_beside`]; `ERR_INTEGRITY` where the log has no such place.
+    pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<Keeper> {
+        match self.log.get(&self.txn)?.get(sequence.get())? {
+            Some(row) => self.vault.keeper_beside(row.value()),
+            None => Err(Error::integrity(format!("the log has no entry {}", sequence.get()))),
+        }
+    }
+
     /// The snapshot itself, for copying whole tables.
     pub(crate) fn transaction(&self) -> &ReadTransaction {
         &self.txn
@@ -164,8 +189,13 @@ impl Truth {
     /// The reason that was given with an audit entry.
     pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
         let Some(row) = self.reasons.get(&self.txn)?.get(entry)? else { return Ok(None) };
-        let text = std::str::from_utf8(Envelope::open(entry, row.value())?);
-        text.map(|text| Some(text.to_owned())).map_err(|_| Error::integrity("a reason is no text"))
+        let text = match self.vault.open(RowKey::reason(entry), row.value()) {
+            Ok(text) => text.into_owned(),
+            // It lay under the key of a person who was erased.
+            Err(error) if error.is_erased() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        String::from_utf8(text).map(Some).map_err(|_| Error::integrity("a reason is no text"))
     }
 
     /// The last sequence of the log; 0 for an empty one.
@@ -192,9 +222,24 @@ impl Truth {
     /// The index-layer state at a place in the log, and since when it is not current.
     pub(crate) fn state_record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.state.get(&self.txn)?.get(sequence.get())? {
-            Some(record) => keys::decode_state(sequence, record.value()),
+            Some(record) => self.vault.decode_state(sequence, record.value()),
             None => Ok(StateRecord::default()),
         }
+    }
+
+    /// The places of the log whose grains are under hold.
+    pub(crate) fn held(&self) -> Result<Vec<Sequence>> {
+        let mut found = Vec::new();
+        for row in self.state.get(&self.txn)?.range::<u64>(..)? {
+            let (sequence, record) = row?;
+            let sequence = Sequence::new(sequence.value());
+            if keys::may_be_held(record.value())
+                && self.vault.decode_state(sequence, record.value())?.state.held
+            {
+                found.push(sequence);
+            }
+        }
+        Ok(found)
     }
 
     /// The places of the log whose grains are not current by this audit entry or a later one.
@@ -203,7 +248,7 @@ impl Truth {
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
             let (sequence, record) = row?;
             let sequence = Sequence::new(sequence.value());
-            if keys::decode_state(sequence, record.value())?.since >= entry {
+            if self.vault.decode_state(sequence, record.value())?.since >= entry {
                 found.push(sequence);
             }
         }
@@ -225,7 +270,7 @@ impl Truth {
     pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
         let row = table.get(sequence.get())?;
-        row.map(|row| Wrapping::open(sequence, row.value())).transpose()
+        row.map(|row| Wrapping::open(sequence, row.value(), &self.vault)).transpose()
     }
 
     /// Whether something is kept that stands around the blob at a place in the log.
@@ -258,7 +303,7 @@ impl Truth {
         let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
         Ok(rows.into_iter().flatten().map(|row| {
             let (row, bytes) = row?;
-            Ok((row.value(), Placed::open(row.value(), bytes.value())?))
+            Ok((row.value(), Placed::open(row.value(), bytes.value(), &self.vault)?))
         }))
     }
 
@@ -291,7 +336,7 @@ impl Truth {
         let Ok(rows) = rows else { return Ok(true) };
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Ok(placed) = Placed::open(row, bytes.value()) else { return Ok(true) };
+            let Ok(placed) = Placed::open(row, bytes.value(), &self.vault) else { return Ok(true) };
             if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
                 return Ok(true);
             }
@@ -318,7 +363,8 @@ impl Truth {
     /// Runs `read` over the blob at a place in the log.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed.
+    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed; `ERR_ERASED` where a
+    /// stub has it.
     pub(crate) fn with_blob<T>(
         &self,
         sequence: Sequence,
@@ -327,7 +373,10 @@ impl Truth {
         let Some(row) = self.log.get(&self.txn)?.get(sequence.get())? else {
             return Err(Error::integrity(format!("the log has no entry {}", sequence.get())));
         };
-        read(Envelope::open(sequence.get(), row.value())?)
+        if Stub::is(row.value()) {
+            return Err(erased::gone(sequence));
+        }
+        read(&self.vault.open(RowKey::log(sequence), row.value())?)
     }
 
     /// Reads the whole log: a row whose bytes have changed is an error.
@@ -342,24 +391,23 @@ impl Truth {
     pub(crate) fn log_after(
         &self,
         sequence: Option<Sequence>,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Logged)>> + '_> {
         let from = sequence.map_or(0, |sequence| sequence.get().saturating_add(1));
         let rows = self.log_from(from)?;
-        Ok(rows.map(|row| row.and_then(|(sequence, blob)| Ok((sequence, blob?)))))
+        Ok(rows.map(|row| row.and_then(|(sequence, logged)| Ok((sequence, logged?)))))
     }
 
-    /// Every place of the log from this one on, oldest first, each with its blob, or with what is
+    /// Every place of the log from this one on, oldest first, each with what it has, or with what is
     /// wrong with the row.
     pub(crate) fn log_from(
         &self,
         from: u64,
-    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Vec<u8>>)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(Sequence, Result<Logged>)>> + '_> {
         let rows = self.log.get(&self.txn)?.range(from..)?;
         Ok(rows.map(|row| {
-            let (sequence, envelope) = row?;
-            let sequence = sequence.value();
-            let blob = Envelope::open(sequence, envelope.value());
-            Ok((Sequence::new(sequence), blob.map(<[u8]>::to_vec)))
+            let (sequence, row) = row?;
+            let sequence = Sequence::new(sequence.value());
+            Ok((sequence, Logged::open(sequence, row.value(), &self.vault)))
         }))
     }
 }

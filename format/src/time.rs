@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 use serde::{Serialize, Serializer};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,15 @@ impl EpochMs {
     #[must_use]
     pub const fn get(self) -> i64 {
         self.0
+    }
+
+    /// The same instant so many calendar years later, in UTC; on the 28th of February where it was the
+    /// 29th and that year has none. Nothing beyond what a calendar reaches.
+    #[must_use]
+    pub fn years_later(self, years: u64) -> Option<Self> {
+        let from = Timestamp::from_millisecond(self.0).ok()?.to_zoned(TimeZone::UTC);
+        let span = Span::new().try_years(i64::try_from(years).ok()?).ok()?;
+        Some(Self(from.checked_add(span).ok()?.timestamp().as_millisecond()))
     }
 
     /// The header's second, floored; nothing outside 0 ..= 2^32-1.

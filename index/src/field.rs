@@ -35,6 +35,9 @@ pub enum Field<'a> {
     Premise,
     /// `prior_consent`: the grant that a consent renews or withdraws.
     PriorConsent,
+    /// The `user_id` of a grain that says how long it has to be kept, or nothing: in
+    /// `retention_policy`, or in `fin:retention_years` wherever that stands.
+    Retained,
     /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
     /// payload or in `context` (OMS Appendix A). Numbers are written as
     /// [`number_word`] writes them, booleans as `true` and `false`.
@@ -46,6 +49,11 @@ const BLIND: u8 = 0x80;
 /// Leads what is digested for an object that is text, and for one that is a map.
 const OBJECT: u8 = 0x40;
 const OBJECT_MAP: u8 = 0x41;
+/// What tokens stand for, beside the fields: no field has one of these bytes.
+pub(crate) const BLIND_SUBJECT: u8 = 0x20;
+pub(crate) const BLIND_RELATION: u8 = 0x21;
+pub(crate) const BLIND_OBJECT: u8 = OBJECT;
+pub(crate) const BLIND_MAP: u8 = OBJECT_MAP;
 
 /// The fields that have one payload field each.
 const OF_PAYLOAD: [Field<'static>; 11] = [
@@ -88,6 +96,7 @@ impl Field<'_> {
             Self::Premise => 11,
             Self::Domain(_) => 12,
             Self::PriorConsent => 13,
+            Self::Retained => 14,
         }
     }
 
@@ -107,7 +116,21 @@ impl Field<'_> {
             Self::Depends => "depends_on",
             Self::Premise => "premises",
             Self::PriorConsent => "prior_consent",
+            Self::Retained => "retention_policy",
             Self::Domain(name) => name,
+        }
+    }
+
+    /// Whether its tokens are the same whoever a grain belongs to: what is found before that is known.
+    pub(crate) const fn is_shared(self) -> bool {
+        matches!(self, Self::User | Self::Retained) || self.holds_addresses()
+    }
+
+    /// A value as it is compared: addresses count with and without their prefix.
+    pub(crate) fn normal(self, text: &str) -> &str {
+        match self.holds_addresses() {
+            true => text.strip_prefix("sha256:").unwrap_or(text),
+            false => text,
         }
     }
 
@@ -137,10 +160,8 @@ impl FieldValue {
     /// The place of a value of a field.
     pub(crate) fn of(field: Field<'_>, word: Word<'_>) -> Self {
         let word = match word {
-            Word::Plain(text) if field.holds_addresses() => {
-                Word::Plain(text.strip_prefix("sha256:").unwrap_or(text))
-            }
-            other => other,
+            Word::Plain(text) => Word::Plain(field.normal(text)),
+            token => token,
         };
         let name = if let Field::Domain(name) = field { Some(name) } else { None };
         Self { field: field.byte(), digest: Digest::under(field.byte(), name, word) }
@@ -222,7 +243,8 @@ mod tests {
 
     #[test]
     fn equal_texts_of_different_fields_differ() {
-        let others = [Field::ObjectLeaf, Field::Domain("hc:a"), Field::Domain("hc:b")];
+        let others =
+            [Field::ObjectLeaf, Field::Retained, Field::Domain("hc:a"), Field::Domain("hc:b")];
         let fields = [&OF_PAYLOAD[..], &others].concat();
         let mut digests: Vec<Digest> = fields.iter().map(|field| of(*field, "x".into())).collect();
         digests.push(Digest::of_text("x".into()));

@@ -38,7 +38,7 @@ fn one_grain_leaves_exactly_these_rows() {
     let expected = [
         // the next ids; stamp: layout 3; watermark: sequence 1 and its address
         format!("index.meta 6e6578745f696473 = {}", "0000000000000002".repeat(3)),
-        "index.meta 7374616d70 = 00000004".to_owned(),
+        "index.meta 7374616d70 = 00000005".to_owned(),
         format!(
             "index.meta 77617465726d61726b = {}{}{}",
             "0000000000000001",

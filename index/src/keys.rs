@@ -13,7 +13,7 @@ use crate::posting::{Posting, Sequence, Tie, TimeRange};
 use crate::term::TermId;
 
 /// The version of all layouts, kept in the stamp.
-pub(crate) const LAYOUT: u32 = 4;
+pub(crate) const LAYOUT: u32 = 5;
 
 /// Bytes of a posting key in memory: its list and room for the widest row.
 pub(crate) const KEY_BYTES: usize = 33;

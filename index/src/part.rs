@@ -100,19 +100,21 @@ impl Part {
         terms: GrainTerms,
         facts: &Facts<'_>,
     ) -> Result<()> {
-        let rank = Rank::of(Posting {
-            time: facts.time,
-            tie: Tie::of(&mark.address),
-            sequence: mark.sequence,
-        })?;
+        let tie = if facts.blinded { Tie::FIRST } else { Tie::of(&mark.address) };
+        let rank = Rank::of(Posting { time: facts.time, tie, sequence: mark.sequence })?;
         let keys = keys_of(terms, facts, rank);
-        let taken = size_of_val(keys.as_slice()).saturating_add(size_of::<Addressed>());
-        self.bytes = self.bytes.saturating_add(taken);
+        self.bytes = self.bytes.saturating_add(size_of_val(keys.as_slice()));
         self.postings.add(keys);
+        self.add_place(mark);
+        Ok(())
+    }
+
+    /// Adds a place of the log by its address.
+    pub(crate) fn add_place(&mut self, mark: Watermark) {
+        self.bytes = self.bytes.saturating_add(size_of::<Addressed>());
         self.addresses.add(vec![(mark.address, mark.sequence.get())]);
         self.grains = self.grains.saturating_add(1);
         self.watermark = Some(mark);
-        Ok(())
     }
 
     /// Where an address lies in the log.

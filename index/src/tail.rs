@@ -76,12 +76,7 @@ impl Tail {
         address: [u8; 32],
         facts: &Facts<'_>,
     ) -> Result<()> {
-        if self.watermark().is_some_and(|mark| mark.sequence >= sequence) {
-            return Err(Error::integrity("the log was replayed to the index out of order"));
-        }
-        if sequence > Sequence::MAX {
-            return Err(Error::full());
-        }
+        self.check_next(sequence)?;
         let mut id = |kind, word| self.id_of(tables, Term { kind, word });
         let terms = GrainTerms {
             namespace: id(TermKind::Namespace, facts.namespace)?,
@@ -89,6 +84,27 @@ impl Tail {
             relation: facts.relation.map(|word| id(TermKind::Relation, word)).transpose()?,
         };
         Arc::make_mut(&mut self.active).add_grain(Watermark { sequence, address }, terms, facts)
+    }
+
+    /// Adds the next place of the log where nothing is left of its grain but the address: it is found by
+    /// that alone.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a sequence that is not after the watermark, or is 2^32 or more.
+    pub fn push_place(&mut self, sequence: Sequence, address: [u8; 32]) -> Result<()> {
+        self.check_next(sequence)?;
+        Arc::make_mut(&mut self.active).add_place(Watermark { sequence, address });
+        Ok(())
+    }
+
+    fn check_next(&self, sequence: Sequence) -> Result<()> {
+        if self.watermark().is_some_and(|mark| mark.sequence >= sequence) {
+            return Err(Error::integrity("the log was replayed to the index out of order"));
+        }
+        if sequence > Sequence::MAX {
+            return Err(Error::full());
+        }
+        Ok(())
     }
 
     /// Freezes what the active part holds, to be folded; nothing happens where it holds nothing.

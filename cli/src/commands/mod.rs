@@ -9,6 +9,7 @@ mod demo;
 mod disclose;
 mod doctor;
 mod encode;
+pub(crate) mod erase;
 mod export;
 mod get;
 mod history;
@@ -24,6 +25,7 @@ mod reindex;
 mod remove_vectors;
 mod sign;
 mod stats;
+mod subject_report;
 mod supersede;
 pub(crate) mod verify;
 mod verify_signature;
@@ -63,6 +65,9 @@ commands! {
     SetVerification(marks::SetVerification),
     Hold(marks::Hold),
     LiftHold(marks::LiftHold),
+    Erase(erase::Erase),
+    Sweep(erase::Sweep),
+    SubjectReport(subject_report::SubjectReport),
     Policy(policy::Policy),
     History(history::History),
     Recall(recall::Recall),

@@ -6,7 +6,8 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::{
-    agents, codec, graph, maintain, marks, policy, portable, query, read, signed, store, write,
+    agents, codec, erasure, graph, maintain, marks, policy, portable, query, read, signed, store,
+    write,
 };
 
 /// What a method does with its parameters, which are text yet.
@@ -49,6 +50,10 @@ const METHODS: &[Method] = &[
     method("set_verification", marks::set_verification),
     method("hold", marks::hold),
     method("lift_hold", marks::lift_hold),
+    method("erase", erasure::erase),
+    method("erase_user", erasure::erase_user),
+    method("sweep", erasure::sweep),
+    method("subject_report", erasure::subject_report),
     method("history", read::history),
     method("query", query::query),
     method("neighbours", graph::neighbours),

@@ -9,6 +9,7 @@ mod agents;
 mod answer;
 mod codec;
 mod embedder;
+mod erasure;
 mod fault;
 mod graph;
 mod host;

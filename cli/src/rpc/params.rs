@@ -195,7 +195,7 @@ pub(crate) struct Open {
     pub(crate) path: String,
     pub(crate) create: Option<bool>,
     pub(crate) preset: Option<PresetName>,
-    pub(crate) key: Option<String>,
+    pub(crate) key: Option<Base64>,
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,

@@ -47,18 +47,7 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn checkpoint(&self, key: Option<&SigningKey>) -> Result<Checkpoint> {
         let view = self.inner().view()?;
-        let said = Said { store: view.store_id()?, head: view.audit_head()? };
-        let own = view.chain_before_genesis()?.checkpoint_key();
-        let key = key.unwrap_or(&own);
-        let time = self.inner().clock().now();
-        Ok(Checkpoint {
-            store: HEXLOWER.encode(&said.store),
-            entries: said.head.count,
-            head: HEXLOWER.encode(&said.head.hash),
-            time_ms: time.get(),
-            signer: key.did().to_string(),
-            proof: BASE64.encode(&sign_detached(&said.message(time), key)?),
-        })
+        Checkpoint::of(&view, view.audit_head()?, self.inner().clock().now(), key)
     }
 
     /// Whether the audit chain still goes through a checkpoint of this store; if not, the problem.
@@ -88,6 +77,39 @@ impl Store {
 }
 
 impl Checkpoint {
+    /// Signs where the audit chain of a store ended.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn of(
+        view: &View,
+        head: AuditHead,
+        time: EpochMs,
+        key: Option<&SigningKey>,
+    ) -> Result<Self> {
+        let said = Said { store: view.store_id()?, head };
+        let own = view.chain_before_genesis()?.checkpoint_key();
+        let key = key.unwrap_or(&own);
+        Ok(Self {
+            store: HEXLOWER.encode(&said.store),
+            entries: said.head.count,
+            head: HEXLOWER.encode(&said.head.hash),
+            time_ms: time.get(),
+            signer: key.did().to_string(),
+            proof: BASE64.encode(&sign_detached(&said.message(time), key)?),
+        })
+    }
+
+    /// The hash of the last entry, where its signer has signed it.
+    ///
+    /// # Errors
+    /// `ERR_SIGNATURE`, `ERR_SCHEMA`.
+    pub(crate) fn proven(&self, resolver: &dyn DidResolver) -> Result<AuditHead> {
+        let said = self.said()?;
+        self.check_proof(&said, resolver)?;
+        Ok(said.head)
+    }
+
     /// How many entries the chain had.
     #[must_use]
     pub fn entries(&self) -> u64 {

@@ -18,6 +18,7 @@ use grainstore_index::vectors::{Metric, Space};
 use serde::Serialize;
 
 use super::{Embedder, Embedding};
+use crate::consent::is_withdrawn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Follower;
 use crate::sync::mpsc::SyncSender;
@@ -232,7 +233,7 @@ impl Keeping {
         while to < end && texts.len() < AT_ONCE {
             to += 1;
             let at = Sequence::new(to);
-            if view.has_vector(at, self.space.model())? {
+            if view.has_vector(at, self.space.model())? || view.hides(at)? {
                 continue;
             }
             texts.extend(self.text_at(view, at)?.map(|text| (at, text)));
@@ -244,14 +245,14 @@ impl Keeping {
     fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let has_words = self.wording.of(grain).is_some();
+                let has_words = self.wording.of(grain).is_some() && !is_withdrawn(view, grain)?;
                 Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
             })
         });
         match read {
             Ok(text) => Ok(text.filter(|text| !text.is_empty())),
             // A row that is damaged is for `verify` to name.
-            Err(error) if error.is_integrity() => Ok(None),
+            Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
             Err(error) => Err(error),
         }
     }

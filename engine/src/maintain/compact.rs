@@ -5,7 +5,6 @@
 //! name, each whole. Whatever fails before the new file has its name changes nothing.
 
 use std::fs;
-use std::sync::Arc;
 
 use redb::ReadableDatabase;
 use serde::Serialize;
@@ -15,8 +14,6 @@ use crate::error::{Result, guarded};
 use crate::pending::Pending;
 use crate::source::Source;
 use crate::store::Store;
-use crate::truth::Truth;
-use crate::view::View;
 use crate::writer::{Request, Writer};
 
 /// What a compaction did to the files.
@@ -65,7 +62,7 @@ impl Writer {
             Ok((fs::metadata(&truth)?.len(), fs::metadata(&index)?.len()))
         };
         let before = bytes()?;
-        self.compact_truth()?;
+        self.exchange_truth()?;
         self.compact_index()?;
         let after = bytes()?;
         Ok(Compaction {
@@ -73,19 +70,6 @@ impl Writer {
             truth_bytes_after: after.0,
             index_bytes_before: before.1,
             index_bytes_after: after.1,
-        })
-    }
-
-    fn compact_truth(&mut self) -> Result<()> {
-        self.db.make_copy()?;
-        self.db.rename_copy()?;
-        self.or_stop(|writer| {
-            writer.db.take_copy()?;
-            let truth = Arc::new(Truth::open(&writer.db)?);
-            writer.replace_view(View::new(truth, writer.view.indexed().clone()));
-            // What somebody still reads from is closed when they have ended.
-            let former = writer.db.hand_over();
-            writer.folder.adopt(former)
         })
     }
 

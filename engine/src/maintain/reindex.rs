@@ -3,7 +3,6 @@
 //! It runs on the writer's thread: writes wait, reads keep the view they have or take the last one.
 //! Nothing is read from the index as it was, which may be damaged: a new file takes its name.
 
-use grainstore_format::ContentAddress;
 use grainstore_index as index;
 
 use crate::directory;
@@ -13,7 +12,7 @@ use crate::indexed::Indexed;
 use crate::pending::Pending;
 use crate::source::Source;
 use crate::store::Store;
-use crate::truth::Truth;
+use crate::truth::{Logged, Truth};
 use crate::view::{View, with_fields};
 use crate::writer::{Request, Writer};
 
@@ -101,17 +100,20 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
     let mut indexed = Indexed::of(folder.wait()?)?;
     let mut rows = truth.log_from(0)?;
     loop {
-        let (sequence, blob) = match guarded(|| rows.next().transpose()) {
-            Ok(Some((sequence, Ok(blob)))) => (sequence, blob),
+        let (sequence, logged) = match guarded(|| rows.next().transpose()) {
+            Ok(Some((sequence, Ok(logged)))) => (sequence, logged),
             Ok(Some((_, Err(_)))) => continue,
             Ok(None) => break,
             Err(error) if error.is_integrity() => break,
             Err(error) => return Err(error),
         };
         // Whole bytes need not be a grain.
-        if with_fields(&blob, |_| Ok(())).is_ok() {
-            indexed.push(folder, sequence, &ContentAddress::of(&blob), &blob)?;
+        if let Logged::Blob(blob) = &logged
+            && with_fields(blob, |_| Ok(())).is_err()
+        {
+            continue;
         }
+        indexed.push_logged(folder, sequence, &logged, truth.vault())?;
     }
     indexed.fold_through(folder)?;
     Ok(indexed)

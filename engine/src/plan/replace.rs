@@ -76,9 +76,8 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<Option<Weighed>> {
         let address = new.blob.address();
-        let Some(row) = self.visible(old, author)? else {
-            return Err(Error::new(ErrorKind::NotFound, format!("no grain {old}")));
-        };
+        let row = self.seen(old, author)?;
+        self.check_basis(new, author)?;
         match row.state.superseded_by {
             Some(by) if by == address => return Ok(None),
             Some(by) => {

@@ -113,8 +113,13 @@ impl Plan<'_> {
         let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
         let index = self.view.index();
         let found = index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)?;
-        let mut places =
-            found.map(|posting| Ok(posting?.sequence)).collect::<Result<Vec<Sequence>>>()?;
+        let mut places = Vec::new();
+        for posting in found {
+            let at = posting?.sequence;
+            if !self.view.hides(at)? {
+                places.push(at);
+            }
+        }
         places.sort_unstable();
         places.extend(self.withdrawals.get(grant).into_iter().flatten());
         Ok(places)

@@ -78,6 +78,8 @@ rules! {
     Verification Pass "verification" "nothing is taken out of use" "23.1";
     LiftByOperator Pass "lift_by_operator" "the operator lifts the hold" "23.2";
     LiftSigned Pass "lift_signed" "one of its authorized signers lifts the hold" "23.2";
+    RetentionOverridden Pass "malformed_retention_overridden"
+        "its retention_policy is malformed, and the operator overrides it" "A.3";
     NotJustified Refuse "soft_locked_without_justification"
         "it is soft_locked: give a supersession_justification" "23.2";
     Locked Refuse "locked" "it is locked: nothing may invalidate it" "23.2";
@@ -110,6 +112,11 @@ rules! {
     LiftNotOperator Refuse "lift_not_operator" "only the operator lifts this hold" "23.2";
     LiftNotSigned Refuse "lift_not_signed"
         "only the signers its policy names lift this hold, and none of them signed" "23.2";
+    Retained Refuse "retained" "it has to be kept, and the time is not over" "A.3";
+    RetentionMalformed Refuse "malformed_retention"
+        "its retention_policy is malformed, so nobody knows how long it has to be kept" "A.3";
+    DeletionRequires Refuse "deletion_requires"
+        "the reason does not name what its retention_policy requires for deletion" "A.3";
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Knows one grain and no one who asks.
 
-use grainstore_format::{GrainRef, GrainType, Int, MapRef, ValueRef};
+use grainstore_format::{EpochMs, GrainRef, GrainType, Int, MapRef, ValueRef};
 
 /// What a grain asks of whoever would invalidate it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,17 @@ impl Terms {
             None => Self::default_of(grain.grain_type()),
             Some(ValueRef::Map(map)) => Self::parse(map),
             Some(_) => Self::malformed(None),
+        }
+    }
+
+    /// Whether the grain is erased when the consent it rests on was withdrawn.
+    pub(crate) fn ends_with_consent(&self, now: EpochMs) -> bool {
+        match &self.mode {
+            Mode::ConsentCascade => true,
+            Mode::Timed(until, Fallback::ConsentCascade) => {
+                u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= *until)
+            }
+            _ => false,
         }
     }
 

@@ -27,7 +27,7 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::plan::own_terms;
 use crate::query::{Halt, Walk};
 use crate::session::Session;
-use crate::view::View;
+use crate::view::{View, with_fields};
 
 /// Grains between two looks at whether to stop, and two words of progress.
 const CHECK_EVERY: u64 = 256;
@@ -120,6 +120,31 @@ impl Session {
             leaving.tell(grains.len())?;
             let files = export.write(&grains)?;
             Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
+        })
+        .map_err(|error| error.within(to))
+    }
+
+    /// As [`Session::export`], the grains at these places of the log, whoever sees them.
+    pub(crate) fn export_places(
+        &self,
+        to: &Path,
+        view: &View,
+        places: &[Sequence],
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        let target = Target::of(to).map_err(|error| error.within(to))?;
+        let export = Export { session: self, view, how, directory: &target.directory };
+        guarded(|| {
+            let mut sorter = Sorter::new(export.directory);
+            for at in places {
+                let place = view.with_blob(*at, |blob| {
+                    with_fields(blob, |grain| export.place(ContentAddress::of(blob), grain))
+                })?;
+                sorter.push(place)?;
+            }
+            let grains = sorter.finish();
+            let files = export.write(&grains)?;
+            target.name(files, grains.len())
         })
         .map_err(|error| error.within(to))
     }

@@ -147,7 +147,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.check_reach(query)?;
-        let view = self.view()?;
+        let view = self.view_of(self.view()?, query)?;
         let answer = guarded(|| self.page(&view, query, page))?;
         self.note_read(answer.results.iter().map(|row| row.content_address))?;
         Ok(answer)
@@ -159,7 +159,7 @@ impl Session {
     /// As [`Session::query`].
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
         self.check_reach(query)?;
-        let view = self.view()?;
+        let view = self.view_of(self.view()?, query)?;
         guarded(|| explain(&view, self, query))
     }
 
@@ -370,7 +370,7 @@ fn address_start(view: &View, sequence: grainstore_index::Sequence) -> Result<[u
     if sequence.get() == 0 {
         return Ok([0; 8]);
     }
-    let address = view.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)))?;
-    let start = address.as_bytes().first_chunk::<8>().copied();
+    let address = view.address_at(sequence)?;
+    let start = address.first_chunk::<8>().copied();
     start.ok_or_else(|| Error::integrity("an address is too short"))
 }

@@ -85,7 +85,8 @@ impl Position {
         Ok(view.last_sequence()?.get().saturating_sub(self.sequence))
     }
 
-    /// Follows a view by one step: where that leads, and what changes on the way.
+    /// Follows a view by one step: where that leads, and what changes on the way. Some grains are read
+    /// again, if it has them.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`. A row of the log that
@@ -93,7 +94,7 @@ impl Position {
     pub(super) fn follow(
         self,
         view: &View,
-        step: Step,
+        (step, again): (Step, BTreeSet<Sequence>),
         wording: &Wording,
         lately: &mut Lately,
     ) -> Result<(Self, Vec<Change>)> {
@@ -101,7 +102,8 @@ impl Position {
         let last = end.min(self.sequence.saturating_add(step.grains));
         let last = self.within(view, last, step.bytes)?;
         let mut around = Around::of(view);
-        let mut touched: BTreeSet<Sequence> = BTreeSet::new();
+        let mut touched = again;
+        touched.retain(|at| at.get() <= self.sequence);
         for at in self.sequence + 1..=last {
             let at = Sequence::new(at);
             touched.insert(at);
@@ -160,7 +162,7 @@ impl Position {
                 "import" => imported = imported.or(Some(at.value())),
                 _ => {
                     for address in &entry.subjects {
-                        found.extend(view.sequence_of(address)?);
+                        found.extend(view.place_of_subject(address)?);
                     }
                 }
             }
@@ -252,16 +254,22 @@ fn document(
             Ok(wording.of(grain).map(|language| {
                 readers.entry(language).or_insert_with(|| reader(language)).document(grain)
             }))
+            .and_then(|words: Option<Document>| {
+                match (words, view.vault().blind_of(grain)?) {
+                    (Some(words), Some(blind)) => Ok(Some(words.blinded(blind.as_ref()))),
+                    (words, _) => Ok(words),
+                }
+            })
         })
     });
     Ok(whole(read)?.flatten().unwrap_or_default())
 }
 
-/// What was read of a row, or nothing where it is damaged or gone.
+/// What was read of a row, or nothing where it is damaged, erased or gone.
 pub(super) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
-        Err(error) if error.is_integrity() => Ok(None),
+        Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -51,7 +51,8 @@ fn a_step_ends_where_its_grains_have_too_many_bytes() {
         let (mut at, mut reached) = (Position::default(), Vec::new());
         while !at.has_reached(&view).unwrap() {
             let step = Step { grains, bytes };
-            let (next, changes) = at.follow(&view, step, wording, &mut Lately::default()).unwrap();
+            let (next, changes) =
+                at.follow(&view, (step, BTreeSet::new()), wording, &mut Lately::default()).unwrap();
             assert_eq!(changes.len() as u64, next.sequence - at.sequence);
             at = next;
             reached.push(at.sequence);

@@ -22,6 +22,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grainstore_cal::{Cancel, Stop};
+use grainstore_index::Sequence;
 use grainstore_index::text::{ANALYSIS_VERSION, Fold, Manifest, TextStats, Texts};
 use sha2::{Digest, Sha256};
 
@@ -36,6 +37,8 @@ pub(crate) use turns::Around;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 
+/// Which turns lend to which: another version has others.
+const TURNS_VERSION: u32 = 2;
 /// Grains that are followed at once, while searches wait, and bytes of them but for a first that is
 /// larger.
 const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
@@ -77,7 +80,7 @@ struct Progress {
 }
 
 /// The full text as far as it has come.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// Read from disk when it is first needed.
     texts: Option<Texts>,
@@ -89,19 +92,16 @@ struct State {
     on_disk: BTreeSet<String>,
     /// Why it was built anew, if it was.
     rebuilt: Option<String>,
+    /// Grains whose words have changed though nothing in the log says so: one was erased beside them.
+    touched: BTreeSet<Sequence>,
+    /// How often everything was forgotten: a fold of what was there before is of no use.
+    epoch: u64,
 }
 
 impl Library {
     /// The full text of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>, wording: Wording) -> Self {
-        let state = State {
-            texts: None,
-            at: Position::default(),
-            lately: Lately::default(),
-            unsaved: 0,
-            on_disk: BTreeSet::new(),
-            rebuilt: None,
-        };
+        let state = State::default();
         let files = store.map(|store| Files::of(store, "text", ".seg"));
         let (state, saving) = (Mutex::new(state), Mutex::new(()));
         Self { files, wording, state, saving, progress: Progress::default() }
@@ -150,14 +150,36 @@ impl Library {
         self.save(view)
     }
 
+    /// Reads these grains once more: what lent them words was erased.
+    pub(crate) fn touch(&self, grains: BTreeSet<Sequence>) {
+        let mut state = self.lock();
+        state.lately = Lately::default();
+        state.touched.extend(grains);
+    }
+
+    /// Forgets everything, in memory and on the disk, whose files are overwritten. Whoever searches next
+    /// has the log read from its start.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn forget(&self) -> Result<()> {
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        let epoch = state.epoch.saturating_add(1);
+        let rebuilt = state.rebuilt.take();
+        *state = State { epoch, rebuilt, ..State::default() };
+        self.files.as_ref().map_or(Ok(()), Files::shred)
+    }
+
     /// Follows a view by one step. Gives whether its end is reached.
     fn advance(&self, state: &mut State, view: &View) -> Result<bool> {
         self.load(state, view)?;
-        if state.at.has_reached(view)? {
+        if state.at.has_reached(view)? && state.touched.is_empty() {
             return Ok(true);
         }
-        let State { at, lately, .. } = state;
-        let (reached, changes) = at.follow(view, STEP, &self.wording, lately)?;
+        let State { at, lately, touched, .. } = state;
+        let again = std::mem::take(touched);
+        let (reached, changes) = at.follow(view, (STEP, again), &self.wording, lately)?;
         state.unsaved = state.unsaved.saturating_add(changes.len() as u64);
         let taken = state.loaded_mut().and_then(|texts| {
             changes.into_iter().try_for_each(|(at, joined)| texts.set(at, Some(joined)))?;
@@ -202,11 +224,15 @@ impl Library {
             if (!is_full && !even_short) || !state.at.is_within(view)? {
                 return Ok(false);
             }
-            state.freeze(view)?
+            (state.freeze(view)?, state.epoch)
         };
+        let (fold, epoch) = fold;
         let folded = guarded(|| Ok(fold.run()?))?;
-        // Somebody else may have folded meanwhile, which is as good.
-        let _ = self.lock().loaded_mut()?.adopt(folded);
+        let mut state = self.lock();
+        if state.epoch == epoch {
+            // Somebody else may have folded meanwhile, which is as good.
+            let _ = state.loaded_mut()?.adopt(folded);
+        }
         Ok(true)
     }
 
@@ -295,7 +321,7 @@ impl Library {
 
     /// What tells analyses apart: another version, other languages or domains give other words.
     fn analysis(&self) -> u64 {
-        let settings = format!("{ANALYSIS_VERSION}\n{}", self.wording.settings());
+        let settings = format!("{ANALYSIS_VERSION}.{TURNS_VERSION}\n{}", self.wording.settings());
         let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }

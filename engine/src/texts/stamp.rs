@@ -11,7 +11,6 @@
 //! A full text of another store, of another history of this one, or of a later state than the truth
 //! has shows by it.
 
-use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
@@ -65,8 +64,7 @@ fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
     if sequence == 0 {
         return Ok(None);
     }
-    let read = view.with_blob(Sequence::new(sequence), |blob| Ok(ContentAddress::of(blob)));
-    Ok(whole(read)?.map(|address| *address.as_bytes()))
+    whole(view.address_at(Sequence::new(sequence)))
 }
 
 /// The hash of the last of so many audit entries.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use grainstore_index::Sequence;
 use grainstore_index::vectors::{Effort, Keeper, Outcome, Space, SpaceStats, View as Spaces};
 use serde::Serialize;
 
@@ -172,6 +173,20 @@ impl Vectors {
             self.follow(&mut state, view)?;
         }
         self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
+    }
+
+    /// Forgets the vectors of erased grains, and overwrites all saved graphs: each may say what such a
+    /// grain was near to.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn forget_grains(&self, grains: &[Sequence]) -> Result<()> {
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        for at in grains {
+            let _ = state.keeper.remove(*at);
+        }
+        self.files.as_ref().map_or(Ok(()), Files::shred)
     }
 
     /// Reads what the truth has beyond what was read. The first time, saved graphs too.

@@ -15,7 +15,8 @@ use super::places::Places;
 use super::standing::Marks;
 use crate::audit::{AuditEntry, ImportNote};
 use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead, Envelope, StateRecord};
+use crate::keys::{self, AuditHead, RowKey, StateRecord};
+use crate::truth::Logged;
 
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
@@ -74,7 +75,8 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
-        if let Some(entry) = follow(&mut end, key.value(), entry.value(), findings)? {
+        if follow(&mut end, key.value(), entry.value(), findings)?.is_some() {
+            let entry = check.view.entry(entry.value())?;
             compare(check, &entry, told, findings)?;
         }
     }
@@ -184,6 +186,16 @@ fn compare(
         ("supersede", [old, new]) => {
             compare_supersession(check, entry, [old, new], told, findings)?;
         }
+        ("erase", erased) => {
+            for address in erased {
+                if let Some(at) = find(check, address, place, findings)?
+                    && !check.is_erased(at)?
+                {
+                    let detail = format!("{address} was erased, and is still in the log");
+                    findings.add(Fault::Unaudited, place, detail);
+                }
+            }
+        }
         ("import", _) => {
             if let Some(note) = &entry.import {
                 compare_import(check, note, place, told, findings)?;
@@ -202,6 +214,9 @@ fn compare_signature(
     findings: &mut Findings,
 ) -> Result<()> {
     let Some(at) = find(check, address, place, findings)? else { return Ok(()) };
+    if check.is_erased(at)? {
+        return Ok(());
+    }
     let kept = findings.damage(Fault::Signature, place, check.view.wrapping_at(at))?;
     if kept.is_some_and(|kept| !kept.is_some_and(|wrapping| wrapping.valid)) {
         let detail = format!("no valid signature is kept with {address}");
@@ -225,6 +240,9 @@ fn compare_supersession(
     }
     let Some(at) = find(check, old, place, findings)? else { return Ok(()) };
     told.ended.add(at);
+    if check.is_erased(at)? {
+        return Ok(());
+    }
     let record = findings.damage(Fault::State, place, check.view.state_record_at(at))?;
     let Some(StateRecord { state, since }) = record else { return Ok(()) };
     if state.superseded_by != Some(*new) {
@@ -264,10 +282,14 @@ fn compare_import(
             places.add(Sequence::new(at));
         }
         // A row that cannot be read was found when the log was walked, and shows here as well.
-        if let Ok(blob) = Envelope::open(at, envelope.value()) {
-            digest.update(ContentAddress::of(blob).as_bytes());
-            count += 1;
+        match Logged::open(Sequence::new(at), envelope.value(), check.view.vault()) {
+            Ok(Logged::Blob(blob)) => {
+                digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
+            }
+            Ok(Logged::Erased(address)) => digest.update(address.as_bytes()),
+            Err(_) => continue,
         }
+        count += 1;
     }
     if count != note.added || <[u8; 32]>::from(digest.finalize()) != note.digest {
         let last = note.first.saturating_add(note.added).saturating_sub(1);
@@ -283,7 +305,7 @@ fn find(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Sequence>> {
-    let at = check.view.sequence_of(address)?;
+    let at = check.view.place_told(address)?;
     if at.is_none() {
         let detail = format!("the log does not have {address}, which it tells of");
         findings.add(Fault::Unaudited, place, detail);
@@ -301,11 +323,11 @@ fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
         let key = key.value();
         let place = Place::Row(REASONS, key);
         count(&mut findings.checked.reasons);
-        let opened = Envelope::open(key, envelope.value());
+        let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
         let Some(text) = findings.damage(Fault::Audit, place, opened)? else { continue };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
-        if given != Some(Value::Bytes(chain.reason_hash(text).to_vec())) {
+        if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
             findings.add(Fault::Audit, place, "its entry was given another reason, or none");
         }
     }

@@ -69,6 +69,8 @@ pub struct Problem {
 pub struct Checked {
     /// Places of the log whose bytes were held against their checksum.
     pub grains: u64,
+    /// Places among them whose grains were erased.
+    pub erased: u64,
     /// Blobs that were hashed, decoded and encoded again.
     pub blobs: u64,
     /// Envelopes of signed blobs.

@@ -13,7 +13,7 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use super::standing;
 use crate::error::{Error, Result};
-use crate::keys::{self, Envelope, StateRecord, Wrapping};
+use crate::keys::{self, RowKey, StateRecord, Stub, Wrapping};
 use crate::view::{is_signed, is_withdrawal, stored_grain, with_fields};
 
 const LOG: &str = "log";
@@ -39,8 +39,17 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
             expected = key.saturating_add(1);
             count(&mut findings.checked.grains);
             let place = Place::Row(LOG, key);
-            let opened = Envelope::open(key, envelope.value());
+            if Stub::is(envelope.value()) {
+                let stub = Stub::open(Sequence::new(key), envelope.value());
+                if findings.damage(Fault::Log, place, stub)?.is_some() {
+                    count(&mut findings.checked.erased);
+                }
+                continue;
+            }
+            let row = RowKey::log(Sequence::new(key));
+            let opened = check.view.vault().open(row, envelope.value());
             let blob = findings.damage(Fault::Log, place, opened)?;
+            let blob = blob.as_deref();
             if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
                 && !check.view.has_wrapping(Sequence::new(key))?
             {
@@ -84,7 +93,7 @@ pub(super) fn check_states(
     rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
         count(&mut findings.checked.states);
         let place = Place::Row(STATE, at.get());
-        let decoded = keys::decode_state(at, record);
+        let decoded = check.view.vault().decode_state(at, record);
         let Some(record) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
         let StateRecord { state, since } = record;
         if !state.is_current() && !(1..entries).contains(&since) {
@@ -111,9 +120,13 @@ pub(super) fn check_states(
 
 /// What is wrong with the successor a state names.
 fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Result<Option<String>> {
-    let Some(successor) = check.view.sequence_of(by)? else {
+    let Some(successor) = check.view.place_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
+    // What either said is gone.
+    if check.is_erased(successor)? || check.is_erased(at)? {
+        return Ok(None);
+    }
     let old = check.view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
     let (derives, withdrawn) = check.view.with_blob(successor, |blob| {
         with_fields(blob, |grain| {
@@ -134,7 +147,11 @@ fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Resu
 fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress) -> Result<bool> {
     let mut version = grant;
     for _ in 0..MAX_RENEWALS {
-        let Some(at) = check.view.sequence_of(&version)? else { return Ok(false) };
+        let Some(at) = check.view.place_of(&version)? else { return Ok(false) };
+        // What it was renewed as went with it.
+        if check.is_erased(at)? {
+            return Ok(true);
+        }
         let Some(next) = check.view.state_at(at)?.superseded_by else { return Ok(false) };
         if next == *last {
             return Ok(true);
@@ -159,7 +176,11 @@ pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Re
     rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
         count(&mut findings.checked.signatures);
         let place = Place::Row(SIGNATURES, at.get());
-        let opened = findings.damage(Fault::Signature, place, Wrapping::open(at, row))?;
+        let opened = findings.damage(
+            Fault::Signature,
+            place,
+            Wrapping::open(at, row, check.view.vault()),
+        )?;
         let (Some(Wrapping { prefix, suffix, .. }), Some(blob)) = (opened, check.readable(at)?)
         else {
             return Ok(());

@@ -24,7 +24,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::error::{Result, guarded};
-use crate::keys::{self, Envelope};
+use crate::keys::{self, RowKey, Stub};
 use crate::maintain::pages::Whole;
 use crate::maintain::scratch::Scratch;
 use crate::pending::Pending;
@@ -108,7 +108,9 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     let places = found.checked.grains;
     let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
     // A damaged log gives no index to compare with; what can be looked up is looked up.
-    let mut rebuilt = match full && found.is_clean() {
+    // Until an erasure is scrubbed the index has more than the log gives it.
+    let comparable = full && found.is_clean() && !view.is_unscrubbed()?;
+    let mut rebuilt = match comparable {
         true => Some(Rebuilt::of(view, directory)?),
         false => None,
     };
@@ -158,10 +160,16 @@ impl<'c> Check<'c> {
         Ok(self.log.get(place.get())?.is_some())
     }
 
-    /// The blob at a place, where it can be read.
+    /// Whether a stub has a place.
+    fn is_erased(&self, place: Sequence) -> Result<bool> {
+        Ok(self.log.get(place.get())?.is_some_and(|row| Stub::is(row.value())))
+    }
+
+    /// The blob at a place, where it can be read and was not erased.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
         let row = self.log.get(place.get())?;
-        let blob = row.as_ref().and_then(|row| Envelope::open(place.get(), row.value()).ok());
-        Ok(blob.map(<[u8]>::to_vec))
+        let Some(row) = row.filter(|row| !Stub::is(row.value())) else { return Ok(None) };
+        let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
+        Ok(blob.map(std::borrow::Cow::into_owned))
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn check_unwritten(
         let written = check.view.transaction().open_table(keys::STATE)?;
         for at in (1..=places).map(Sequence::new) {
             let is_asked = told.marks.tells_of(at) || check.takes(at.get());
-            if is_asked && written.get(at.get())?.is_none() {
+            if is_asked && written.get(at.get())?.is_none() && !check.is_erased(at)? {
                 compare(check, told, at, &GrainState::default(), findings)?;
             }
         }
@@ -171,6 +171,9 @@ pub(super) fn check_roots(
     findings.part(Fault::Roots, Place::All(ROOTS), |findings| {
         let plan = Plan::new(check.view, EpochMs::default())?;
         for at in (1..=places).filter(|at| check.takes(*at)).map(Sequence::new) {
+            if check.is_erased(at)? {
+                continue;
+            }
             let place = Place::Row(ROOTS, at.get());
             for root in readable(plan.missing_roots(at))?.unwrap_or_default() {
                 let detail = match root.get() {

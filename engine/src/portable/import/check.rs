@@ -14,13 +14,15 @@ use sha2::{Digest, Sha256};
 use super::claims::{self, Stated};
 use super::entering::Entering;
 use super::{Importing, in_file, of_file};
+use crate::consent::is_withdrawn;
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
 use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::query::Halt;
 use crate::session::{MAX_BATCH_BYTES, Session};
-use crate::view::{View, stored_grain};
+use crate::view::{View, stored_grain, with_fields};
 
 /// Grains between two looks at whether to stop, and two words of progress.
 pub(super) const CHECK_EVERY: u64 = 256;
@@ -85,7 +87,7 @@ impl<S: ReadAt> Files<S> {
     /// Those of [`Session::import`].
     pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
         let view = session.view()?;
-        let stated = claims::stated(&view, self, session.viewer())?;
+        let stated = claims::stated(&view, self, &session.reach(&view))?;
         let mut checked = Checked {
             files: Vec::new(),
             stated,
@@ -96,7 +98,8 @@ impl<S: ReadAt> Files<S> {
         let mut wanted = self.wanted(&checked.stated)?;
         let entering = Entering::new(session, &view, self)?;
         let (room, total) = (MAX_BATCH_BYTES, self.len());
-        let mut pass = Pass { session, entering, store_failed: false, how, room, done: 0, total };
+        let mut pass =
+            Pass { session, view: &view, entering, store_failed: false, how, room, done: 0, total };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
             // What the rules ask of the store may fail; all else is about the file.
@@ -141,6 +144,7 @@ impl<S: ReadAt> Files<S> {
 /// One pass over the grains.
 struct Pass<'p, 'h> {
     session: &'p Session,
+    view: &'p View,
     /// The rules of the store.
     entering: Entering<'p>,
     /// Whether it was the store that failed.
@@ -189,18 +193,18 @@ impl Pass<'_, '_> {
         found: &mut Found,
         (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
     ) -> Result<Option<String>> {
-        if !self.session.viewer().reaches_partition(entry.grain().partition()) {
-            let message = "its namespace is outside this session's";
-            return Err(Error::new(ErrorKind::Access, message));
-        }
+        self.session.viewer().check_writes(entry.grain())?;
         let signer = self.signer(entry)?;
         if signer.is_some() {
             found.valid.push(number);
         }
-        let why = match check_ownership(entry.grain(), signer.as_deref(), None) {
+        let mut why = match check_ownership(entry.grain(), signer.as_deref(), None) {
             Err(error) => Some(error.to_string()),
             Ok(()) if is_disclosed_view(entry.grain()) => {
                 Some("a disclosed view is not stored as a grain of its own".to_owned())
+            }
+            Ok(()) if self.rests_on_withdrawn(entry)? => {
+                Some("the consent it rests on was withdrawn".to_owned())
             }
             Ok(()) => {
                 let (address, grain) = (entry.address(), entry.grain());
@@ -210,11 +214,26 @@ impl Pass<'_, '_> {
                 refusal.map(|refusal| format!("left out: refused by {}", refusal.text()))
             }
         };
+        if let Err(error) = check_not_erased(self.view, &entry.address(), entry.grain()) {
+            if !error.is_erased() {
+                return Err(error);
+            }
+            why = Some(error.to_string());
+        }
         if let Some(why) = why {
             found.left_out.push(number);
             checked.conflicts.note(entry.address(), Disputed::Grain, why);
         }
         Ok(signer)
+    }
+
+    /// Whether the store has a withdrawal of the consent a grain rests on. One that comes in the files
+    /// hides it, and does not keep it out.
+    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+        if entry.grain().get("processing_basis").is_none() {
+            return Ok(false);
+        }
+        with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
     fn signer(&self, entry: &Entry) -> Result<Option<String>> {

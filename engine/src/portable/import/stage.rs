@@ -15,11 +15,13 @@ use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, w
 use super::staging::{Outcome, Staging};
 use super::{Imported, claims, in_file, of_file};
 use crate::audit::{AuditRecord, ImportNote, Operation};
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
     Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms, parents,
 };
 use crate::query::Halt;
+use crate::reach::Reach;
 use crate::writer::Ground;
 
 /// Claims, or grains to protect, that one plan decides.
@@ -39,7 +41,8 @@ pub(super) fn stage<S: ReadAt>(
     author: &Author,
     cancel: &Cancel,
 ) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
-    let stated = claims::stated(ground.view, files, &author.viewer)?;
+    let reach = Reach::new(&author.viewer, ground.view, ground.now);
+    let stated = claims::stated(ground.view, files, &reach)?;
     if stated != checked.stated {
         return Ok(None);
     }
@@ -48,7 +51,7 @@ pub(super) fn stage<S: ReadAt>(
         checked,
         author,
         cancel,
-        staging: Staging::open(ground.view, ground.txn)?,
+        staging: Staging::open(ground.view, ground.regime, ground.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
@@ -119,6 +122,11 @@ impl Stage<'_> {
 
     fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
         let address = entry.address();
+        // It may have been erased since it was checked.
+        if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
+            self.counts.refused += u64::from(error.is_erased());
+            return if error.is_erased() { Ok(()) } else { Err(error) };
+        }
         if let Some(sequence) = self.ground.view.sequence_of(&address)? {
             self.counts.duplicate += 1;
             return self.improve(entry, sequence, is_valid);

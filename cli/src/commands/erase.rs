@@ -1,0 +1,106 @@
+//! `grain erase` and `grain sweep`: what leaves the store for good.
+
+use clap::Args;
+use grainstore::{Erasing, Erasure};
+use serde_json::{Value, json};
+
+use crate::context::{Context, find};
+use crate::error::{Code, Error, Result};
+
+/// Erase one grain, or with --user everything of a person: nothing brings it back
+///
+/// What is under litigation hold, or has to be kept by its retention_policy, refuses. The files are
+/// rewritten without it before the command ends.
+#[derive(Debug, Args)]
+pub(crate) struct Erase {
+    /// The grain: 64 hex digits, or the first 8 or more where they name one
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// Why: it goes into the audit log, and stays there
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// That it is meant
+    #[arg(long, required_unless_present = "dry_run")]
+    yes: bool,
+    /// Say only what would be erased, and what refuses it
+    #[arg(long)]
+    dry_run: bool,
+    /// Answer only once nothing of it is left on the disk
+    #[arg(long)]
+    now: bool,
+    /// Erase grains whose retention_policy is malformed
+    #[arg(long)]
+    override_malformed_retention: bool,
+}
+
+/// Erase what is due: grains that end with a consent which was withdrawn a month ago
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {}
+
+impl Erase {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let how = Erasing::new()
+            .dry_run(self.dry_run)
+            .now(self.now)
+            .override_malformed_retention(self.override_malformed_retention);
+        // Whom it is about, and not who asks.
+        let user = context.globals.user.take();
+        let session = context.session()?;
+        let erasure = match (user, &self.address) {
+            (Some(user), None) => session.erase_user(&user, &self.reason, &how)?,
+            (None, Some(address)) => {
+                session.erase(&find(&session, address)?, &self.reason, &how)?
+            }
+            _ => {
+                let message = "give either --user or --address";
+                return Err(Error::new(Code::Schema, message, "one of them says what is erased"));
+            }
+        };
+        tell(context, &erasure, self.dry_run)
+    }
+}
+
+impl Sweep {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let swept = context.session()?.sweep()?;
+        if context.output.is_json() {
+            return context.output.json_line(&swept);
+        }
+        context.output.line(&format!("erased {}, skipped {}", swept.erased, swept.skipped))
+    }
+}
+
+/// What came of an erasure, as `grain` and `rpc` tell it.
+pub(crate) fn told(erasure: &Erasure) -> Value {
+    let mut told = json!({
+        "counts": { "erased": erasure.erased, "skipped": erasure.skipped },
+        "holds": erasure.holds,
+        "scrubbed": erasure.scrubbed,
+        "certificate": erasure.certificate,
+    });
+    if let (Some(refusal), Some(fields)) = (&erasure.refusal, told.as_object_mut()) {
+        let refusal = json!({ "code": refusal.code(), "message": refusal.to_string() });
+        fields.insert("refusal".to_owned(), refusal);
+    }
+    told
+}
+
+fn tell(context: &mut Context<'_>, erasure: &Erasure, dry_run: bool) -> Result<()> {
+    if context.output.is_json() {
+        return context.output.json_line(&told(erasure));
+    }
+    if let Some(refusal) = &erasure.refusal {
+        return context.output.line(&format!("would be refused ({}): {refusal}", refusal.code()));
+    }
+    if dry_run {
+        return context.output.line(&format!("would erase {}", erasure.erased));
+    }
+    context.output.line(&format!("erased {}", erasure.erased))?;
+    match &erasure.certificate {
+        Some(certificate) => {
+            let line = format!("audit entry {}, {}", certificate.sequence, certificate.hash);
+            context.output.line(&line)
+        }
+        None => Ok(()),
+    }
+}

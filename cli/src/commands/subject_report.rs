@@ -1,0 +1,46 @@
+//! `grain subject-report`: everything a store has of a person.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use grainstore::Exporting;
+
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::shape::Version;
+
+/// Write everything the store has of a person (--user): every grain, in every version and state
+///
+/// Without --out it is JSON, one grain a line; with it a portable .mg file, and its counts are printed.
+#[derive(Debug, Args)]
+pub(crate) struct SubjectReport {
+    /// A portable file, such as ann.mg, that is replaced once the new one is whole
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl SubjectReport {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        // Whom it is about, and not who asks.
+        let Some(user) = context.globals.user.take() else {
+            return Err(Error::new(
+                Code::Schema,
+                "give --user",
+                "it says whom the report is about",
+            ));
+        };
+        let session = context.session()?;
+        let Some(out) = &self.out else {
+            for stored in session.subject_grains(&user)? {
+                context.output.json_line(&Version::try_from(stored)?)?;
+            }
+            return Ok(());
+        };
+        let exported = session.export_subject(out, &user, &Exporting::default())?;
+        if context.output.is_json() {
+            return context.output.json_line(&exported);
+        }
+        let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
+        context.output.line(&format!("{} grains in {}", exported.exported, files.join(", ")))
+    }
+}

@@ -1,0 +1,150 @@
+//! What stands against an erasure: litigation holds, and how long grains have to be kept.
+//!
+//! Held grains are found in the states, retained ones by the index, so that nothing else of a user is
+//! read. Reads one view and decides; nothing here writes.
+
+use grainstore_format::{ContentAddress, EpochMs, GrainRef};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+
+use super::retention::{self, Retention};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::Rule;
+use crate::view::{View, with_fields};
+
+/// Held grains that a refusal names in words; all are listed beside.
+const MAX_NAMED: usize = 8;
+
+/// What decides beside the grains themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) now: EpochMs,
+    pub(crate) reason: &'a str,
+    /// Whether a malformed retention policy is overridden.
+    pub(crate) overrides: bool,
+}
+
+/// What stands against an erasure.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// The grains under hold.
+    pub(crate) holds: Vec<ContentAddress>,
+    /// The rules that were applied; where it is refused the last of them refused.
+    pub(crate) rules: Vec<&'static str>,
+    /// The first grain that stands against it.
+    pub(crate) refused_by: Option<ContentAddress>,
+    pub(crate) refusal: Option<Error>,
+}
+
+impl Verdict {
+    fn hold(&mut self, address: ContentAddress) {
+        self.holds.push(address);
+    }
+
+    fn retention(&mut self, address: ContentAddress, retention: &Retention, asked: &Asked<'_>) {
+        let overridden = Rule::RetentionOverridden.row().name;
+        if *retention == Retention::Malformed
+            && asked.overrides
+            && !self.rules.contains(&overridden)
+        {
+            self.rules.push(overridden);
+        }
+        let Some((rule, why)) = retention.forbids((asked.now, asked.reason), asked.overrides)
+        else {
+            return;
+        };
+        if self.refusal.is_none() {
+            self.refused_by = Some(address);
+            self.refusal = Some(retention::refusal(format!("{address} is not erased: {why}")));
+            self.rules.push(rule.row().name);
+        }
+    }
+
+    /// Holds are named before anything else.
+    fn finish(mut self) -> Self {
+        if let Some(first) = self.holds.first() {
+            let named: Vec<_> =
+                self.holds.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+            let more = match self.holds.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let message = format!("under litigation hold: {}{more}", named.join(", "));
+            let denied = Error::new(ErrorKind::InvalidationDenied, message);
+            self.refused_by = Some(*first);
+            self.refusal =
+                Some(denied.with_hint("a hold is lifted by lift_hold, by those who may"));
+            self.rules = vec![Rule::Hold.row().name];
+        }
+        self
+    }
+}
+
+/// What stands against the erasure of all of a user.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    for at in view.held()? {
+        if !view.is_erased(at)? && read(view, at, |grain| is_of(grain, user))?.1 {
+            verdict.hold(read(view, at, |_| ())?.0);
+        }
+    }
+    for at in listed(view, Field::Retained, user)? {
+        let (address, retention) =
+            read(view, at, |grain| is_of(grain, user).then(|| Retention::of(grain)))?;
+        if let Some(retention) = retention {
+            verdict.retention(address, &retention, asked);
+        }
+    }
+    Ok(verdict.finish())
+}
+
+/// What stands against the erasure of the grain at a place of the log.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let (address, retention) = read(view, at, Retention::of)?;
+    if view.state_at(at)?.held {
+        verdict.hold(address);
+    }
+    verdict.retention(address, &retention, asked);
+    Ok(verdict.finish())
+}
+
+/// The places of the grains of a user that were not erased, the newest first.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
+    listed(view, Field::User, user)
+}
+
+/// Whether a grain is of a user.
+pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
+    grain.text("user_id") == Some(user)
+}
+
+fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
+    let shape = Shape::Value(field, user.into());
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
+        let at = posting?.sequence;
+        if !view.hides(at)? {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}
+
+fn read<T>(
+    view: &View,
+    at: Sequence,
+    read: impl FnOnce(&GrainRef<'_>) -> T,
+) -> Result<(ContentAddress, T)> {
+    view.with_blob(at, |blob| {
+        with_fields(blob, |grain| Ok((ContentAddress::of(blob), read(grain))))
+    })
+}

@@ -1,0 +1,113 @@
+//! What was erased does not come back: not by a put, not from a file, not from a backup.
+
+use grainstore::cal::{Query, Visibility};
+use grainstore::{Erasing, Exporting, Importing, Offer, Store};
+use tempfile::TempDir;
+
+use crate::kit::{ANN, BOB, NOW, World, belief, code, open, open_at, operator, put};
+
+/// Everything a store shows, in a file.
+fn exported(store: &Store, beside: &TempDir, name: &str) -> std::path::PathBuf {
+    let all = Visibility { superseded: true, contradicted: true, retracted: true };
+    let file = beside.path().join(name);
+    let every = Query::default().seeing(all);
+    operator(store).export(&file, &every, &Exporting::default()).unwrap();
+    file
+}
+
+#[test]
+fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
+    let (dir, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    let world = World::of(&store, 4);
+    let session = operator(&store);
+    let blobs: Vec<_> =
+        world.of_ann.iter().map(|address| session.get(address).unwrap().blob).collect();
+    let file = exported(&store, &beside, "before.mg");
+    store.backup(beside.path().join("backup")).unwrap();
+    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    for scrubbed in [false, true] {
+        if scrubbed {
+            store.scrub().unwrap();
+        }
+        for blob in &blobs {
+            assert_eq!(code(session.put(Offer::Blob(blob.clone()))), "ERR_ERASED");
+        }
+        let batch =
+            vec![belief(BOB, "is kept out as well", 9, "").encode(Default::default()).unwrap()];
+        let batch = batch.into_iter().map(|blob| blob.bytes().to_vec()).chain(blobs.clone());
+        let batch = batch.map(Offer::Blob);
+        assert_eq!(code(session.put_batch(batch)), "ERR_ERASED");
+        let imported = session.import([&file], &Importing::default()).unwrap();
+        assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
+        let backup = open(&beside.path().join("backup"));
+        let file = exported(&backup, &beside, "backup.mg");
+        backup.close();
+        let imported = session.import([&file], &Importing::default()).unwrap();
+        assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
+        world.assert_ann_is_gone(&store);
+    }
+    world.assert_bob_is_whole(&store);
+}
+
+#[test]
+fn what_a_user_created_since_is_a_new_beginning() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let session = operator(&store);
+    put(&session, belief(ANN, "tea", NOW - 1, ""));
+    let future = belief(ANN, "said of the future", NOW + 500, "");
+    put(&session, future.clone());
+    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    for scrubbed in [false, true] {
+        if scrubbed {
+            store.scrub().unwrap();
+        }
+        for (created_at, expected) in [(NOW - 2, false), (NOW, false)] {
+            let again = session.put(belief(ANN, "coffee", created_at, ""));
+            assert_eq!(again.is_ok(), expected, "{created_at}");
+        }
+        // One of hers that was there, whenever it says it was created.
+        assert_eq!(code(session.put(future.clone())), "ERR_ERASED");
+    }
+    drop(session);
+    store.close();
+    let store = open_at(dir.path(), NOW + 1000);
+    let session = operator(&store);
+    let new = put(&session, belief(ANN, "coffee", NOW + 1, ""));
+    assert!(session.exists(&new).unwrap());
+    // She goes again, with what was new.
+    let again = session.erase_user(ANN, "ann asked again", &Erasing::new().now(true)).unwrap();
+    assert_eq!(again.erased, 1);
+    assert_eq!(code(session.get(&new)), "ERR_ERASED");
+    assert_eq!(code(session.put(belief(ANN, "tea", NOW + 1000, ""))), "ERR_ERASED");
+    put(&session, belief(ANN, "tea", NOW + 1001, ""));
+    let verified = store.verify(true).unwrap();
+    assert!(verified.ok, "{:?}", verified.problems);
+}
+
+#[test]
+fn a_grain_is_erased_alone_and_its_versions_stay() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let session = operator(&store);
+    let old = put(&session, belief(ANN, "tea", 1, ""));
+    let new = session.supersede(&old, belief(ANN, "coffee", 2, ""), None).unwrap();
+    let blob = session.get(&new).unwrap().blob;
+    assert_eq!(session.erase(&new, "a slip", &Erasing::new()).unwrap().erased, 1);
+    for scrubbed in [false, true] {
+        if scrubbed {
+            store.scrub().unwrap();
+        }
+        assert_eq!(code(session.get(&new)), "ERR_ERASED");
+        assert_eq!(code(session.erase(&new, "again", &Erasing::new())), "ERR_ERASED");
+        assert_eq!(code(session.put(Offer::Blob(blob.clone()))), "ERR_ERASED");
+        assert_eq!(code(session.hold(&new, "too late")), "ERR_ERASED");
+        assert_eq!(code(session.supersede(&new, belief(ANN, "x", 3, ""), None)), "ERR_ERASED");
+        let state = session.get(&old).unwrap().state;
+        assert_eq!(state.superseded_by, Some(new));
+        let verified = store.verify(true).unwrap();
+        assert!(verified.ok, "{:?}", verified.problems);
+    }
+    put(&session, belief(ANN, "others of hers are welcome", 4, ""));
+}

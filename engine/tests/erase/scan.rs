@@ -1,0 +1,96 @@
+//! After an erasure that is scrubbed no file of the store has a word of whoever was erased.
+
+use std::collections::BTreeSet;
+
+use grainstore::{Erasing, Store};
+use tempfile::TempDir;
+
+use crate::kit::{ANN, BOB, World, belief, files, found, found_in, open, operator, put};
+
+/// Grains that make the full text worth saving.
+const MANY: i64 = 80;
+
+/// A store with both people in it, its full text saved.
+fn filled(dir: &TempDir) -> (Store, World) {
+    let store = open(dir.path());
+    let world = World::of(&store, 1);
+    let session = operator(&store);
+    for at in 0..MANY {
+        put(&session, belief(BOB, &format!("number {at}"), 5000 + at, ""));
+    }
+    assert!(!found(&session, world.spoken()).is_empty());
+    store.flush().unwrap();
+    (store, world)
+}
+
+/// The files of the full text, by their bytes.
+fn segments(dir: &TempDir) -> BTreeSet<Vec<u8>> {
+    let files = files(dir.path()).into_iter();
+    files.filter(|(name, _)| name.ends_with(".seg")).map(|(_, bytes)| bytes).collect()
+}
+
+#[test]
+fn no_file_has_a_word_of_who_was_erased() {
+    let dir = TempDir::new().unwrap();
+    let (store, world) = filled(&dir);
+    let before = found_in(dir.path(), &world.canaries);
+    for word in &world.canaries {
+        assert!(before.iter().any(|(_, found)| found == word), "{word} was never there");
+    }
+    for part in ["grains.redb", "index.redb"] {
+        assert!(before.iter().any(|(name, _)| name.contains(part)), "{part} has no word");
+    }
+    // The lists of words under text/ are packed, so no word of them can be read: none may stay.
+    let segments = segments(&dir);
+    assert!(!segments.is_empty());
+    let erased = operator(&store).erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+    assert_eq!(erased.erased, world.of_ann.len() as u64);
+    assert!(erased.scrubbed);
+    assert_eq!(store.stats().unwrap().unscrubbed, 0);
+    world.assert_ann_is_gone(&store);
+    world.assert_bob_is_whole(&store);
+    store.close();
+    assert_eq!(found_in(dir.path(), &world.canaries), []);
+    assert!(self::segments(&dir).is_disjoint(&segments));
+    let store = open(dir.path());
+    world.assert_ann_is_gone(&store);
+    world.assert_bob_is_whole(&store);
+    assert_eq!(found(&operator(&store), world.spoken()), []);
+}
+
+#[test]
+fn a_store_that_is_closed_leaves_nothing_to_scrub() {
+    let dir = TempDir::new().unwrap();
+    let (store, world) = filled(&dir);
+    let erased = operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    assert_eq!(erased.erased, world.of_ann.len() as u64);
+    world.assert_ann_is_gone(&store);
+    assert_eq!(found(&operator(&store), world.spoken()), []);
+    store.close();
+    assert_eq!(found_in(dir.path(), &world.canaries), []);
+    let store = open(dir.path());
+    assert_eq!(store.stats().unwrap().unscrubbed, 0);
+    world.assert_ann_is_gone(&store);
+    world.assert_bob_is_whole(&store);
+}
+
+#[test]
+fn grains_that_are_erased_one_by_one_leave_the_disk_as_well() {
+    let dir = TempDir::new().unwrap();
+    let (store, world) = filled(&dir);
+    let session = operator(&store);
+    for address in &world.of_ann {
+        let erased = session.erase(address, "one by one", &Erasing::new()).unwrap();
+        assert_eq!(erased.erased, 1);
+    }
+    world.assert_ann_is_gone(&store);
+    assert_eq!(found(&session, world.spoken()), []);
+    store.scrub().unwrap();
+    world.assert_bob_is_whole(&store);
+    drop(session);
+    store.close();
+    assert_eq!(found_in(dir.path(), &world.canaries), []);
+    let store = open(dir.path());
+    world.assert_ann_is_gone(&store);
+    world.assert_bob_is_whole(&store);
+}

@@ -366,7 +366,8 @@ impl Session {
 
     /// What this session sees of a view.
     pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
-        Reach::new(&self.viewer, view, self.now())
+        let regime = self.store.inner().regime();
+        Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
     }
 
     /// Why this session is not shown the grain with an address.
@@ -376,7 +377,11 @@ impl Session {
             None if view.has_erased_grain(address)? => Ok(Reached::Erased),
             None => Ok(Reached::Outside),
         });
-        reached.map_or_else(|error| error, |reached| reached.refusal(address))
+        match reached {
+            Ok(Reached::Ruled(refusal)) => self.refused_read(address, refusal),
+            Ok(reached) => reached.refusal(address),
+            Err(error) => error,
+        }
     }
 
     /// Validates, encodes and addresses what is offered.

@@ -1,7 +1,7 @@
 //! Erasure: of one grain, of all of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2;
 //! rulings 25, 26, 40 to 42 and 51 of the project's reading).
 //!
-//! `judge` (with `retention`) says what stands against it, the writer commits it, `refusal` keeps what
+//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
 //! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
 //! with its consent, `report` what there is of a user.
 
@@ -10,6 +10,7 @@ mod judge;
 mod refusal;
 mod report;
 mod retention;
+mod ruled;
 mod sweep;
 
 use grainstore_format::{ContentAddress, normalise_text};
@@ -19,6 +20,7 @@ use crate::audit::Checkpoint;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Author;
+use crate::reach::{Reach, Reached};
 use crate::session::Session;
 use crate::store::Store;
 use crate::view::with_fields;
@@ -117,9 +119,14 @@ impl Session {
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
     pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
         let view = self.view()?;
-        let Some(row) = guarded(|| self.visible(&view, address))? else {
-            return Err(self.unseen(&view, address));
-        };
+        // What may not be read may be erased all the same.
+        let reach = Reach::new(self.viewer(), &*view, self.now());
+        let row = guarded(|| {
+            let Some(row) = view.row(address)? else { return Ok(None) };
+            let reached = reach.of_blob(row.sequence, &row.blob)?;
+            Ok((!matches!(reached, Reached::Outside | Reached::Erased)).then_some(row))
+        })?;
+        let Some(row) = row else { return Err(self.unseen(&view, address)) };
         let user = with_fields(&row.blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))?;
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
@@ -132,8 +139,9 @@ impl Session {
         self.told(done, how, |done| done.grains)
     }
 
-    fn asked<'a>(&self, reason: &'a str, how: &Erasing) -> Asked<'a> {
-        Asked { now: self.now(), reason, overrides: how.overrides }
+    fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
+        let regime = self.store().inner().regime();
+        Asked { now: self.now(), reason, overrides: how.overrides, regime }
     }
 
     /// Who asks, if they may: the operator of the whole store, or the user themselves where the store

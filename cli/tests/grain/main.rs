@@ -11,6 +11,8 @@ mod documented;
 #[cfg(test)]
 mod embedders;
 #[cfg(test)]
+mod erase;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod hints;

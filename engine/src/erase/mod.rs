@@ -108,7 +108,7 @@ impl Session {
         }
         drop(view);
         let done = self.erase_as(Target::User(user), author, how)?;
-        self.told(done, how, |_| count)
+        self.told(done.as_ref(), how, |_| count)
     }
 
     /// Erases one grain. Other versions of it are grains of their own, and links to it stay.
@@ -129,7 +129,7 @@ impl Session {
         }
         drop(view);
         let done = self.erase_as(Target::Grain(*address), author, how)?;
-        self.told(done, how, |done| done.grains)
+        self.told(done.as_ref(), how, |done| done.grains)
     }
 
     fn asked<'a>(&self, reason: &'a str, how: &Erasing) -> Asked<'a> {
@@ -167,16 +167,16 @@ impl Session {
     /// What is told of an erasure that is committed.
     fn told(
         &self,
-        done: Option<Done>,
+        done: Option<&Done>,
         how: &Erasing,
         count: impl FnOnce(&Done) -> u64,
     ) -> Result<Erasure> {
-        let certificate = done.as_ref().map(|done| self.certificate(done)).transpose()?;
+        let certificate = done.map(|done| self.certificate(done)).transpose()?;
         if how.now {
             self.store().scrub()?;
         }
         let scrubbed = how.now || !self.view()?.is_unscrubbed()?;
-        let erased = done.as_ref().map_or(0, count);
+        let erased = done.map_or(0, count);
         let (skipped, holds, refusal) = (0, Vec::new(), None);
         Ok(Erasure { erased, skipped, holds, refusal, scrubbed, certificate })
     }

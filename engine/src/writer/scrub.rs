@@ -222,7 +222,7 @@ impl Writer {
                 }
             }
             drop(view);
-            self.stub(found)?;
+            self.stub(&found)?;
         }
         Ok(())
     }
@@ -243,12 +243,12 @@ impl Writer {
         Ok(known)
     }
 
-    fn stub(&mut self, grains: Vec<(Sequence, AddressKey)>) -> Result<()> {
+    fn stub(&mut self, grains: &[(Sequence, AddressKey)]) -> Result<()> {
         if grains.is_empty() {
             return Ok(());
         }
         self.import(|ground| {
-            put_stubs(ground.view, ground.txn, &grains)?;
+            put_stubs(ground.view, ground.txn, grains)?;
             let mut erasures = ground.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);

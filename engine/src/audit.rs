@@ -58,6 +58,7 @@ pub(crate) enum Operation {
     /// The rules of the store were changed, or were to be.
     PresetChanged,
     Export,
+    Read,
 }
 
 /// What an entry tells of an import as a whole.
@@ -93,6 +94,7 @@ impl Operation {
             Self::RotateKey => "rotate_key",
             Self::PresetChanged => "preset_changed",
             Self::Export => "export",
+            Self::Read => "read",
         }
     }
 
@@ -113,7 +115,7 @@ pub struct AuditEntry {
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
-    /// `preset_changed` or `export`.
+    /// `preset_changed`; `export` and `read`, where the rules of the store want them noted or refuse them.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,

@@ -31,7 +31,7 @@ impl Session {
     /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
         let view = self.view()?;
-        guarded(|| self.versions_in(&view, address, MAX_VERSIONS))
+        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
     }
 
     /// The newest `limit` versions as one view has them: from the head of the chain back, level by
@@ -117,7 +117,7 @@ impl Session {
         guarded(|| {
             let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
-            Ok(Listed { items, more })
+            Ok(Listed { items: self.noted(items)?, more })
         })
     }
 
@@ -137,7 +137,7 @@ impl Session {
             while let Some(version) = next {
                 time.check()?;
                 if items.len() == limit {
-                    return Ok(Listed { items, more: true });
+                    return Ok(Listed { items: self.noted(items)?, more: true });
                 }
                 bytes = bytes.saturating_add(version.blob.len());
                 check_size(items.len(), bytes)?;
@@ -145,7 +145,7 @@ impl Session {
                 items.push(version);
                 next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
             }
-            Ok(Listed { items, more: false })
+            Ok(Listed { items: self.noted(items)?, more: false })
         })
     }
 
@@ -163,7 +163,7 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<Stored>> {
-        self.history_in(&*self.view()?, (subject, relation), namespace, as_of)
+        self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
     }
 
     /// [`Session::history_of`] as one view has it.

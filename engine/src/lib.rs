@@ -11,7 +11,7 @@
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
-//!   the rules of a store.
+//!   the rules of a store. `noting`: reads in the audit log.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
@@ -40,6 +40,7 @@ mod latest;
 mod maintain;
 mod marks;
 mod memory;
+mod noting;
 mod offer;
 mod options;
 mod pending;

@@ -232,7 +232,10 @@ impl Session {
     /// `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
-        guarded(|| self.give(&view, address))?.ok_or_else(|| self.unseen(&view, address))
+        let given = guarded(|| self.give(&view, address))?;
+        let given = given.ok_or_else(|| self.unseen(&view, address))?;
+        self.note_read([*address])?;
+        Ok(given)
     }
 
     /// What the signature of a stored grain is worth now; nothing for one that came unsigned.
@@ -250,7 +253,11 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
         let view = self.view()?;
-        guarded(|| addresses.iter().map(|address| self.give(&view, address)).collect())
+        let given = guarded(|| {
+            addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
+        })?;
+        self.note_read(given.iter().flatten().map(|stored| stored.address))?;
+        Ok(given)
     }
 
     /// Whether [`Session::get`] would answer.

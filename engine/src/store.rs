@@ -504,6 +504,13 @@ impl Inner {
         }
     }
 
+    /// Wakes the writer, if it sleeps.
+    pub(crate) fn wake(&self, request: Request) {
+        if let Some(requests) = &*self.requests() {
+            let _ = requests.try_send(request);
+        }
+    }
+
     /// How often a grain was given to users: what the truth says, and what is counted since. It is no
     /// part of a view: the newest counts, while the store is open.
     ///

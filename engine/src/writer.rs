@@ -62,6 +62,9 @@ const FOLD_CHECK: Duration = Duration::from_millis(5);
 /// How often an idle writer looks whether access counts have waited long enough.
 const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
 
+/// How often it does so while reads wait to be written.
+const NOTE_CHECK: Duration = Duration::from_millis(250);
+
 /// What can be asked of the writer.
 pub(crate) enum Request {
     Write(Write),
@@ -202,11 +205,13 @@ impl Writer {
             self.take_fold();
             self.serve(group);
             self.flush_due_counts();
+            self.flush_due_notes();
             self.go_on_scrubbing(false);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        let _ = guarded(|| self.flush_notes());
         self.scrub_at_end();
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
@@ -223,11 +228,16 @@ impl Writer {
             }
         }
         loop {
-            let patience = self.scrub.patience().unwrap_or(COUNT_CHECK).min(COUNT_CHECK);
+            let patience = match self.regime.notes().are_there() {
+                true => NOTE_CHECK,
+                false => COUNT_CHECK,
+            };
+            let patience = self.scrub.patience().unwrap_or(patience).min(patience);
             match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
                 Err(RecvTimeoutError::Timeout) => {
                     self.flush_due_counts();
+                    self.flush_due_notes();
                     self.go_on_scrubbing(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -311,6 +321,7 @@ impl Writer {
         let first = chain.head().count;
         let keeper = |record: &AuditRecord| keepers.of_record(record);
         append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
+        self.ride_notes(&txn, &mut chain, plan.now())?;
         write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
@@ -380,6 +391,7 @@ impl Writer {
     /// Brings to disk what is kept in memory: access counts, and the tail.
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
+        self.flush_notes()?;
         guarded(|| self.fold_all())?;
         self.followers.iter().for_each(|follower| follower.settle(&self.view));
         Ok(())

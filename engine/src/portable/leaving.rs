@@ -82,12 +82,14 @@ impl<'e> Leaving<'e> {
         self.by.iter().map(|&id| id.to_owned()).collect()
     }
 
-    /// Notes in the audit log what was refused, if anything was.
+    /// Notes in the audit log what was refused, if anything was, and the export where that is wanted.
     ///
     /// # Errors
     /// `ERR_POLICY` where nothing is left to leave; `ERR_IO`.
     pub(super) fn tell(self, left: u64) -> Result<()> {
-        let Some((address, refusal)) = self.first else { return Ok(()) };
+        let Some((address, refusal)) = self.first else {
+            return self.session.note(Operation::Export, Vec::new());
+        };
         self.session.store().note(AuditRecord {
             operation: Operation::Export,
             actor: self.session.options().actor.clone(),

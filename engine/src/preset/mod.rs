@@ -6,7 +6,7 @@
 //! - `settings`: what is settled once for the whole store, and which of two values is stricter.
 //! - `rule`: rules as they hold, and one pure function: facts in, decision out.
 //! - `build`: a preset and the files that changed it, put together; what a change loosens.
-//! - `regime`: the rules of an open store. `words`: the texts of rules.
+//! - `regime`: the rules of an open store. `notes`: reads on their way into the audit log. `words`: the texts of rules.
 //!
 //! Nothing here reads or writes a store, or knows one regulation from another.
 
@@ -18,6 +18,7 @@ mod case_tests;
 mod condition;
 mod facts;
 mod file;
+mod notes;
 mod regime;
 mod rule;
 mod settings;
@@ -32,6 +33,7 @@ pub(crate) use builtin::reason_of;
 pub use facts::Level;
 pub(crate) use facts::{Basis, Facts};
 pub use file::Deed;
+pub(crate) use notes::Noted;
 pub(crate) use regime::Regime;
 pub(crate) use rule::Refusal;
 pub use rule::{Rule, RuleSet};

@@ -1,9 +1,11 @@
 //! The rules that hold in an open store: one place that everybody asks, and that a change of them
 //! reaches at once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::facts::Fields;
+use super::notes::Notes;
 use super::rule::RuleSet;
 
 /// The rules of an open store, and whether it has keys.
@@ -11,11 +13,16 @@ use super::rule::RuleSet;
 pub(crate) struct Regime {
     rules: RwLock<Arc<RuleSet>>,
     has_keys: bool,
+    /// Whether reads are noted, and those that are.
+    audits_reads: AtomicBool,
+    notes: Notes,
 }
 
 impl Regime {
     pub(crate) fn new(rules: RuleSet, has_keys: bool) -> Self {
-        Self { rules: RwLock::new(Arc::new(rules)), has_keys }
+        let audits_reads = AtomicBool::new(rules.settings.audit_reads.value);
+        let (rules, notes) = (RwLock::new(Arc::new(rules)), Notes::default());
+        Self { rules, has_keys, audits_reads, notes }
     }
 
     /// The rules as they are now.
@@ -25,7 +32,18 @@ impl Regime {
 
     /// Puts other rules in force.
     pub(crate) fn change(&self, rules: RuleSet) {
+        self.audits_reads.store(rules.settings.audit_reads.value, Ordering::Release);
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+
+    /// Whether reads go into the audit log.
+    pub(crate) fn audits_reads(&self) -> bool {
+        self.audits_reads.load(Ordering::Acquire)
+    }
+
+    /// Reads on their way there.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     /// Whether a grain is encrypted at rest.

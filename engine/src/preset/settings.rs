@@ -134,6 +134,8 @@ settings! {
         "Whether a session of a user may erase that user.";
     erasure_sla_days: u32, Ord::min, Some(1), Some(30),
         "Days within which what is due for erasure is erased.";
+    audit_reads: bool, std::ops::BitOr::bitor, None, None,
+        "Whether reads are in the audit log, who read and which grains.";
     query_limit: u32, Ord::min, Some(1), Some(1000),
         "Rows of a query that names no limit.";
 }

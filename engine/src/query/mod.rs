@@ -148,7 +148,9 @@ impl Session {
         }
         self.check_reach(query)?;
         let view = self.view_of(self.view()?, query)?;
-        guarded(|| self.page(&view, query, page))
+        let answer = guarded(|| self.page(&view, query, page))?;
+        self.note_read(answer.results.iter().map(|row| row.content_address))?;
+        Ok(answer)
     }
 
     /// How a query would be answered, without answering it.

@@ -11,6 +11,7 @@
 mod case;
 mod change;
 mod import;
+mod reads;
 mod store;
 
 pub(crate) use grainstore::format;

@@ -83,6 +83,7 @@ impl<'c> World<'c> {
         let session = self.session(None);
         // What supersedes has a parent more.
         let written = session.audit(None, usize::MAX).unwrap();
+        let written: Vec<_> = written.iter().filter(|e| e.operation == "supersede").collect();
         let address = match self.case.op.as_str() {
             "supersede" => *written.last().unwrap().subjects.last().unwrap(),
             _ => blob(&self.grains.grain).address(),
@@ -101,7 +102,8 @@ impl<'c> World<'c> {
         assert!(told.contains(rule.id) && told.contains(&case.article), "{}: {told}", case.name);
         assert_eq!((error.hint(), rule.article), (rule.fix, case.article.as_str()));
         let session = self.session(None);
-        let last = session.audit(None, usize::MAX).unwrap().pop().unwrap();
+        let entries = session.audit(None, usize::MAX).unwrap();
+        let last = entries.iter().rfind(|entry| entry.decision == "refused").unwrap();
         assert_eq!(
             (last.operation.as_str(), last.decision.as_str()),
             (case.op.as_str(), "refused")

@@ -116,15 +116,21 @@ impl Session {
     /// # Errors
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
     pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
+        self.check_place()?;
         let view = self.view()?;
-        let Some(row) = guarded(|| self.visible(&view, address))? else {
+        // Whatever a session is shown, the operator may erase.
+        let Some(at) = guarded(|| view.sequence_of(address))? else {
             return Err(self.unseen(&view, address));
         };
-        let user = with_fields(&row.blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))?;
+        let user = guarded(|| {
+            view.with_blob(at, |blob| {
+                with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
+            })
+        })?;
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
             let asked = self.asked(reason, how);
-            let verdict = guarded(|| judge_grain(&view, row.sequence, &asked))?;
+            let verdict = guarded(|| judge_grain(&view, at, &asked))?;
             return Ok(Erasure::tried(verdict, 1));
         }
         drop(view);
@@ -145,18 +151,25 @@ impl Session {
                 "say why: the reason goes into the audit log",
             ));
         }
+        self.check_place()?;
         let author = self.author_because(Some(reason))?;
         let own = self.options().user_id.as_deref();
         let is_operator = author.standing.is_operator() && (own.is_none() || own == user);
         let is_own = own.is_some() && own == user;
-        let may = is_operator || (is_own && self.store().inner().users_erase_themselves());
-        if !may || self.options().namespace.is_some() {
-            let message = "erasing is for the operator, in a session without a namespace";
-            return Err(Error::new(ErrorKind::Access, message).with_hint(
-                "open a session as the operator; users erase themselves where the store lets them",
-            ));
+        match is_operator || (is_own && self.store().inner().users_erase_themselves()) {
+            true => Ok(author),
+            false => Err(not_yours()),
         }
-        Ok(author)
+    }
+
+    /// Refuses who could not even ask whether something is here that may be erased.
+    fn check_place(&self) -> Result<()> {
+        let could = self.author().standing.is_operator()
+            || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
+        match could && self.options().namespace.is_none() {
+            true => Ok(()),
+            false => Err(not_yours()),
+        }
     }
 
     fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
@@ -226,6 +239,13 @@ impl Store {
         })))?;
         pending.wait()
     }
+}
+
+fn not_yours() -> Error {
+    let message = "erasing is for the operator, in a session without a namespace";
+    Error::new(ErrorKind::Access, message).with_hint(
+        "open a session as the operator; users erase themselves where the store lets them",
+    )
 }
 
 /// A user as grains name them: text is NFC (OMS 4.4).

@@ -338,11 +338,17 @@ impl Session {
 
     /// Why this session is not shown the grain with an address.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        let reached = view.row(address).and_then(|row| match row {
-            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob),
-            None => Ok(Reached::Outside),
-        });
-        reached.map_or_else(|error| error, |reached| reached.refusal(address))
+        let reached = self.reached(view, address);
+        reached.map_or_else(
+            |error| error,
+            |reached| reached.unwrap_or(Reached::Outside).refusal(address),
+        )
+    }
+
+    /// What becomes of the grain with an address; nothing where there is none.
+    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+        let row = view.row(address)?;
+        row.map(|row| self.reach(view).of_blob(row.sequence, &row.blob)).transpose()
     }
 
     /// Validates, encodes and addresses what is offered.

@@ -38,3 +38,5 @@ mod rpc;
 mod search;
 #[cfg(test)]
 mod signed;
+#[cfg(test)]
+mod users;

@@ -371,12 +371,20 @@ impl Session {
 
     /// Why this session is not shown the grain with an address.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        let reached = guarded(|| match view.row(address)? {
-            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob),
-            None if view.has_erased_grain(address)? => Ok(Reached::Erased),
-            None => Ok(Reached::Outside),
-        });
-        reached.map_or_else(|error| error, |reached| reached.refusal(address))
+        let reached = guarded(|| self.reached(view, address));
+        reached.map_or_else(
+            |error| error,
+            |reached| reached.unwrap_or(Reached::Outside).refusal(address),
+        )
+    }
+
+    /// What becomes of the grain with an address; nothing where there is none.
+    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+        match view.row(address)? {
+            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
+            None if view.has_erased_grain(address)? => Ok(Some(Reached::Erased)),
+            None => Ok(None),
+        }
     }
 
     /// Validates, encodes and addresses what is offered.

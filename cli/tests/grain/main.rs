@@ -42,3 +42,5 @@ mod rules;
 mod search;
 #[cfg(test)]
 mod signed;
+#[cfg(test)]
+mod users;

@@ -7,15 +7,17 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::string_slice,
     reason = "a test stops at a surprise"
 )]
 
+mod between;
 mod consent;
 mod hidden;
 mod kit;
 mod model;
 mod property;
 mod reads;
+mod steps;
 mod told;
 mod users;
+mod whole;

@@ -37,7 +37,8 @@ pub(crate) struct Globals {
     /// Work in this namespace and those below it; without it, in all
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
-    /// The person it is for: MY in CAL. Grains of others are not seen; an encrypted store wants it for questions
+    /// The person it is for: sees their grains and those of nobody, MY in CAL; without it, those of all.
+    /// An encrypted store wants it for questions
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) user: Option<String>,
     /// The DID that writes are recorded under; without it, the operator

@@ -287,3 +287,45 @@ pub(crate) fn sync(path: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gave_way_to_a_copy_is_overwritten_and_another_name_of_the_file_is_only_removed() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let (file, elsewhere) = (dir.path().join("grains.redb"), dir.path().join("elsewhere"));
+        let old = former(&file);
+        fs::write(&file, b"what is there").unwrap();
+        clear_former(&file).unwrap();
+        // A crash before the copy got the name.
+        fs::hard_link(&file, &old).unwrap();
+        clear_former(&file).unwrap();
+        assert!(!old.exists());
+        assert_eq!(fs::read(&file).unwrap(), b"what is there");
+        // A crash after it: the bytes are gone, also under a name nobody looks for.
+        for former in [&b"what was there"[..], b"what is there no more", b""] {
+            fs::write(&old, former).unwrap();
+            fs::hard_link(&old, &elsewhere).unwrap();
+            clear_former(&file).unwrap();
+            assert!(!old.exists());
+            assert_eq!(fs::read(&elsewhere).unwrap(), vec![0; former.len()]);
+            assert_eq!(fs::read(&file).unwrap(), b"what is there");
+            fs::remove_file(&elsewhere).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_somebody_put_there_is_not_followed() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let (file, work) = (dir.path().join("grains.redb"), dir.path().join("years of work"));
+        fs::write(&file, b"what is there").unwrap();
+        fs::write(&work, b"what must stay").unwrap();
+        std::os::unix::fs::symlink(&work, former(&file)).unwrap();
+        clear_former(&file).unwrap();
+        shred(&former(&file)).unwrap();
+        assert_eq!(fs::read(&work).unwrap(), b"what must stay");
+    }
+}

@@ -16,6 +16,7 @@ use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
 
 use crate::error::{Error, Result};
 use crate::query::{Halt, Sought, Walk, explain};
+use crate::reach::Reached;
 use crate::session::{Session, Stored};
 use crate::view::View;
 
@@ -114,7 +115,10 @@ impl Memory for Reading<'_> {
         let found = self.session.resolve_in(&view, prefix.digits(), 2)?;
         match (found.as_slice(), prefix.whole()) {
             ([one], _) => Ok(Located::One(*one)),
-            ([], Some(whole)) if view.sequence_of(&whole)?.is_some() => Ok(Located::Elsewhere),
+            ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
+                Some(Reached::Outside) => Located::Elsewhere,
+                _ => Located::Nothing,
+            }),
             ([], _) => Ok(Located::Nothing),
             _ => Ok(Located::Several),
         }

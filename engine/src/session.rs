@@ -372,15 +372,19 @@ impl Session {
 
     /// Why this session is not shown the grain with an address.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        let reached = guarded(|| match view.row(address)? {
-            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob),
-            None if view.has_erased_grain(address)? => Ok(Reached::Erased),
-            None => Ok(Reached::Outside),
-        });
-        match reached {
-            Ok(Reached::Ruled(refusal)) => self.refused_read(address, refusal),
-            Ok(reached) => reached.refusal(address),
+        match guarded(|| self.reached(view, address)) {
+            Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
+            Ok(reached) => reached.unwrap_or(Reached::Outside).refusal(address),
             Err(error) => error,
+        }
+    }
+
+    /// What becomes of the grain with an address; nothing where there is none.
+    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+        match view.row(address)? {
+            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
+            None if view.has_erased_grain(address)? => Ok(Some(Reached::Erased)),
+            None => Ok(None),
         }
     }
 

@@ -125,3 +125,24 @@ fn values_of_a_wrong_kind_are_left_out() {
     let citation = r#"{"citation_type": "doi", "identifier": "10.1/x"}"#;
     check(&json(&format!(r#"{TRIPLE}, "derived_from": [{citation}]"#)), &triple());
 }
+
+#[test]
+fn a_grain_that_has_to_be_kept_is_found_by_its_user() {
+    for (more, user) in [
+        (r#""retention_policy": {"minimum_retention_years": 5}, "user_id": "u""#, "u"),
+        (r#""retention_policy": {}"#, ""),
+    ] {
+        let mut expected = triple();
+        if !user.is_empty() {
+            expected.add(Field::User, Word::Plain(user));
+        }
+        expected.add(Field::Retained, Word::Plain(user));
+        check(&json(&format!("{TRIPLE}, {more}")), &expected);
+    }
+    for more in [r#""fin:retention_years": 5"#, r#""context": {"fin:retention_years": 5}"#] {
+        let mut expected = triple();
+        expected.add(Field::Domain("fin:retention_years"), Word::Plain("5"));
+        expected.add(Field::Retained, Word::Plain(""));
+        check(&json(&format!("{TRIPLE}, {more}")), &expected);
+    }
+}

@@ -149,3 +149,28 @@ fn tails_can_be_shared_between_threads() {
     shared::<Frozen>();
     shared::<Tables>();
 }
+
+#[test]
+fn a_place_without_a_grain_is_found_by_its_address_alone() {
+    let mut store = Store::new();
+    let note = Note::about("alice", "a", 0);
+    store.push(1, &note.facts()).unwrap();
+    store.tail.push_place(Sequence::new(2), address(2)).unwrap();
+    store.push(3, &note.facts()).unwrap();
+    assert_eq!(code(store.tail.push_place(Sequence::new(3), address(3))), "ERR_INTEGRITY");
+    for folded in [false, true] {
+        if folded {
+            store.fold().unwrap();
+        }
+        let place = store.reader().sequence_of(&address(2)).unwrap();
+        assert_eq!(place, Some(Sequence::new(2)), "folded: {folded}");
+        assert_eq!(store.tail.watermark().map(|mark| mark.sequence), Some(Sequence::new(3)));
+        let all = crate::Shape::All;
+        let (scope, times) = (crate::Scope::All, crate::TimeRange::default());
+        let reader = store.reader();
+        let found = reader.scan(&scope, &all, times, crate::Order::Oldest).unwrap();
+        let found: Vec<u64> = found.map(|posting| posting.unwrap().sequence.get()).collect();
+        assert_eq!(found.len(), 2);
+        assert!(!found.contains(&2));
+    }
+}

@@ -11,6 +11,8 @@ mod documented;
 #[cfg(test)]
 mod embedders;
 #[cfg(test)]
+mod erase;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod hints;
@@ -40,3 +42,5 @@ mod rules;
 mod search;
 #[cfg(test)]
 mod signed;
+#[cfg(test)]
+mod users;

@@ -47,6 +47,10 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "set_verification",
             "hold",
             "lift_hold",
+            "erase",
+            "erase_user",
+            "sweep",
+            "subject_report",
             "history",
             "query",
             "neighbours",
@@ -80,7 +84,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
         let response = rpc.call(method, &json!({ "no such parameter": 1 }));
         assert_eq!(response["error"]["code"], -32602, "{method}");
     }
-    let absent = ["erase", "sweep"];
+    let absent = ["delete", "truncate"];
     for method in absent {
         assert_eq!(rpc.refusal(method, &json!({})), "-32601", "{method}");
     }

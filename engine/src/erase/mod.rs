@@ -20,7 +20,6 @@ use crate::audit::Checkpoint;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Author;
-use crate::reach::{Reach, Reached};
 use crate::session::Session;
 use crate::store::Store;
 use crate::view::with_fields;
@@ -110,7 +109,7 @@ impl Session {
         }
         drop(view);
         let done = self.erase_as(Target::User(user), author, how)?;
-        self.told(done, how, |_| count)
+        self.told(done.as_ref(), how, |_| count)
     }
 
     /// Erases one grain. Other versions of it are grains of their own, and links to it stay.
@@ -118,25 +117,26 @@ impl Session {
     /// # Errors
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
     pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
+        self.check_place()?;
         let view = self.view()?;
-        // What may not be read may be erased all the same.
-        let reach = Reach::new(self.viewer(), &*view, self.now());
-        let row = guarded(|| {
-            let Some(row) = view.row(address)? else { return Ok(None) };
-            let reached = reach.of_blob(row.sequence, &row.blob)?;
-            Ok((!matches!(reached, Reached::Outside | Reached::Erased)).then_some(row))
+        // Whatever a session is shown, the operator may erase.
+        let Some(at) = guarded(|| view.sequence_of(address))? else {
+            return Err(self.unseen(&view, address));
+        };
+        let user = guarded(|| {
+            view.with_blob(at, |blob| {
+                with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
+            })
         })?;
-        let Some(row) = row else { return Err(self.unseen(&view, address)) };
-        let user = with_fields(&row.blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))?;
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
             let asked = self.asked(reason, how);
-            let verdict = guarded(|| judge_grain(&view, row.sequence, &asked))?;
+            let verdict = guarded(|| judge_grain(&view, at, &asked))?;
             return Ok(Erasure::tried(verdict, 1));
         }
         drop(view);
         let done = self.erase_as(Target::Grain(*address), author, how)?;
-        self.told(done, how, |done| done.grains)
+        self.told(done.as_ref(), how, |done| done.grains)
     }
 
     fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
@@ -153,18 +153,25 @@ impl Session {
                 "say why: the reason goes into the audit log",
             ));
         }
+        self.check_place()?;
         let author = self.author_because(Some(reason))?;
         let own = self.options().user_id.as_deref();
         let is_operator = author.standing.is_operator() && (own.is_none() || own == user);
         let is_own = own.is_some() && own == user;
-        let may = is_operator || (is_own && self.store().inner().users_erase_themselves());
-        if !may || self.options().namespace.is_some() {
-            let message = "erasing is for the operator, in a session without a namespace";
-            return Err(Error::new(ErrorKind::Access, message).with_hint(
-                "open a session as the operator; users erase themselves where the store lets them",
-            ));
+        match is_operator || (is_own && self.store().inner().users_erase_themselves()) {
+            true => Ok(author),
+            false => Err(not_yours()),
         }
-        Ok(author)
+    }
+
+    /// Refuses who could not even ask whether something is here that may be erased.
+    fn check_place(&self) -> Result<()> {
+        let could = self.author().standing.is_operator()
+            || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
+        match could && self.options().namespace.is_none() {
+            true => Ok(()),
+            false => Err(not_yours()),
+        }
     }
 
     fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
@@ -175,16 +182,16 @@ impl Session {
     /// What is told of an erasure that is committed.
     fn told(
         &self,
-        done: Option<Done>,
+        done: Option<&Done>,
         how: &Erasing,
         count: impl FnOnce(&Done) -> u64,
     ) -> Result<Erasure> {
-        let certificate = done.as_ref().map(|done| self.certificate(done)).transpose()?;
+        let certificate = done.map(|done| self.certificate(done)).transpose()?;
         if how.now {
             self.store().scrub()?;
         }
         let scrubbed = how.now || !self.view()?.is_unscrubbed()?;
-        let erased = done.as_ref().map_or(0, count);
+        let erased = done.map_or(0, count);
         let (skipped, holds, refusal) = (0, Vec::new(), None);
         Ok(Erasure { erased, skipped, holds, refusal, scrubbed, certificate })
     }
@@ -234,6 +241,13 @@ impl Store {
         })))?;
         pending.wait()
     }
+}
+
+fn not_yours() -> Error {
+    let message = "erasing is for the operator, in a session without a namespace";
+    Error::new(ErrorKind::Access, message).with_hint(
+        "open a session as the operator; users erase themselves where the store lets them",
+    )
 }
 
 /// A user as grains name them: text is NFC (OMS 4.4).

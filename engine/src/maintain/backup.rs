@@ -30,15 +30,20 @@ const CACHE_BYTES: usize = 16 << 20;
 impl Store {
     /// Writes everything acknowledged so far into a new directory, which is a whole store: its
     /// index is rebuilt when it is first opened. It is durable when this returns. Reads and
-    /// writes go on meanwhile.
+    /// writes go on meanwhile. What was erased is scrubbed first: no backup has any of it.
     ///
     /// # Errors
     /// `ERR_CONFLICT` where the directory has something in it already, or lies in a store;
     /// `ERR_INTEGRITY` where a grain of the log cannot be read, since such a backup could not be
-    /// opened; `ERR_IO`. What was written is removed then.
+    /// opened; `ERR_IO`; those of [`Store::scrub`]. What was written is removed then.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
         let to = to.as_ref();
-        let view = self.inner().view()?;
+        let mut view = self.inner().view()?;
+        if guarded(|| view.is_unscrubbed())? {
+            drop(view);
+            self.scrub()?;
+            view = self.inner().view()?;
+        }
         guarded(|| view.check_log())?;
         let made = claim(to)?;
         let _lock = hold(to, &made)?;

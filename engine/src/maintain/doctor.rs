@@ -227,6 +227,12 @@ impl Examined {
         self.add("tail", Health::Good, detail, None);
         self.text(store, &stats)?;
         self.vectors(store, &stats);
+        if stats.unscrubbed > 0 {
+            let detail = format!("of {} erasures something is still on the disk", stats.unscrubbed);
+            let advice = "it goes when nobody writes, or when the store is closed; if it stays, run \
+                          `grain verify`";
+            self.add("erasure", Health::Notice, detail, Some(advice));
+        }
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();

@@ -46,7 +46,8 @@ impl Plan<'_> {
         }
         let (spaces, staged) = (self.spaces.len(), self.vectors.len());
         for (at, vector) in vectors {
-            if self.has_vector(at, space.model())? {
+            // It may have been erased while its vector was made.
+            if self.view.is_erased(at)? || self.has_vector(at, space.model())? {
                 continue;
             }
             let vector = vec![vector];

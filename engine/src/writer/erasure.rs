@@ -82,7 +82,8 @@ impl Writer {
     /// in the audit log. `ERR_ERASED`, `ERR_NOT_FOUND` for a grain that is not here. `ERR_INTEGRITY`,
     /// `ERR_IO`.
     pub(crate) fn erase(&mut self, order: &Order) -> Result<Option<Done>> {
-        self.ready()?;
+        // Counts that wait would come behind the stubs.
+        self.flush_counts()?;
         let view = Arc::clone(&self.view);
         let mut touched = BTreeSet::new();
         let decided = self.import(|ground| {

@@ -128,7 +128,7 @@ impl Writer {
                 self.begin_scrub();
             }
             self.end_scrub(CLOSING);
-            if self.scrub.exchanged.is_some() {
+            if self.scrub.patience().is_some() {
                 std::thread::sleep(LOOK);
             }
         }
@@ -137,6 +137,10 @@ impl Writer {
     }
 
     fn begin_scrub(&mut self) {
+        // The files before these may have to be overwritten as well.
+        if self.is_read_from() {
+            return;
+        }
         self.scrub.due = None;
         match guarded(|| self.exchange_scrubbed()) {
             Ok(to) => self.scrub.exchanged = to.map(|to| Exchanged { to, at: Instant::now() }),
@@ -183,6 +187,7 @@ impl Writer {
     fn exchange_scrubbed(&mut self) -> Result<Option<u64>> {
         let pending = self.view.erasures()?.pending;
         let Some(to) = pending.iter().map(|of| of.entry).max() else { return Ok(None) };
+        self.flush_counts()?;
         let cutoffs = pending.iter().filter(|of| of.user.is_some()).map(|of| of.cutoff);
         if let Some(last) = cutoffs.max() {
             self.stub_users(last)?;
@@ -192,7 +197,6 @@ impl Writer {
         // A copy would lose what the pages of a damaged row can still tell, and who it is of.
         self.view.check_log()?;
         if !self.db.is_in_memory() {
-            self.db.shred_next();
             self.folder.aside(|db| {
                 db.shred_next();
                 Ok(())
@@ -222,7 +226,7 @@ impl Writer {
                 }
             }
             drop(view);
-            self.stub(found)?;
+            self.stub(&found)?;
         }
         Ok(())
     }
@@ -243,12 +247,12 @@ impl Writer {
         Ok(known)
     }
 
-    fn stub(&mut self, grains: Vec<(Sequence, AddressKey)>) -> Result<()> {
+    fn stub(&mut self, grains: &[(Sequence, AddressKey)]) -> Result<()> {
         if grains.is_empty() {
             return Ok(());
         }
         self.import(|ground| {
-            put_stubs(ground.view, ground.txn, &grains)?;
+            put_stubs(ground.view, ground.txn, grains)?;
             let mut erasures = ground.view.erasures()?;
             let more = u64::try_from(grains.len()).unwrap_or(u64::MAX);
             erasures.stubs = erasures.stubs.saturating_add(more);
@@ -275,8 +279,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Goes on with a copy of the truth.
+    /// Goes on with a copy of the truth. The file there was is overwritten where it has what was erased.
     pub(crate) fn exchange_truth(&mut self) -> Result<()> {
+        if self.view.is_unscrubbed()? {
+            self.db.shred_next();
+        }
         self.db.make_copy()?;
         self.db.rename_copy()?;
         self.or_stop(|writer| {

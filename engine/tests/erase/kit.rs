@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use grainstore::cal::Query;
-use grainstore::embed::{Embedding, Metric};
+use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::format::Encoding;
 use grainstore::{
     ContentAddress, EpochMs, Grain, ManualClock, Offer, OpenOptions, Page, Session, SessionOptions,
@@ -69,9 +71,14 @@ pub(crate) fn code<T: std::fmt::Debug>(outcome: grainstore::Result<T>) -> &'stat
     outcome.map_err(|error| error.code()).unwrap_err()
 }
 
-/// A word of sixteen letters that no stemming and no folding changes, and that stands nowhere else.
+/// A word of sixteen letters that no stemming changes and that stands nowhere else, some of them large:
+/// folding makes another word of it.
 pub(crate) fn canary(random: &mut Random) -> String {
-    (0..16).map(|_| char::from(random.pick(b"bcdfgkmpqrtvwxz"))).collect()
+    let letter = |random: &mut Random| {
+        let letter = char::from(random.pick(b"bcdfgkmpqrtvwxz"));
+        if random.percent(20) { letter.to_ascii_uppercase() } else { letter }
+    };
+    (0..16).map(|_| letter(random)).collect()
 }
 
 /// Every file of a directory with its bytes, its subdirectories among them.
@@ -94,13 +101,56 @@ pub(crate) fn found_in(directory: &Path, words: &[String]) -> Vec<(String, Strin
     let mut found = Vec::new();
     for (name, bytes) in files(directory) {
         for word in words {
-            let end = word[word.len() - TELLING..].as_bytes();
+            let end = &word.as_bytes()[word.len() - TELLING..];
             if bytes.windows(TELLING).any(|window| window.eq_ignore_ascii_case(end)) {
                 found.push((name.clone(), word.clone()));
             }
         }
     }
     found
+}
+
+/// An embedder that waits until it is let on, once it was given a text.
+pub(crate) struct Slow(Mutex<(Sender<()>, Receiver<()>)>);
+
+/// The other side of it.
+pub(crate) struct Gate(Receiver<()>, Sender<()>);
+
+impl Slow {
+    pub(crate) fn new() -> (Self, Gate) {
+        let ((given, was_given), (pass, passed)) = (channel(), channel());
+        (Self(Mutex::new((given, passed))), Gate(was_given, pass))
+    }
+}
+
+impl Gate {
+    /// Waits until it was given texts.
+    pub(crate) fn was_given(&self) {
+        self.0.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
+
+    /// Lets it answer from now on.
+    pub(crate) fn open(self) {
+        drop(self.1);
+    }
+}
+
+impl Embedder for Slow {
+    fn model(&self) -> &'static str {
+        "slow"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, texts: &[&str]) -> grainstore::Result<Vec<Vector>> {
+        let gate = self.0.lock().unwrap();
+        // Nobody may be listening any more, nor holding it back.
+        let _ = gate.0.send(());
+        let _ = gate.1.recv();
+        texts.iter().map(|_| Ok(Vector::new(vec![1.0, 0.5])?)).collect()
+    }
 }
 
 /// Both people in one store, with a word of one's own in every field of what is hers.

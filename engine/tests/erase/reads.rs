@@ -28,8 +28,8 @@ fn shown(session: &Session, world: &World, beside: &TempDir) -> BTreeSet<String>
     seen.extend(batch.into_iter().flatten().map(|stored| stored.address.to_string()));
     let lens = Lens::default();
     for address in &known {
-        let prefix = &address.to_string()[..16];
-        seen.extend(session.resolve(prefix, 9).unwrap().iter().map(ToString::to_string));
+        let prefix: String = address.to_string().chars().take(16).collect();
+        seen.extend(session.resolve(&prefix, 9).unwrap().iter().map(ToString::to_string));
         let versions = session.history(address).unwrap_or_default();
         seen.extend(versions.iter().map(|version| version.address.to_string()));
         for relatives in

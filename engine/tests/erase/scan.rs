@@ -1,11 +1,14 @@
 //! After an erasure that is scrubbed no file of the store has a word of whoever was erased.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
-use grainstore::{Erasing, Store};
+use grainstore::embed::Metric;
+use grainstore::{Erasing, OpenOptions, Store};
 use tempfile::TempDir;
 
-use crate::kit::{ANN, BOB, World, belief, files, found, found_in, open, operator, put};
+use crate::kit::{ANN, BOB, Slow, World, belief, files, found, found_in, open, operator, put};
 
 /// Grains that make the full text worth saving.
 const MANY: i64 = 80;
@@ -72,6 +75,38 @@ fn a_store_that_is_closed_leaves_nothing_to_scrub() {
     assert_eq!(store.stats().unwrap().unscrubbed, 0);
     world.assert_ann_is_gone(&store);
     world.assert_bob_is_whole(&store);
+}
+
+#[test]
+fn no_backup_has_a_word_of_who_was_erased() {
+    let (dir, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let (store, world) = filled(&dir);
+    operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    let backup = beside.path().join("backup");
+    store.backup(&backup).unwrap();
+    assert_eq!(found_in(&backup, &world.canaries), []);
+    let store = open(&backup);
+    world.assert_ann_is_gone(&store);
+    world.assert_bob_is_whole(&store);
+}
+
+#[test]
+fn a_vector_that_comes_after_the_erasure_is_not_kept() {
+    let dir = TempDir::new().unwrap();
+    let (slow, gate) = Slow::new();
+    let options = OpenOptions::new().create(true).embedder(Arc::new(slow), Metric::Cosine);
+    let store = Store::open(dir.path(), &options).unwrap();
+    let session = operator(&store);
+    let erased = [belief(ANN, "tea", 1, ""), belief(ANN, "coffee", 2, "")];
+    let erased = erased.map(|grain| put(&session, grain));
+    gate.was_given();
+    session.erase(&erased[0], "one of them", &Erasing::new()).unwrap();
+    session.erase_user(ANN, "all of her", &Erasing::new()).unwrap();
+    gate.open();
+    put(&session, belief(BOB, "milk", 3, ""));
+    assert!(store.wait_for_vectors(Duration::from_secs(20)).unwrap());
+    store.scrub().unwrap();
+    assert_eq!(store.stats().unwrap().rows.get("vectors"), Some(&1));
 }
 
 #[test]

@@ -10,11 +10,14 @@
     reason = "a test stops at a surprise"
 )]
 
+mod between;
 mod consent;
 mod hidden;
 mod kit;
 mod model;
 mod property;
 mod reads;
+mod steps;
 mod told;
 mod users;
+mod whole;

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use grainstore::ContentAddress;
 use proptest::prelude::*;
 
-use crate::model::{Kind, Who, World, Written, steps};
+use crate::model::{Kind, Who, World, Written};
 use crate::reads::{About, Asking, READS, Read};
+use crate::steps::steps;
 use crate::told::Told;
 
 /// Namespaces and users of sessions.
@@ -41,7 +42,6 @@ fn expected(
             let edges = [Kind::Belief, Kind::Skill, Kind::Goal];
             among(&|grain| grain.is_current && edges.contains(&grain.kind))
         }
-        "thread_of_session" => None,
         _ => None,
     }
 }

@@ -196,7 +196,7 @@ fn each_once(
 /// Whether a grain is found by its address and by what it says.
 fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findings) -> Result<()> {
     let address = ContentAddress::of(blob);
-    if check.view.sequence_of(&address)? != Some(place) {
+    if check.view.place_of(&address)? != Some(place) {
         let detail = format!("its address {address} does not lead to it");
         findings.add(Fault::IndexWrong, Place::Row("log", place.get()), detail);
     }

@@ -1,0 +1,91 @@
+//! Erasure, sweeps and subject reports, by command and by rpc.
+
+use serde_json::{Value, json};
+
+use crate::kit::{Place, belief};
+
+/// A belief of a user.
+fn of(user: &str, object: &str) -> String {
+    let mut grain: Value = serde_json::from_str(&belief("alice", object)).unwrap();
+    grain["user_id"] = json!(user);
+    grain.to_string()
+}
+
+#[test]
+fn a_user_is_erased_and_another_is_not() {
+    let place = Place::with_store();
+    let (hers, his) = (place.put(&of("ann", "tea")), place.put(&of("bob", "tea")));
+    let erase = ["erase", "--user", "ann", "--reason", "ann asked"];
+    assert_eq!(place.grain(&erase).code, 2, "without --yes");
+    let tried = place.grain(&[&erase[..], &["--dry-run"]].concat()).done().line();
+    assert_eq!(tried, "would erase 1");
+    place.grain(&["get", &hers]).done();
+    let erased = place.grain(&[&erase[..], &["--yes", "--now", "--json"]].concat()).done().json();
+    assert_eq!(erased["counts"], json!({ "erased": 1, "skipped": 0 }));
+    assert_eq!((&erased["scrubbed"], &erased["holds"]), (&json!(true), &json!([])));
+    assert_eq!(erased["certificate"]["sequence"], 3);
+    assert_eq!(place.grain(&["get", &hers]).error_code(), "ERR_ERASED");
+    place.grain(&["get", &his]).done();
+    place.grain(&["verify", "--full"]).done();
+}
+
+#[test]
+fn a_grain_is_erased_by_its_address_and_a_hold_refuses() {
+    let place = Place::with_store();
+    let (held, free) = (place.put(&of("ann", "tea")), place.put(&of("ann", "coffee")));
+    place.grain(&["hold", &held, "--reason", "case 7"]).done();
+    let erase =
+        |address: &str| place.grain(&["erase", "--address", address, "--reason", "asked", "--yes"]);
+    assert_eq!(erase(&held).error_code(), "ERR_INVALIDATION_DENIED");
+    erase(&free).done();
+    assert_eq!(erase(&free).error_code(), "ERR_ERASED");
+    for both_or_none in [&["--user", "ann", "--address", &*held][..], &[]] {
+        let run = place.grain(&[&["erase", "--reason", "x", "--yes"][..], both_or_none].concat());
+        assert_eq!(run.error_code(), "ERR_SCHEMA");
+    }
+    assert_eq!(place.grain(&["sweep"]).done().line(), "erased 0, skipped 0");
+}
+
+#[test]
+fn a_subject_report_is_json_or_a_file() {
+    let place = Place::with_store();
+    let hers = place.put(&of("ann", "tea"));
+    place.put(&of("bob", "tea"));
+    let lines = place.grain(&["subject-report", "--user", "ann"]).done().json_lines();
+    assert_eq!(lines.iter().map(|line| &line["address"]).collect::<Vec<_>>(), [&json!(hers)]);
+    let file = place.path().join("ann.mg");
+    let file = file.to_str().unwrap();
+    let told = place.grain(&["subject-report", "--user", "ann", "--out", file]).done().line();
+    assert!(told.starts_with("1 grains in "), "{told}");
+    assert_eq!(place.grain(&["subject-report"]).error_code(), "ERR_SCHEMA");
+}
+
+#[test]
+fn the_methods_answer_as_they_are_told() {
+    let place = Place::empty();
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": "store", "create": true }));
+    let put = |rpc: &mut crate::kit::Rpc, user: &str| {
+        let grain: Value = serde_json::from_str(&of(user, "tea")).unwrap();
+        rpc.result("put", &json!({ "grain": grain }))["address"].clone()
+    };
+    let hers = put(&mut rpc, "ann");
+    let report = rpc.result("subject_report", &json!({ "user_id": "ann" }));
+    assert_eq!(report["addresses"], json!([hers]));
+    assert_eq!(report["counts"], json!({ "belief": 1, "current": 1, "grains": 1, "held": 0 }));
+    rpc.result("hold", &json!({ "address": hers, "reason": "case 7" }));
+    let erase = json!({ "user_id": "ann", "reason": "ann asked" });
+    assert_eq!(rpc.refusal("erase_user", &erase), "ERR_INVALIDATION_DENIED");
+    let tried =
+        rpc.result("erase", &json!({ "address": hers, "reason": "asked", "dry_run": true }));
+    assert_eq!(tried["refusal"]["code"], "ERR_INVALIDATION_DENIED");
+    assert_eq!((&tried["holds"], &tried["certificate"]), (&json!([hers]), &Value::Null));
+    rpc.result("lift_hold", &json!({ "address": hers, "reason": "over" }));
+    let erased = rpc.result("erase_user", &json!({ "user_id": "ann", "reason": "x", "now": true }));
+    assert_eq!((&erased["counts"]["erased"], &erased["scrubbed"]), (&json!(1), &json!(true)));
+    assert_eq!(rpc.refusal("get", &json!({ "address": hers })), "ERR_ERASED");
+    assert_eq!(rpc.result("exists", &json!({ "address": hers })), json!({ "exists": false }));
+    assert_eq!(rpc.result("sweep", &json!({})), json!({ "erased": 0, "skipped": 0 }));
+    rpc.result("session", &json!({ "namespace": "a" }));
+    assert_eq!(rpc.refusal("sweep", &json!({})), "ERR_ACCESS");
+}

@@ -1,0 +1,105 @@
+//! The power is cut at every sync point of an erasure and its scrub: what was answered holds, what is
+//! left is done when the store is next open, and nobody else loses anything.
+
+use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
+
+use super::disk::{Cut, Disk, Event, Image};
+use super::power_cut::replay;
+use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
+use crate::{Erasing, Session, SessionOptions, Store};
+
+const ANN: &str = "ann";
+const BOB: &str = "bob";
+/// Grains of each.
+const GRAINS: i64 = 12;
+
+/// What is on a disk before the erasure.
+struct Before {
+    image: Image,
+    of_ann: Vec<ContentAddress>,
+    of_bob: Vec<ContentAddress>,
+}
+
+fn operator(store: &Store) -> Session {
+    store.session(SessionOptions::default())
+}
+
+fn filled() -> Before {
+    let disk = Disk::recording(empty_image());
+    let store = open(&disk, &clock_at(START_MS)).unwrap();
+    let session = operator(&store);
+    let put = |user: &str, number: i64| {
+        let grain = BeliefBuilder::new(EpochMs::new(number), "s", "r", format!("{number}"), 1.0);
+        session.put(grain.user_id(user).build().unwrap()).unwrap().address()
+    };
+    let (mut of_ann, mut of_bob) = (Vec::new(), Vec::new());
+    for number in 0..GRAINS {
+        of_ann.push(put(ANN, number));
+        of_bob.push(put(BOB, number));
+    }
+    session.contradict(&of_ann[0], "a reason of hers", None).unwrap();
+    session.contradict(&of_bob[0], "a reason of his", None).unwrap();
+    drop(session);
+    store.close();
+    Before { image: disk.live(), of_ann, of_bob }
+}
+
+impl Before {
+    /// What must be so after a crash, before and after the store has scrubbed.
+    fn examine(&self, image: Image, was_answered: bool) {
+        let disk = Disk::recording(image);
+        let store = open(&disk, &clock_at(2 * START_MS)).unwrap();
+        let session = operator(&store);
+        let is_erased = store.stats().unwrap().erased_users > 0;
+        assert!(is_erased || !was_answered, "an answered erasure is gone");
+        for scrubbed in [false, true] {
+            if scrubbed {
+                store.scrub().unwrap();
+                assert_eq!(store.stats().unwrap().unscrubbed, 0);
+            }
+            for address in &self.of_ann {
+                let got = session.get(address).map(drop).map_err(|error| error.code());
+                assert_eq!(got, if is_erased { Err("ERR_ERASED") } else { Ok(()) });
+            }
+            for address in &self.of_bob {
+                session.get(address).unwrap();
+            }
+            let verified = store.verify(true).unwrap();
+            assert!(verified.ok, "{:?}", verified.problems);
+        }
+        let reasons = session.audit(None, 100).unwrap().into_iter().filter_map(|e| e.reason);
+        let reasons: Vec<_> = reasons.collect();
+        assert!(reasons.iter().any(|reason| reason == "a reason of his"));
+        assert_eq!(reasons.iter().any(|reason| reason == "a reason of hers"), !is_erased);
+        let stubs = if is_erased { self.of_ann.len() as u64 } else { 0 };
+        assert_eq!(store.stats().unwrap().erased_grains, stubs);
+        store.close();
+    }
+}
+
+#[test]
+fn an_erasure_is_whole_whenever_the_power_goes_and_its_scrub_goes_on() {
+    let before = filled();
+    let disk = Disk::recording(before.image.clone());
+    let store = open(&disk, &clock_at(START_MS)).unwrap();
+    let session = operator(&store);
+    disk.note(Event::Called(0));
+    session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    disk.note(Event::Answered(0));
+    store.scrub().unwrap();
+    drop(session);
+    store.close();
+    let (mut was_answered, mut points) = (false, 0);
+    replay(&before.image, &disk.story(), |event, moment| match event {
+        Some(Event::Answered(_)) => was_answered = true,
+        Some(Event::Synced(_)) | None => {
+            points += 1;
+            for cut in [Cut::Dropped, Cut::Torn(points), Cut::Applied] {
+                before.examine(cut.image(moment.synced, moment.unsynced), was_answered);
+            }
+        }
+        _ => {}
+    });
+    assert_no_writer_panicked();
+    assert!(points > 6, "{points} sync points");
+}

@@ -1,0 +1,98 @@
+//! A process that erases is killed at any moment: what it was told holds, what is left is scrubbed when
+//! the store is next open, and nobody else loses anything.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use grainstore::Erasing;
+use tempfile::TempDir;
+
+use crate::kit::{ANN, World, found_in, open, operator};
+
+/// Tells the process to be killed where the store is.
+const CHILD: &str = "GRAINSTORE_ERASE_CHILD";
+/// How long a process lives from the moment it begins to erase, in milliseconds.
+const LIVES_MS: [u64; 16] = [0, 2, 4, 6, 9, 12, 16, 20, 25, 30, 40, 55, 75, 110, 160, 240];
+/// What it says when it begins, and when it was told.
+const BEGINS: &str = "begins to erase";
+const TOLD: &str = "was told";
+
+/// A process that does not outlive the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn say(what: &str) {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "\n{what}").and_then(|()| output.flush()).unwrap();
+}
+
+#[test]
+fn an_erasure_that_is_killed_goes_on_when_the_store_is_next_open() {
+    if let Ok(directory) = std::env::var(CHILD) {
+        let store = open(Path::new(&directory));
+        say(BEGINS);
+        operator(&store).erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+        say(TOLD);
+        return;
+    }
+    let (filled, mut erased, mut cut_short) = (TempDir::new().unwrap(), 0, 0);
+    let store = open(filled.path());
+    let world = World::of(&store, 7);
+    store.close();
+    for life in LIVES_MS {
+        let dir = TempDir::new().unwrap();
+        for file in ["grains.redb", "index.redb"] {
+            fs::copy(filled.path().join(file), dir.path().join(file)).unwrap();
+        }
+        let told = kill_after(dir.path(), life);
+        let store = open(dir.path());
+        let stats = store.stats().unwrap();
+        if told || stats.erased_users > 0 {
+            erased += 1;
+            cut_short += usize::from(stats.unscrubbed > 0);
+            world.assert_ann_is_gone(&store);
+            store.scrub().unwrap();
+        } else {
+            operator(&store).get(&world.of_ann[0]).unwrap();
+            operator(&store).erase_user(ANN, "again", &Erasing::new().now(true)).unwrap();
+        }
+        world.assert_ann_is_gone(&store);
+        world.assert_bob_is_whole(&store);
+        store.close();
+        assert_eq!(found_in(dir.path(), &world.canaries), [], "killed after {life} ms");
+        let left: Vec<_> = crate::kit::files(dir.path()).into_keys().collect();
+        assert!(left.iter().all(|name| !name.ends_with(".old")), "{left:?}");
+    }
+    println!("killed {}: {erased} had erased, {cut_short} had not scrubbed", LIVES_MS.len());
+    assert!(erased > 0, "no process came to erase anything");
+}
+
+/// Lets a process erase in a store for so long. Gives whether it was told that it had.
+fn kill_after(directory: &Path, life_ms: u64) -> bool {
+    let name = "kill::an_erasure_that_is_killed_goes_on_when_the_store_is_next_open";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut running = Running(child);
+    assert!(output.any(|line| line.unwrap() == BEGINS));
+    // Not to wait for anything: this is how long the process lives.
+    thread::sleep(Duration::from_millis(life_ms));
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    output.any(|line| line.unwrap() == TOLD)
+}

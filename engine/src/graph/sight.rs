@@ -170,7 +170,7 @@ impl<'s> Sight<'s> {
             return Ok(None);
         }
         let reach = self.session.reach(self.view);
-        self.view.with_blob(sequence, |blob| {
+        self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| match reach.sees(sequence, grain)? {
                 true => read(&Seen { sequence, grain, state, blob }),
                 false => Ok(None),

@@ -6,7 +6,10 @@
     reason = "a test stops at a surprise"
 )]
 
+mod alike;
 mod answers;
 mod bytes;
 mod opening;
+#[path = "../kit/random.rs"]
+mod random;
 mod world;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType};
 use grainstore_index::Sequence;
 
 use crate::error::{Error, Result};
@@ -23,6 +23,8 @@ pub(crate) struct Consent {
     pub(crate) head: ContentAddress,
     /// Whether that takes it back.
     pub(crate) withdrawn: bool,
+    /// What it is a consent to.
+    pub(crate) scope: Vec<String>,
     /// From when to when it holds, both included; nothing for an open end.
     window: (Option<i64>, Option<i64>),
 }
@@ -30,12 +32,15 @@ pub(crate) struct Consent {
 impl Consent {
     fn of(head: ContentAddress, grain: &GrainRef<'_>) -> Self {
         let window = (grain.int("valid_from"), grain.int("valid_to"));
-        Self { head, withdrawn: is_withdrawal(grain), window }
+        let scope = grain.get("scope").and_then(|scope| scope.as_array());
+        let scope = scope.into_iter().flat_map(|scope| scope.iter());
+        let scope = scope.filter_map(|one| one.as_str().map(str::to_owned)).collect();
+        Self { head, withdrawn: is_withdrawal(grain), scope, window }
     }
 
     /// One that nobody can show any more.
     fn erased(head: ContentAddress) -> Self {
-        Self { head, withdrawn: true, window: (None, None) }
+        Self { head, withdrawn: true, scope: Vec::new(), window: (None, None) }
     }
 
     /// Whether it is outside the time it was given for.
@@ -59,6 +64,12 @@ pub(crate) trait Standing {
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool>;
+
+    /// What has become of the grain at a place of the log.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    fn state_of(&self, at: Sequence) -> Result<GrainState>;
 }
 
 /// Where the versions of a consent are looked up.

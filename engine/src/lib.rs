@@ -19,6 +19,7 @@
 mod access;
 mod ask;
 mod audit;
+mod basis;
 mod clock;
 mod consent;
 mod derived;

@@ -6,8 +6,8 @@ use grainstore_format::{ContentAddress, EpochMs};
 use redb::WriteTransaction;
 
 use crate::audit::{AuditRecord, Chain, Operation};
-use crate::error::{Result, guarded};
-use crate::preset::Noted;
+use crate::error::{Error, Result, guarded};
+use crate::preset::{Noted, Refusal};
 use crate::session::{Session, Stored};
 use crate::writer::{Request, Writer, append_audit};
 
@@ -61,6 +61,20 @@ impl Session {
             // What tells of no grain, and writes, which have entries of their own.
             _ => Ok(()),
         }
+    }
+
+    /// The refusal of a read by a rule of the store, with its entry in the audit log.
+    pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: Refusal) -> Error {
+        let told = self.store().note(AuditRecord {
+            operation: Operation::Read,
+            actor: self.options().actor.clone(),
+            subjects: vec![*address],
+            refused: true,
+            refused_by: None,
+            rules: vec![refusal.id],
+            reason: None,
+        });
+        told.map_or_else(|error| error, |()| Error::from(refusal))
     }
 
     /// Notes what was done and writes nothing else, if that is to be in the audit log.

@@ -4,13 +4,17 @@
 //! their address, candidates of queries, links, versions, neighbours, subjects of audit entries, claims
 //! of a file. Knows nothing of queries, and nothing of what is done with a grain that is seen.
 
-use grainstore_format::{ContentAddress, EpochMs, Grain, GrainRef, SHARED};
+use grainstore_format::{
+    ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED, VerificationStatus,
+};
 use grainstore_index::{Scope, Sequence};
 
+use crate::basis::basis_in;
 use crate::consent::{Standing, basis_of};
 use crate::erase::erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::SessionOptions;
+use crate::preset::{Deed, Facts, Refusal, Regime};
 use crate::view::with_fields;
 
 /// Who looks, as far as it decides what they see.
@@ -31,6 +35,8 @@ pub(crate) enum Reached {
     Withdrawn,
     /// The consent it rests on does not hold now: its time is over, or has not come.
     Lapsed,
+    /// A rule of the store keeps it.
+    Ruled(Refusal),
     /// It was erased: nobody is shown it, and asking for it by address says so.
     Erased,
 }
@@ -41,6 +47,8 @@ pub(crate) struct Reach<'r> {
     viewer: &'r Viewer,
     state: &'r dyn Standing,
     now: EpochMs,
+    /// The rules of the store, and what the viewer looks for; nothing where they are not asked.
+    rules: Option<(&'r Regime, &'r [String])>,
 }
 
 impl Viewer {
@@ -115,7 +123,12 @@ impl Viewer {
 impl<'r> Reach<'r> {
     /// This viewer, looking now at a state of the store.
     pub(crate) fn new(viewer: &'r Viewer, state: &'r dyn Standing, now: EpochMs) -> Self {
-        Self { viewer, state, now }
+        Self { viewer, state, now, rules: None }
+    }
+
+    /// The same, for these purposes in a store with these rules.
+    pub(crate) fn under(self, regime: &'r Regime, purposes: &'r [String]) -> Self {
+        Self { rules: Some((regime, purposes)), ..self }
     }
 
     /// What becomes of the grain at a place of the log.
@@ -135,8 +148,29 @@ impl<'r> Reach<'r> {
             return Ok(Reached::Outside);
         }
         // basis of processing
-        let Some(basis) = basis_of(grain) else { return Ok(Reached::Seen) };
-        self.resting_on(&basis)
+        if let Some(basis) = basis_of(grain) {
+            let resting = self.resting_on(&basis)?;
+            if resting != Reached::Seen {
+                return Ok(resting);
+            }
+        }
+        // rules of the store
+        Ok(self.refusal_of(at, grain)?.map_or(Reached::Seen, Reached::Ruled))
+    }
+
+    /// The rule of the store that keeps a grain from being read.
+    fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<Refusal>> {
+        let Some((regime, purposes)) = self.rules else { return Ok(None) };
+        if !regime.asks_reads() {
+            return Ok(None);
+        }
+        let rules = regime.rules();
+        let basis = basis_in(self.state, grain.text("processing_basis"))?;
+        let GrainState { held, verification_status, .. } = self.state.state_of(at)?;
+        let verified = verification_status == VerificationStatus::Verified;
+        let encrypted = regime.encrypts(grain);
+        let facts = Facts { grain, basis: &basis, purposes, held, verified, encrypted };
+        Ok(rules.decide(Deed::Read, &facts).refusal)
     }
 
     /// What becomes of a grain that rests on this basis.
@@ -201,6 +235,7 @@ impl Reached {
                     "have the consent renewed: supersede it by one whose time includes now",
                 ))
             }
+            Self::Ruled(refusal) => Some(Error::from(refusal)),
             Self::Seen | Self::Outside | Self::Erased => None,
         }
     }

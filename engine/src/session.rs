@@ -366,16 +366,17 @@ impl Session {
 
     /// What this session sees of a view.
     pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
-        Reach::new(&self.viewer, view, self.now())
+        let regime = self.store.inner().regime();
+        Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
     }
 
     /// Why this session is not shown the grain with an address.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
-        let reached = guarded(|| self.reached(view, address));
-        reached.map_or_else(
-            |error| error,
-            |reached| reached.unwrap_or(Reached::Outside).refusal(address),
-        )
+        match guarded(|| self.reached(view, address)) {
+            Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
+            Ok(reached) => reached.unwrap_or(Reached::Outside).refusal(address),
+            Err(error) => error,
+        }
     }
 
     /// What becomes of the grain with an address; nothing where there is none.

@@ -74,6 +74,10 @@ impl Standing for View {
     fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
         self.truth.has_erased_user(user_id, at)
     }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state_at(at)
+    }
 }
 
 impl Versions for View {

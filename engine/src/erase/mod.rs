@@ -1,7 +1,7 @@
 //! Erasure: of one grain, of all of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2;
 //! rulings 25, 26, 40 to 42 and 51 of the project's reading).
 //!
-//! `judge` (with `retention`) says what stands against it, the writer commits it, `refusal` keeps what
+//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
 //! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
 //! with its consent, `report` what there is of a user.
 
@@ -10,6 +10,7 @@ mod judge;
 mod refusal;
 mod report;
 mod retention;
+mod ruled;
 mod sweep;
 
 use grainstore_format::{ContentAddress, normalise_text};
@@ -138,8 +139,9 @@ impl Session {
         self.told(done.as_ref(), how, |done| done.grains)
     }
 
-    fn asked<'a>(&self, reason: &'a str, how: &Erasing) -> Asked<'a> {
-        Asked { now: self.now(), reason, overrides: how.overrides }
+    fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
+        let regime = self.store().inner().regime();
+        Asked { now: self.now(), reason, overrides: how.overrides, regime }
     }
 
     /// Who asks, if they may: the operator of the whole store, or the user themselves where the store

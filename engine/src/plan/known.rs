@@ -25,6 +25,10 @@ impl Standing for Plan<'_> {
     fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
         self.view.has_erased_user(user_id, at)
     }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state(at)
+    }
 }
 
 impl Versions for Plan<'_> {

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, Grain};
+use grainstore_format::ContentAddress;
 
 use super::replace::supersession;
 use super::{Author, Plan, Prepared};
 use crate::audit::{AuditRecord, Operation};
+use crate::basis::basis_in;
 use crate::error::{Error, Result};
-use crate::preset::{Basis, Deed, Facts, Named, Regime, basis_of};
-use crate::view::with_fields;
+use crate::preset::{Basis, Deed, Facts, Regime};
 
 impl Plan<'_> {
     /// The same plan, in a store with these rules.
@@ -33,7 +33,7 @@ impl Plan<'_> {
         let rules = regime.rules();
         let deed = if old.is_some() { Deed::Supersede } else { Deed::Put };
         let basis = match rules.asks_basis(deed) {
-            true => self.basis(&new.grain)?,
+            true => basis_in(self, new.grain.text("processing_basis"))?,
             false => Basis::Missing,
         };
         let facts = Facts {
@@ -53,15 +53,5 @@ impl Plan<'_> {
             None => AuditRecord { operation: Operation::Put, subjects: vec![address], ..entry },
         });
         Err(Error::from(refusal))
-    }
-
-    /// What the basis of a grain is, as everything that is here has it: a consent binds whoever
-    /// writes, wherever it lies.
-    fn basis(&self, grain: &Grain) -> Result<Basis> {
-        basis_of(grain.text("processing_basis"), &mut |address| {
-            let Some(row) = self.find(address)? else { return Ok(None) };
-            let successor = row.state.superseded_by;
-            with_fields(&row.blob, |grain| Ok(Some(Named::of(grain, successor))))
-        })
     }
 }

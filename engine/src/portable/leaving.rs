@@ -1,14 +1,15 @@
 //! Which grains may leave the store: the rules on export, asked of each, and what they refused.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, GrainRef, GrainState, VerificationStatus};
 
 use crate::audit::{AuditRecord, Operation};
+use crate::basis::basis_in;
 use crate::error::{Error, ErrorKind, Result};
-use crate::preset::{Basis, Deed, Facts, Named, Refusal, RuleSet, basis_of};
+use crate::preset::{Basis, Deed, Facts, Refusal, RuleSet};
 use crate::session::Session;
-use crate::view::{View, with_fields};
+use crate::view::View;
 
 /// Refused grains that an audit entry names.
 const MAX_NAMED: usize = 16;
@@ -18,8 +19,6 @@ pub(super) struct Leaving<'e> {
     session: &'e Session,
     view: &'e View,
     rules: std::sync::Arc<RuleSet>,
-    /// What is known of bases, by what grains say of them: many rest on one consent.
-    bases: HashMap<String, Basis>,
     /// Grains that may not leave.
     pub(super) refused: u64,
     /// The rules that refused, in the order of their names.
@@ -34,7 +33,6 @@ impl<'e> Leaving<'e> {
             session,
             view,
             rules: session.store().rules(),
-            bases: HashMap::new(),
             refused: 0,
             by: BTreeSet::new(),
             first: None,
@@ -52,14 +50,13 @@ impl<'e> Leaving<'e> {
         if !self.rules.rules_on(Deed::Export) {
             return Ok(true);
         }
-        let said = grain.text("processing_basis").unwrap_or_default();
-        if self.rules.asks_basis(Deed::Export) && !self.bases.contains_key(said) {
-            let basis = basis_in(self.view, Some(said))?;
-            self.bases.insert(said.to_owned(), basis);
-        }
+        let basis = match self.rules.asks_basis(Deed::Export) {
+            true => basis_in(self.view, grain.text("processing_basis"))?,
+            false => Basis::Missing,
+        };
         let facts = Facts {
             grain,
-            basis: self.bases.get(said).unwrap_or(&Basis::Missing),
+            basis: &basis,
             purposes: &self.session.options().purposes,
             held: state.held,
             verified: state.verification_status == VerificationStatus::Verified,
@@ -109,16 +106,4 @@ impl<'e> Leaving<'e> {
         let message = format!("{many}: refused by {}", refusal.text());
         Err(Error::new(ErrorKind::Policy, message).with_hint(refusal.fix))
     }
-}
-
-/// What a basis is, as a view has it.
-///
-/// # Errors
-/// `ERR_LIMIT`, `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn basis_in(view: &View, said: Option<&str>) -> Result<Basis> {
-    basis_of(said, &mut |address| {
-        let Some(row) = view.row(address)? else { return Ok(None) };
-        let successor = row.state.superseded_by;
-        with_fields(&row.blob, |grain| Ok(Some(Named::of(grain, successor))))
-    })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use grainstore_format::{self as format, ContentAddress, Grain};
+use grainstore_format::{self as format, ContentAddress, Grain, GrainType};
 
 use super::rule::Decision;
 use super::*;
@@ -26,15 +26,13 @@ fn with_facts<T>(
     rules: &RuleSet,
     read: impl FnOnce(Deed, &Facts<'_>) -> T,
 ) -> T {
-    let address = |grain: &Grain| blob(grain).address();
-    let find = |wanted: &ContentAddress| {
-        let at = consents.iter().position(|(consent, _)| address(consent) == *wanted)?;
-        let next = consents.iter().find(|(_, before)| *before == Some(at));
-        let successor = next.map(|(consent, _)| address(consent));
-        Some(Named::of_grain(&consents.get(at)?.0, successor))
+    let basis = match grain.text("processing_basis").filter(|said| !said.is_empty()) {
+        None => Basis::Missing,
+        Some(said) => match said.parse::<ContentAddress>() {
+            Err(_) => Basis::Word(said.to_owned()),
+            Ok(address) => consent(consents, &address),
+        },
     };
-    let said = grain.text("processing_basis");
-    let basis = basis_of(said, &mut |wanted| Ok(find(wanted))).unwrap();
     let facts = Facts {
         grain,
         basis: &basis,
@@ -44,6 +42,20 @@ fn with_facts<T>(
         encrypted: case.keys && rules.encrypts(grain),
     };
     read(deed(case), &facts)
+}
+
+/// What a consent of a case is worth: its last version counts.
+fn consent(consents: &[(Grain, Option<usize>)], address: &ContentAddress) -> Basis {
+    let found = consents.iter().position(|(consent, _)| blob(consent).address() == *address);
+    let Some(mut at) = found else { return Basis::Unknown };
+    while let Some(next) = consents.iter().position(|(_, before)| *before == Some(at)) {
+        at = next;
+    }
+    let head = &consents[at].0;
+    match head.grain_type() {
+        GrainType::Consent => Basis::Consent(head.texts("scope").map(str::to_owned).collect()),
+        _ => Basis::Unknown,
+    }
 }
 
 fn deed(case: &Case) -> Deed {

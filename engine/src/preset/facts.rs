@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Sensitivity, Value};
+use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity, Value};
 use serde::{Deserialize, Serialize};
 
 /// How sensitive a grain is (OMS 13.1).
@@ -43,10 +43,8 @@ pub(crate) enum Basis {
     Consent(Vec<String>),
     /// A grant that was withdrawn.
     Withdrawn,
-    /// The address of no grain of the store.
+    /// The address of no consent of the store.
     Unknown,
-    /// The address of a grain that grants nothing.
-    Other,
 }
 
 /// The kinds of [`Basis`], as rules name them.
@@ -58,7 +56,6 @@ pub(super) enum BasisKind {
     Consent,
     Withdrawn,
     Unknown,
-    Other,
 }
 
 impl Basis {
@@ -69,13 +66,7 @@ impl Basis {
             Self::Consent(_) => BasisKind::Consent,
             Self::Withdrawn => BasisKind::Withdrawn,
             Self::Unknown => BasisKind::Unknown,
-            Self::Other => BasisKind::Other,
         }
-    }
-
-    /// The grant that a basis names, where it is written as an address, with or without `sha256:`.
-    pub(crate) fn address(said: &str) -> Option<ContentAddress> {
-        said.strip_prefix("sha256:").unwrap_or(said).parse().ok()
     }
 }
 

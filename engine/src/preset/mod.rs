@@ -2,7 +2,7 @@
 //! (OMS 13, 17.3, 20.6, Appendix A and D).
 //!
 //! - `rules/*.toml`: the presets. `builtin`: the table of them, the one place that has their names.
-//! - `file`: the shape of such a file. `condition`, `facts`, `basis`: what a rule asks about.
+//! - `file`: the shape of such a file. `condition`, `facts`: what a rule asks about.
 //! - `settings`: what is settled once for the whole store, and which of two values is stricter.
 //! - `rule`: rules as they hold, and one pure function: facts in, decision out.
 //! - `build`: a preset and the files that changed it, put together; what a change loosens.
@@ -10,7 +10,6 @@
 //!
 //! Nothing here reads or writes a store, or knows one regulation from another.
 
-mod basis;
 mod build;
 mod builtin;
 #[cfg(test)]
@@ -26,7 +25,6 @@ mod settings;
 mod tests;
 mod words;
 
-pub(crate) use basis::{Named, basis_of};
 pub(crate) use build::{Change, Kept};
 pub use builtin::Preset;
 pub(crate) use builtin::reason_of;

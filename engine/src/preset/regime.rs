@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::facts::Fields;
+use super::file::Deed;
 use super::notes::Notes;
 use super::rule::RuleSet;
 
@@ -15,14 +16,17 @@ pub(crate) struct Regime {
     has_keys: bool,
     /// Whether reads are noted, and those that are.
     audits_reads: AtomicBool,
+    /// Whether some rule bears on reading.
+    asks_reads: AtomicBool,
     notes: Notes,
 }
 
 impl Regime {
     pub(crate) fn new(rules: RuleSet, has_keys: bool) -> Self {
         let audits_reads = AtomicBool::new(rules.settings.audit_reads.value);
+        let asks_reads = AtomicBool::new(rules.rules_on(Deed::Read));
         let (rules, notes) = (RwLock::new(Arc::new(rules)), Notes::default());
-        Self { rules, has_keys, audits_reads, notes }
+        Self { rules, has_keys, audits_reads, asks_reads, notes }
     }
 
     /// The rules as they are now.
@@ -32,8 +36,14 @@ impl Regime {
 
     /// Puts other rules in force.
     pub(crate) fn change(&self, rules: RuleSet) {
+        self.asks_reads.store(rules.rules_on(Deed::Read), Ordering::Release);
         self.audits_reads.store(rules.settings.audit_reads.value, Ordering::Release);
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+    }
+
+    /// Whether some rule bears on reading.
+    pub(crate) fn asks_reads(&self) -> bool {
+        self.asks_reads.load(Ordering::Acquire)
     }
 
     /// Whether reads go into the audit log.

@@ -122,7 +122,8 @@ impl Writer {
 fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)> {
     let view = ground.view;
     let reason = order.author.reason.as_deref().unwrap_or_default();
-    let asked = Asked { now: ground.now, reason, overrides: order.overrides };
+    let (overrides, regime) = (order.overrides, ground.regime);
+    let asked = Asked { now: ground.now, reason, overrides, regime };
     let mut record = AuditRecord {
         operation: Operation::Erase,
         actor: order.author.actor.clone(),

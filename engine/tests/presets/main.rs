@@ -10,6 +10,7 @@
 #[expect(dead_code, reason = "the runner on the decision alone uses the rest")]
 mod case;
 mod change;
+mod erase;
 mod import;
 mod reads;
 mod store;

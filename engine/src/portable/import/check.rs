@@ -21,6 +21,7 @@ use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
 use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::query::Halt;
+use crate::reach::Reach;
 use crate::session::{MAX_BATCH_BYTES, Session};
 use crate::view::{View, stored_grain, with_fields};
 
@@ -87,7 +88,8 @@ impl<S: ReadAt> Files<S> {
     /// Those of [`Session::import`].
     pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
         let view = session.view()?;
-        let stated = claims::stated(&view, self, &session.reach(&view))?;
+        let stated =
+            claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
         let mut checked = Checked {
             files: Vec::new(),
             stated,

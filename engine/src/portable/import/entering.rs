@@ -9,10 +9,30 @@ use grainstore_format::{ContentAddress, Grain, GrainType};
 
 use super::check::Files;
 use super::of_file;
+use crate::basis::basis_in;
+use crate::consent::address_of;
 use crate::error::Result;
-use crate::preset::{Basis, Deed, Facts, Named, Refusal, RuleSet, basis_of};
+use crate::preset::{Basis, Deed, Facts, Refusal, RuleSet};
 use crate::session::Session;
-use crate::view::{View, with_fields};
+use crate::view::View;
+
+/// A consent that a file brings.
+struct Brought {
+    withdraws: bool,
+    scope: Vec<String>,
+    /// What the file says took its place.
+    successor: Option<ContentAddress>,
+}
+
+impl Brought {
+    fn of(consent: &Grain) -> Self {
+        Self {
+            withdraws: consent.flag("is_withdrawal") == Some(true),
+            scope: consent.texts("scope").map(str::to_owned).collect(),
+            successor: None,
+        }
+    }
+}
 
 /// The rules on one import.
 pub(super) struct Entering<'v> {
@@ -20,7 +40,7 @@ pub(super) struct Entering<'v> {
     view: &'v View,
     rules: Arc<RuleSet>,
     /// Consents that the files bring.
-    consents: HashMap<ContentAddress, Named>,
+    consents: HashMap<ContentAddress, Brought>,
 }
 
 impl<'v> Entering<'v> {
@@ -39,13 +59,13 @@ impl<'v> Entering<'v> {
                 for entry in entries {
                     let entry = entry.map_err(|error| of_file(name, error))?;
                     if entry.grain().grain_type() == GrainType::Consent {
-                        consents.insert(entry.address(), Named::of_grain(entry.grain(), None));
+                        consents.insert(entry.address(), Brought::of(entry.grain()));
                     }
                 }
             }
             files.each_manifest_entry(|address, carried| {
                 if let Some(consent) = consents.get_mut(&address) {
-                    consent.succeeded_by(carried.state.superseded_by);
+                    consent.successor = carried.state.superseded_by;
                 }
                 Ok(())
             })?;
@@ -82,13 +102,22 @@ impl<'v> Entering<'v> {
         Ok(self.rules.decide(deed, &facts).refusal)
     }
 
+    /// What the basis of a grain is: what the store says, else the consents of the files.
     fn basis(&self, grain: &Grain) -> Result<Basis> {
-        basis_of(grain.text("processing_basis"), &mut |address| {
-            let Some(row) = self.view.row(address)? else {
-                return Ok(self.consents.get(address).cloned());
-            };
-            let successor = row.state.superseded_by;
-            with_fields(&row.blob, |grain| Ok(Some(Named::of(grain, successor))))
-        })
+        let basis = basis_in(self.view, grain.text("processing_basis"))?;
+        let address = grain.text("processing_basis").and_then(address_of);
+        let (Basis::Unknown, Some(mut address)) = (&basis, address) else { return Ok(basis) };
+        // No longer than there are consents: a file may state a circle.
+        for _ in 0..=self.consents.len() {
+            match self.consents.get(&address) {
+                None => return Ok(basis),
+                Some(consent) if consent.withdraws => return Ok(Basis::Withdrawn),
+                Some(Brought { successor: Some(next), .. }) if self.consents.contains_key(next) => {
+                    address = *next;
+                }
+                Some(consent) => return Ok(Basis::Consent(consent.scope.clone())),
+            }
+        }
+        Ok(basis)
     }
 }

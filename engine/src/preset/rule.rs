@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::condition::{Condition, Scope};
+use super::condition::Condition;
 use super::facts::{Facts, Fields, Level};
 use super::file::{Deed, FileRule, Mark, Range};
+use super::names::Scope;
 use super::settings::{Encrypt, Settings};
 use super::words::kept;
 use crate::error::{Error, ErrorKind};

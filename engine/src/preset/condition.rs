@@ -169,6 +169,11 @@ impl Condition {
             && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
     }
 
+    /// Whether it holds of no grain without a tag.
+    pub(super) fn wants_tag(&self) -> bool {
+        !self.tag.is_empty() || self.all.iter().any(Self::wants_tag)
+    }
+
     /// Whether it asks what the `processing_basis` of a grain is.
     pub(super) fn asks_basis(&self) -> bool {
         let own = [self.basis.len(), self.basis_word.len(), self.consent_scope.len()];

@@ -140,6 +140,11 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
+    /// Whether it is about an erasure.
+    pub(crate) fn is_erasure(&self) -> bool {
+        [Operation::Erase, Operation::EraseUser].iter().any(|of| self.operation == of.name())
+    }
+
     /// Why it was refused, for a person.
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {

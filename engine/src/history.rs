@@ -184,7 +184,7 @@ impl Session {
             for posting in view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 time.check()?;
                 let sequence = posting?.sequence;
-                if view.hides(sequence)? {
+                if view.is_erased(sequence)? {
                     continue;
                 }
                 let state = view.state_at(sequence)?;

@@ -379,6 +379,22 @@ impl Truth {
         read(&self.vault.open(RowKey::log(sequence), row.value())?)
     }
 
+    /// As [`Truth::with_blob`]; nothing where the grain at a place was erased. Lists of an index that is
+    /// older than the erasure still lead there.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`, those of `read`.
+    pub(crate) fn with_live_blob<T>(
+        &self,
+        sequence: Sequence,
+        read: impl FnOnce(&[u8]) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        match self.with_blob(sequence, read) {
+            Err(error) if error.is_erased() => Ok(None),
+            read => read,
+        }
+    }
+
     /// Reads the whole log: a row whose bytes have changed is an error.
     ///
     /// # Errors

@@ -78,9 +78,12 @@ pub(crate) fn told(erasure: &Erasure) -> Value {
         "scrubbed": erasure.scrubbed,
         "certificate": erasure.certificate,
     });
-    if let (Some(refusal), Some(fields)) = (&erasure.refusal, told.as_object_mut()) {
-        let refusal = json!({ "code": refusal.code(), "message": refusal.to_string() });
-        fields.insert("refusal".to_owned(), refusal);
+    for (name, error) in [("refusal", &erasure.refusal), ("scrub_failure", &erasure.scrub_failure)]
+    {
+        if let (Some(error), Some(fields)) = (error, told.as_object_mut()) {
+            let error = json!({ "code": error.code(), "message": error.to_string() });
+            fields.insert(name.to_owned(), error);
+        }
     }
     told
 }
@@ -96,11 +99,12 @@ fn tell(context: &mut Context<'_>, erasure: &Erasure, dry_run: bool) -> Result<(
         return context.output.line(&format!("would erase {}", erasure.erased));
     }
     context.output.line(&format!("erased {}", erasure.erased))?;
-    match &erasure.certificate {
-        Some(certificate) => {
-            let line = format!("audit entry {}, {}", certificate.sequence, certificate.hash);
-            context.output.line(&line)
-        }
-        None => Ok(()),
+    if let Some(certificate) = &erasure.certificate {
+        let line = format!("audit entry {}, {}", certificate.sequence, certificate.hash);
+        context.output.line(&line)?;
     }
+    if let Some(failure) = &erasure.scrub_failure {
+        context.output.note(&format!("not scrubbed yet ({}): {failure}", failure.code()));
+    }
+    Ok(())
 }

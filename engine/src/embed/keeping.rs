@@ -233,7 +233,7 @@ impl Keeping {
         while to < end && texts.len() < AT_ONCE {
             to += 1;
             let at = Sequence::new(to);
-            if view.has_vector(at, self.space.model())? || view.hides(at)? {
+            if view.has_vector(at, self.space.model())? || view.is_erased(at)? {
                 continue;
             }
             texts.extend(self.text_at(view, at)?.map(|text| (at, text)));

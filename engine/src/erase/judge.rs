@@ -163,7 +163,7 @@ fn listed(view: &View, field: Field<'_>, user: &str) -> Result<Vec<Sequence>> {
     let mut found = Vec::new();
     for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
         let at = posting?.sequence;
-        if !view.hides(at)? {
+        if !view.is_erased(at)? {
             found.push(at);
         }
     }

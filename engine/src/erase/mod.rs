@@ -55,6 +55,9 @@ pub struct Erasure {
     pub refusal: Option<Error>,
     /// Whether nothing of it is left on the disk.
     pub scrubbed: bool,
+    /// Why it could not be scrubbed now though that was asked for. It is erased all the same.
+    #[serde(skip)]
+    pub scrub_failure: Option<Error>,
     /// Proof that it is in the audit chain; nothing where nothing was erased.
     pub certificate: Option<Certificate>,
 }
@@ -96,8 +99,8 @@ impl Session {
     /// lets them ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
     /// `ERR_INVALIDATION_DENIED` where a grain of the user is under hold; `ERR_POLICY` where one has to
     /// be kept; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
-    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_BUSY` where it was erased, and readers kept
-    /// what is left from being scrubbed now; `ERR_IO`, `ERR_INTEGRITY`.
+    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. That it could not be
+    /// scrubbed now is no error: it is told beside what was erased.
     pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
         let user = spelled_user(user_id)?;
         let author = self.author_to_erase(Some(&user), reason)?;
@@ -187,13 +190,11 @@ impl Session {
         count: impl FnOnce(&Done) -> u64,
     ) -> Result<Erasure> {
         let certificate = done.map(|done| self.certificate(done)).transpose()?;
-        if how.now {
-            self.store().scrub()?;
-        }
-        let scrubbed = how.now || !self.view()?.is_unscrubbed()?;
+        let scrub_failure = if how.now { self.store().scrub().err() } else { None };
+        let scrubbed = !self.view()?.is_unscrubbed()?;
         let erased = done.map_or(0, count);
         let (skipped, holds, refusal) = (0, Vec::new(), None);
-        Ok(Erasure { erased, skipped, holds, refusal, scrubbed, certificate })
+        Ok(Erasure { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate })
     }
 
     fn certificate(&self, done: &Done) -> Result<Certificate> {
@@ -206,7 +207,8 @@ impl Erasure {
     /// What would come of it.
     fn tried(Verdict { holds, refusal, .. }: Verdict, grains: u64) -> Self {
         let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
-        Self { erased, skipped, holds, refusal, scrubbed: false, certificate: None }
+        let (scrubbed, scrub_failure, certificate) = (false, None, None);
+        Self { erased, skipped, holds, refusal, scrubbed, scrub_failure, certificate }
     }
 }
 

@@ -45,7 +45,7 @@ impl View {
         }
         let Some(row) = self.audit()?.get(entry)? else { return Ok(false) };
         let entry = AuditEntry::decode(row.value())?;
-        if entry.operation == "erase" || entry.operation == "erase_user" {
+        if entry.is_erasure() {
             return Ok(false);
         }
         for address in entry.subjects.iter().chain(&entry.refused_by) {

@@ -68,7 +68,7 @@ fn due(view: &View, by: EpochMs, now: EpochMs) -> Result<Vec<ContentAddress>> {
     let consents = Shape::Type(GrainType::Consent);
     for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
         let at = posting?.sequence;
-        if view.hides(at)? {
+        if view.is_erased(at)? {
             continue;
         }
         if let Some(withdrawn) = withdrawn_at(view, at)?
@@ -106,7 +106,7 @@ fn dependents(view: &View, grant: &ContentAddress, now: EpochMs) -> Result<Vec<C
     let mut found = Vec::new();
     for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
         let at = posting?.sequence;
-        if view.hides(at)? {
+        if view.is_erased(at)? {
             continue;
         }
         let ends = view.with_blob(at, |blob| {

@@ -172,7 +172,7 @@ impl<'s> Sight<'s> {
         if self.view.hides(sequence)? {
             return Ok(None);
         }
-        self.view.with_blob(sequence, |blob| {
+        self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
                 true => read(&Seen { sequence, grain, state, blob }),
                 false => Ok(None),

@@ -245,7 +245,8 @@ impl Plan<'_> {
                     Some((found, _)) if found.sequence > posting.sequence => continue,
                     _ => {}
                 }
-                if self.view.hides(posting.sequence)? || !self.state(posting.sequence)?.is_current()
+                if self.view.is_erased(posting.sequence)?
+                    || !self.state(posting.sequence)?.is_current()
                 {
                     continue;
                 }

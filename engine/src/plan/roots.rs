@@ -231,7 +231,7 @@ impl Plan<'_> {
         let index = self.view.index();
         for posting in index.scan(&Scope::All, &shape, TimeRange::default(), Order::Newest)? {
             let child = posting?.sequence;
-            if self.view.hides(child)? || !lacks(&self.roots(child)?, late) {
+            if self.view.is_erased(child)? || !lacks(&self.roots(child)?, late) {
                 continue;
             }
             // The index adds nothing: what it names is looked at.

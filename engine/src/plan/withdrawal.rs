@@ -116,7 +116,7 @@ impl Plan<'_> {
         let mut places = Vec::new();
         for posting in found {
             let at = posting?.sequence;
-            if !self.view.hides(at)? {
+            if !self.view.is_erased(at)? {
                 places.push(at);
             }
         }

@@ -256,7 +256,7 @@ impl<'w> Walk<'w> {
         self.tick()?;
         tour.looked += 1;
         let Some(state) = self.state(at)? else { return Ok(None) };
-        Ok(self.view.with_blob(at, |blob| {
+        Ok(self.view.with_live_blob(at, |blob| {
             with_fields(blob, |grain| {
                 let passes = self.look_at(at, grain)? && self.query.lets_through(grain, &state);
                 tour.passed += u64::from(passes);

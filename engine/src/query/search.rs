@@ -352,7 +352,7 @@ impl<'w> Walk<'w> {
             self.cancel.check().map_err(Halt::Stopped)?;
         }
         let Some(state) = self.state(sequence)? else { return Ok(None) };
-        let address = self.view.with_blob(sequence, |blob| {
+        let address = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 if !self.look_at(sequence, grain)? {
                     return Ok(None);

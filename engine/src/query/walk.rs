@@ -354,7 +354,7 @@ impl Walk<'_> {
                 None => return Ok(ControlFlow::Continue(())),
             },
         };
-        let flow = self.view.with_blob(sequence, |blob| {
+        let flow = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 let address = match checked {
                     Some(_) => self.reach.sees(sequence, grain)?.then(|| ContentAddress::of(blob)),
@@ -378,19 +378,17 @@ impl Walk<'_> {
     /// Keeps a grain that matches until all of its place are known.
     fn collect(&mut self, sequence: Sequence, waiting: &mut Vec<Waiting>) -> Result<(), Halt> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
-        self.view.with_blob(sequence, |blob| {
+        let found = self.view.with_live_blob(sequence, |blob| {
             with_fields(blob, |grain| {
                 if !self.look_at(sequence, grain)? {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let address = self.admitted(blob, grain, &state);
-                waiting.extend(address.map(|address| {
-                    let time = grain.time();
-                    Waiting { time, address, sequence, state }
-                }));
-                Ok(())
+                let time = grain.time();
+                Ok(address.map(|address| Waiting { time, address, sequence, state }))
             })
         })?;
+        waiting.extend(found);
         Ok(())
     }
 

@@ -6,6 +6,9 @@ use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
 use super::disk::{Cut, Disk, Event, Image};
 use super::power_cut::replay;
 use super::{START_MS, assert_no_writer_panicked, clock_at, empty_image, open};
+use crate::keys;
+use crate::pending::Pending;
+use crate::writer::Request;
 use crate::{Erasing, Session, SessionOptions, Store};
 
 const ANN: &str = "ann";
@@ -75,6 +78,32 @@ impl Before {
         assert_eq!(store.stats().unwrap().erased_grains, stubs);
         store.close();
     }
+}
+
+#[test]
+fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
+    let before = filled();
+    let disk = Disk::recording(before.image.clone());
+    let store = open(&disk, &clock_at(START_MS)).unwrap();
+    let session = operator(&store);
+    let (reply, damaged) = Pending::new();
+    let damage = Request::Alone(Box::new(move |writer| {
+        let damaged = writer.unwrap().import(|ground| {
+            ground.txn.open_table(keys::LOG)?.insert(2, [1, 0, 9, 9, 9, 9, 9].as_slice())?;
+            Ok(Some(((), Vec::new())))
+        });
+        let _ = reply.send(damaged.map(drop));
+    }));
+    store.inner().send(damage).unwrap();
+    damaged.wait().unwrap();
+    let erased = session.erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
+    assert_eq!((erased.erased, erased.scrubbed), (before.of_ann.len() as u64, false));
+    assert!(erased.certificate.is_some());
+    assert_eq!(erased.scrub_failure.unwrap().code(), "ERR_INTEGRITY");
+    assert_eq!(store.stats().unwrap().unscrubbed, 1);
+    assert_eq!(session.get(&before.of_ann[0]).unwrap_err().code(), "ERR_ERASED");
+    drop(session);
+    store.close();
 }
 
 #[test]

@@ -174,6 +174,21 @@ impl Position {
     }
 }
 
+/// Whether something was erased behind so many audit entries. What a full text that was saved before has
+/// of it nobody can tell any more.
+pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
+    if !view.has_erased()? {
+        return Ok(false);
+    }
+    for row in view.audit()?.range(entries..keys::AUDIT_HEAD)? {
+        let Some(entry) = whole(AuditEntry::decode(row?.1.value()))? else { continue };
+        if entry.decision == "done" && entry.is_erasure() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Lately {
     /// Reads the words of many grains on two threads.
     fn read_ahead(

@@ -300,6 +300,9 @@ impl Library {
         }
         let at = guarded(|| stamp::position(view, manifest.stamp())).map_err(told)?;
         let at = at.ok_or("it is of another state of the store than the log")?;
+        if guarded(|| catching::has_erased_since(view, at.entries)).map_err(told)? {
+            return Err("something was erased since it was saved".to_owned());
+        }
         let mut missing = None;
         let texts = guarded(|| {
             let texts = Texts::open(&manifest, &mut |name| match files.read(name) {

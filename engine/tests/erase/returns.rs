@@ -4,7 +4,7 @@ use grainstore::cal::{Query, Visibility};
 use grainstore::{Erasing, Exporting, Importing, Offer, Store};
 use tempfile::TempDir;
 
-use crate::kit::{ANN, BOB, NOW, World, belief, code, open, open_at, operator, put};
+use crate::kit::{ANN, BOB, NOW, World, belief, code, files, found, open, open_at, operator, put};
 
 /// Everything a store shows, in a file.
 fn exported(store: &Store, beside: &TempDir, name: &str) -> std::path::PathBuf {
@@ -84,6 +84,52 @@ fn what_a_user_created_since_is_a_new_beginning() {
     put(&session, belief(ANN, "tea", NOW + 1001, ""));
     let verified = store.verify(true).unwrap();
     assert!(verified.ok, "{:?}", verified.problems);
+}
+
+#[test]
+fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
+    let (dir, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = open(dir.path());
+    let world = World::of(&store, 9);
+    let session = operator(&store);
+    for at in 0..80 {
+        put(&session, belief(BOB, &format!("number {at}"), 5000 + at, ""));
+    }
+    assert!(!found(&session, world.spoken()).is_empty());
+    drop(session);
+    store.close();
+    let derived = |from: &TempDir, to: &TempDir| {
+        let _ = std::fs::create_dir(to.path().join("text"));
+        for name in ["index.redb", "text/manifest"] {
+            std::fs::copy(from.path().join(name), to.path().join(name)).unwrap();
+        }
+        for (name, bytes) in files(&from.path().join("text")) {
+            std::fs::write(to.path().join("text").join(name.rsplit('/').next().unwrap()), bytes)
+                .unwrap();
+        }
+    };
+    derived(&dir, &beside);
+    let store = open(dir.path());
+    operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+    store.close();
+    derived(&beside, &dir);
+    let store = open(dir.path());
+    let session = operator(&store);
+    world.assert_ann_is_gone(&store);
+    assert_eq!(found(&session, world.spoken()), []);
+    let every = Query::default().seeing(Visibility {
+        superseded: true,
+        contradicted: true,
+        retracted: true,
+    });
+    let shown = session.query(&every, &grainstore::Page::first(1000)).unwrap().results;
+    assert!(shown.iter().all(|row| !world.of_ann.contains(&row.content_address)));
+    assert_eq!(session.history_of("s", "likes", None, None).unwrap().len(), 84);
+    session.neighbours("s", &grainstore::Walk::default()).unwrap();
+    assert!(session.subject_report(ANN).unwrap().addresses.is_empty());
+    assert_eq!(session.erase_user(ANN, "again", &Erasing::new()).unwrap().erased, 0);
+    store.reindex().unwrap();
+    world.assert_bob_is_whole(&store);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! When a consent holds: its time to the millisecond, renewals, withdrawals before and after, and what is
 //! written on one that does not hold.
 
-use grainstore::{ContentAddress, Session};
+use grainstore::cal::{Query, Rerank};
+use grainstore::{ContentAddress, Match, Page, Session};
 use serde_json::{Value, json};
 
 use crate::kit::{NOW, Place, address, belief, code, consent, everything, found, grain, put, with};
@@ -186,6 +187,18 @@ fn one_batch_may_grant_rest_and_withdraw() {
     let before = [&grant, &resting("early", &basis), &withdrawal].map(grain);
     let put = all.put_batch(before).unwrap();
     assert!(!is_shown(&all, &put[1].address()));
+}
+
+#[test]
+fn a_consent_does_not_fade() {
+    let place = Place::new();
+    let all = place.all();
+    let (grant, old) = (put(&all, &held(1000, None, None)), put(&all, &belief("old", 1000)));
+    let rerank = Rerank { diversity: None, recency_ms: Some(1000), access: false };
+    let answer = all.query(&Query::default().reranked(rerank), &Page::first(9)).unwrap();
+    let told = |row: &Match| (row.content_address, row.score);
+    let rows: Vec<_> = answer.results.iter().map(told).collect();
+    assert_eq!(rows, [(grant, 1.0), (old, 0.5)]);
 }
 
 #[test]

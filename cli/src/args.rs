@@ -37,7 +37,8 @@ pub(crate) struct Globals {
     /// Work in this namespace and those below it; without it, in all
     #[arg(long, global = true, value_name = "NS")]
     pub(crate) namespace: Option<String>,
-    /// The person it is for: MY in CAL
+    /// The person it is for: sees their grains and those of nobody, MY in CAL; without it, those of all.
+    /// An encrypted store wants it for questions
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) user: Option<String>,
     /// The DID that writes are recorded under; without it, the operator
@@ -46,7 +47,10 @@ pub(crate) struct Globals {
     /// Who is the operator, and may lift a hold that names nobody; without it, any actor
     #[arg(long, global = true, value_name = "DID")]
     pub(crate) operator: Option<String>,
-    /// The key of an encrypted store; this version has none and refuses it
+    /// What it is for, which rules of the store may ask; may be given several times
+    #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
+    pub(crate) purposes: Vec<String>,
+    /// The key of an encrypted store: a file of 32 bytes that only its owner can read
     #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Milliseconds to wait while another process has the store open

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use grainstore::format::SHARED;
-use grainstore::{ContentAddress, OpenOptions, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, KeyFile, OpenOptions, Session, SessionOptions, Store};
 
 use crate::args::Globals;
 use crate::error::{Code, Error, Result};
@@ -43,10 +43,10 @@ impl<'w> Context<'w> {
 
     /// How the store is opened.
     pub(crate) fn options(&self) -> Result<OpenOptions> {
-        if self.globals.key_file.is_some() {
-            return Err(Error::unavailable(Code::Key, "encrypted stores (--key-file)"));
+        let mut options = OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms));
+        if let Some(file) = &self.globals.key_file {
+            options = options.key(KeyFile::new(file));
         }
-        let options = OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms));
         Ok(match &self.globals.operator {
             Some(operator) => options.operator(operator),
             None => options,
@@ -72,6 +72,7 @@ impl<'w> Context<'w> {
             namespace: self.globals.namespace.clone(),
             user_id: self.globals.user.clone(),
             actor: self.globals.actor.clone(),
+            purposes: self.globals.purposes.clone(),
             ..SessionOptions::default()
         }))
     }

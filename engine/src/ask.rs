@@ -32,6 +32,7 @@ impl Session {
             guarded(|| Ok(grainstore_cal::execute_bytes(&reading, query, options, writes)));
         let answer = answer.map_err(grainstore_cal::MemoryError::from)??;
         self.count_access(&answer).map_err(grainstore_cal::MemoryError::from)?;
+        self.note_answer(&answer.answer).map_err(grainstore_cal::MemoryError::from)?;
         Ok(answer)
     }
 

@@ -16,6 +16,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
+use crate::preset;
+use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
 
@@ -52,6 +54,11 @@ pub(crate) enum Operation {
     Erase,
     /// All of a user was erased, or was to be; the subject is their token.
     EraseUser,
+    RotateKey,
+    /// The rules of the store were changed, or were to be.
+    PresetChanged,
+    Export,
+    Read,
 }
 
 /// What an entry tells of an import as a whole.
@@ -84,6 +91,10 @@ impl Operation {
             Self::Import(_) => "import",
             Self::Erase => "erase",
             Self::EraseUser => "erase_user",
+            Self::RotateKey => "rotate_key",
+            Self::PresetChanged => "preset_changed",
+            Self::Export => "export",
+            Self::Read => "read",
         }
     }
 
@@ -103,7 +114,8 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase` or `erase_user`.
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
+    /// `preset_changed`; `export` and `read`, where the rules of the store want them noted or refuse them.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -113,7 +125,8 @@ pub struct AuditEntry {
     /// `done` or `refused`.
     pub decision: String,
     /// The policy rules that were applied, in order; where the decision is `refused` the last of
-    /// them refused.
+    /// them refused. Rules of the store's preset are named where they refuse, and in
+    /// `preset_changed` where they were loosened.
     pub rules: Vec<String>,
     /// The verification status that was set, or was to be set.
     pub status: Option<VerificationStatus>,
@@ -136,7 +149,7 @@ impl AuditEntry {
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
-        Rule::named(rule).map(|rule| rule.row().text)
+        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
     }
 }
 
@@ -145,18 +158,30 @@ impl AuditEntry {
 pub(crate) struct Chain {
     head: AuditHead,
     key: [u8; 32],
+    /// What stands for addresses: in an encrypted store nobody can test which grains it tells of.
+    vault: Vault,
 }
 
 impl Chain {
     /// A chain of no entries: the first one is the genesis of this store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
-        Self { head: AuditHead { count: 0, hash: hash.finalize().into() }, key }
+        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
     }
 
     /// A chain that ends here.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
-        Self { head, key }
+        Self { head, key, vault: Vault::default() }
+    }
+
+    /// The same, in a store with these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are written with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     pub(crate) fn head(&self) -> AuditHead {
@@ -173,7 +198,8 @@ impl Chain {
     }
 
     fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
-        let subjects = record.subjects.iter().map(|s| Value::Bytes(s.as_bytes().to_vec()));
+        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let subjects = record.subjects.iter().map(shown);
         let decision = if record.refused { "refused" } else { "done" };
         let mut entry = Map::from([
             ("sequence".to_owned(), Value::from(self.head.count)),
@@ -185,7 +211,7 @@ impl Chain {
             ("decision".to_owned(), Value::from(decision)),
         ]);
         if let Some(by) = &record.refused_by {
-            entry.insert("refused_by".to_owned(), Value::Bytes(by.as_bytes().to_vec()));
+            entry.insert("refused_by".to_owned(), shown(by));
         }
         if !record.rules.is_empty() {
             entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
@@ -210,7 +236,10 @@ impl Chain {
 
     /// What stands for a user: it can be told from another with the key alone.
     pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
-        UserToken(self.keyed(b"user", user_id.as_bytes()))
+        match self.vault.keyring() {
+            Some(keyring) => UserToken(keyring.person(user_id)),
+            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+        }
     }
 
     /// The key that signs checkpoints where the host gives none.

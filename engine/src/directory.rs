@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The file with the truth.
 const GRAINS: &str = "grains.redb";
+/// The file with the wrapped secrets of an encrypted store.
+const KEYRING: &str = "keyring";
 /// The file with the derived index.
 const INDEX: &str = "index.redb";
 /// The truth while it is being created: it takes its name once it is whole.
@@ -36,6 +38,11 @@ const RETRY: Duration = Duration::from_millis(10);
 /// The file with the truth in this directory.
 pub(crate) fn grains(path: &Path) -> PathBuf {
     path.join(GRAINS)
+}
+
+/// The file with the wrapped secrets of an encrypted store in this directory.
+pub(crate) fn keyring(path: &Path) -> PathBuf {
+    path.join(KEYRING)
 }
 
 /// The file with the derived index in this directory.

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Erased,
     /// `ERR_ACCESS`: outside the session's namespace or powers.
     Access,
+    /// `ERR_WITHDRAWN`: the consent a grain rests on was withdrawn, or does not hold now (OMS 8.10).
+    Withdrawn,
     /// `ERR_LIMIT`: more than one answer may hold.
     Limit,
     /// `ERR_CURSOR`: not a cursor of this query on this store.
@@ -54,7 +56,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 18] = [
+    pub const OWN: [Self; 19] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -65,6 +67,7 @@ impl ErrorKind {
         Self::Policy,
         Self::Erased,
         Self::Access,
+        Self::Withdrawn,
         Self::Limit,
         Self::Cursor,
         Self::Busy,
@@ -90,6 +93,7 @@ impl ErrorKind {
             Self::Policy => "ERR_POLICY",
             Self::Erased => "ERR_ERASED",
             Self::Access => "ERR_ACCESS",
+            Self::Withdrawn => "ERR_WITHDRAWN",
             Self::Limit => "ERR_LIMIT",
             Self::Cursor => "ERR_CURSOR",
             Self::Busy => "ERR_BUSY",
@@ -124,6 +128,9 @@ impl ErrorKind {
                 "nothing can bring it back; write what was learned since as a new grain"
             }
             Self::Access => "open a session whose namespace contains the grain's",
+            Self::Withdrawn => {
+                "ask for consent anew: a grant in the place of the withdrawal restores it"
+            }
             Self::Limit => "ask for less at a time",
             Self::Cursor => "ask the query again from its start, without a cursor",
             Self::Busy => "close the other process, or wait longer (wait_ms)",
@@ -310,6 +317,7 @@ impl From<grainstore_index::Error> for Error {
                 ErrorKind::Format(format::ErrorKind::Integrity)
             }
             grainstore_index::ErrorKind::Limit => ErrorKind::Limit,
+            grainstore_index::ErrorKind::Key => ErrorKind::Format(format::ErrorKind::Key),
             grainstore_index::ErrorKind::Dimension => ErrorKind::Dimension,
             grainstore_index::ErrorKind::Vector => ErrorKind::Format(format::ErrorKind::Schema),
             grainstore_index::ErrorKind::Stopped => ErrorKind::Timeout,

@@ -12,7 +12,7 @@ use crate::graph::{Listed, spelled};
 use crate::latest::known_at;
 use crate::query::Halt;
 use crate::reach::in_scope;
-use crate::session::{Session, Stored, not_in_reach};
+use crate::session::{Session, Stored};
 use crate::view::{Row, View, is_withdrawal, with_fields};
 
 /// Versions one history holds at most.
@@ -31,7 +31,7 @@ impl Session {
     /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
         let view = self.view()?;
-        guarded(|| self.versions_in(&view, address, MAX_VERSIONS))
+        self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
     }
 
     /// The newest `limit` versions as one view has them: from the head of the chain back, level by
@@ -42,7 +42,7 @@ impl Session {
         address: &ContentAddress,
         limit: usize,
     ) -> Result<Vec<Stored>> {
-        let found = self.lookup(view, address)?.ok_or_else(|| not_in_reach(address))?;
+        let found = self.lookup(view, address)?.ok_or_else(|| self.unseen(view, address))?;
         let time = Time::begin();
         let head = self.head(view, found, &time)?;
         let (versions, more) = self.back_from(view, head, limit, &time)?;
@@ -73,7 +73,7 @@ impl Session {
         if address == from.address {
             return Ok(from);
         }
-        self.lookup(view, &address)?.ok_or_else(|| not_in_reach(&address))
+        self.lookup(view, &address)?.ok_or_else(|| self.unseen(view, &address))
     }
 
     /// At most `limit` versions from one back, and whether there are more.
@@ -115,9 +115,9 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let (items, more) = self.back_from(&view, from, limit, &Time::begin())?;
-            Ok(Listed { items, more })
+            Ok(Listed { items: self.noted(items)?, more })
         })
     }
 
@@ -129,7 +129,7 @@ impl Session {
         check_size(limit, 0)?;
         let view = self.view()?;
         guarded(|| {
-            let from = self.lookup(&view, address)?.ok_or_else(|| not_in_reach(address))?;
+            let from = self.lookup(&view, address)?.ok_or_else(|| self.unseen(&view, address))?;
             let time = Time::begin();
             let mut bytes = 0_usize;
             let mut items = Vec::new();
@@ -137,7 +137,7 @@ impl Session {
             while let Some(version) = next {
                 time.check()?;
                 if items.len() == limit {
-                    return Ok(Listed { items, more: true });
+                    return Ok(Listed { items: self.noted(items)?, more: true });
                 }
                 bytes = bytes.saturating_add(version.blob.len());
                 check_size(items.len(), bytes)?;
@@ -145,7 +145,7 @@ impl Session {
                 items.push(version);
                 next = by.map_or(Ok(None), |by| self.lookup(&view, &by))?;
             }
-            Ok(Listed { items, more: false })
+            Ok(Listed { items: self.noted(items)?, more: false })
         })
     }
 
@@ -163,7 +163,7 @@ impl Session {
         namespace: Option<&str>,
         as_of: Option<EpochMs>,
     ) -> Result<Vec<Stored>> {
-        self.history_in(&*self.view()?, (subject, relation), namespace, as_of)
+        self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
     }
 
     /// [`Session::history_of`] as one view has it.

@@ -12,9 +12,9 @@ use redb::ReadableDatabase;
 
 use crate::error::{Error, Result, guarded};
 use crate::folder::{Folder, in_transaction};
-use crate::keys::AddressKey;
 use crate::source::{Leased, Source};
 use crate::truth::{Logged, Truth};
+use crate::vault::Vault;
 use crate::view::push;
 
 /// Tables and tail.
@@ -39,11 +39,11 @@ impl Indexed {
         &mut self,
         folder: &mut Folder,
         sequence: Sequence,
-        address: &ContentAddress,
-        blob: &[u8],
+        (address, blob): (&ContentAddress, &[u8]),
+        vault: &Vault,
     ) -> Result<()> {
         self.make_room(folder)?;
-        push(&mut self.tail, &self.tables, sequence, address, blob)
+        push(&mut self.tail, &self.tables, sequence, (address, blob), vault)
     }
 
     /// Begins to fold what is in the tail; the folder must be idle.
@@ -93,7 +93,7 @@ impl Indexed {
     pub(crate) fn catch_up(&mut self, truth: &Truth, folder: &mut Folder) -> Result<()> {
         for row in truth.log_after(self.tail.watermark().map(|mark| mark.sequence))? {
             let (sequence, logged) = row?;
-            self.push_logged(folder, sequence, &logged)?;
+            self.push_logged(folder, sequence, &logged, truth.vault())?;
         }
         Ok(())
     }
@@ -107,9 +107,12 @@ impl Indexed {
         folder: &mut Folder,
         sequence: Sequence,
         logged: &Logged,
+        vault: &Vault,
     ) -> Result<()> {
         match logged {
-            Logged::Blob(blob) => self.push(folder, sequence, &ContentAddress::of(blob), blob),
+            Logged::Blob(blob) => {
+                self.push(folder, sequence, (&ContentAddress::of(blob), blob), vault)
+            }
             Logged::Erased(address) => {
                 self.make_room(folder)?;
                 Ok(self.tail.push_place(sequence, *address.as_bytes())?)
@@ -193,7 +196,7 @@ fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
     }
     let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     match address {
-        Ok(address) => Ok(Row::Whole(*AddressKey::plain(&address).as_bytes())),
+        Ok(address) => Ok(Row::Whole(*truth.vault().address(&address).as_bytes())),
         Err(error) if error.is_of_truth() => Ok(Row::Damaged),
         Err(error) => Err(error),
     }

@@ -12,6 +12,7 @@ use redb::TableDefinition;
 
 use crate::access::Access;
 use crate::error::{Error, ErrorKind, Result};
+use crate::vault::{Keeper, Vault};
 
 pub(crate) use erasure::{
     Erasures, META_ERASURES, Stub, TOMBSTONES, Tombstone, Unscrubbed, UserToken,
@@ -51,6 +52,14 @@ pub(crate) const META_EMBEDDED: &str = "embedded/";
 /// The row of the meta table that keeps how grains are read for their words: an envelope in row 0 of
 /// JSON. It comes when a host first says something of languages or observers.
 pub(crate) const META_WORDING: &str = "wording";
+/// The row of the meta table that says a store is encrypted, and how: [`ENCRYPTED`]. Its keys lie in its
+/// keyring.
+pub(crate) const META_ENCRYPTED: &str = "encrypted";
+/// AES-256-GCM, tokens of HMAC-SHA256.
+pub(crate) const ENCRYPTED: [u8; 1] = [1];
+/// The row of the meta table that keeps the preset of the store and what changed its rules since: an
+/// envelope in row 0 of JSON. No row: the preset that holds where none is named.
+pub(crate) const META_PRESET: &str = "preset";
 /// The key of the audit head, a row apart from the chain. It lies in the chain's own table because
 /// both change with every write, and one page less to write is 5 % of a durable put.
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
@@ -70,12 +79,97 @@ impl AddressKey {
         Self(*address.as_bytes())
     }
 
+    /// What stands for an address in an encrypted store.
+    pub(crate) fn blinded(token: [u8; 32]) -> Self {
+        Self(token)
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// An envelope: version, protection, checksum, body. One form today: version 1, unprotected.
+/// The row of a table: what an encrypted body is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    table: u8,
+    pub(crate) key: u64,
+}
+
+impl RowKey {
+    /// The row of the audit key.
+    pub(crate) const AUDIT_KEY: Self = Self { table: 5, key: 0 };
+
+    pub(crate) fn log(sequence: Sequence) -> Self {
+        Self { table: 1, key: sequence.get() }
+    }
+
+    pub(crate) fn signature(sequence: Sequence) -> Self {
+        Self { table: 2, key: sequence.get() }
+    }
+
+    pub(crate) fn reason(entry: u64) -> Self {
+        Self { table: 3, key: entry }
+    }
+
+    pub(crate) fn vector(row: u64) -> Self {
+        Self { table: 4, key: row }
+    }
+
+    /// The associated data of the row: a body opens in no other row, table or slot.
+    pub(crate) fn bound(self, slot: u32) -> [u8; 15] {
+        let mut bytes =
+            [Envelope::VERSION, Sealed::PROTECTION, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
+        if let Some((head, key)) = bytes.split_at_mut_checked(7) {
+            head.iter_mut().skip(2).zip(slot.to_be_bytes()).for_each(|(to, from)| *to = from);
+            key.copy_from_slice(&self.key.to_be_bytes());
+        }
+        bytes
+    }
+}
+
+/// An encrypted envelope.
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0 | envelope version, 1 |
+/// | 1 | protection: 1 AES-256-GCM |
+/// | 2..6 | slot of the keyring, u32 |
+/// | 6..18 | nonce |
+/// | 18.. | ciphertext, then the tag of 16 bytes |
+///
+/// Its associated data are bytes 0..6, the number of the table, and the row's key (8 bytes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed<'b> {
+    pub(crate) slot: u32,
+    /// The nonce and what follows.
+    pub(crate) body: &'b [u8],
+}
+
+impl<'b> Sealed<'b> {
+    const PROTECTION: u8 = 1;
+
+    pub(crate) fn encode(slot: u32, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(6 + body.len());
+        bytes.extend_from_slice(&[Envelope::VERSION, Self::PROTECTION]);
+        bytes.extend_from_slice(&slot.to_be_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    /// The parts of an encrypted envelope; nothing for another one.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for one that is cut off.
+    pub(crate) fn of(bytes: &'b [u8]) -> Result<Option<Self>> {
+        let [Envelope::VERSION, Self::PROTECTION, rest @ ..] = bytes else { return Ok(None) };
+        let short = || Error::truth_damaged("an envelope is shorter than its head");
+        let (slot, body) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        Ok(Some(Self { slot: u32::from_be_bytes(*slot), body }))
+    }
+}
+
+/// An envelope in the open: version, protection, checksum, body.
 ///
 /// | byte | meaning |
 /// |---|---|
@@ -126,7 +220,7 @@ impl Envelope {
 /// | 1 | bits: 0 superseded, 1 valid-to set, 2 contradicted, 3 needs review, 4 held |
 /// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
 /// | 3..11 | `system_valid_to`, epoch ms, i64 |
-/// | 11..43 | `superseded_by`, plaintext address |
+/// | 11..43 | `superseded_by`: the address; in an encrypted store, the address under a pad made of the rest of the record |
 /// | 43..51 | since when it is not current: sequence of the audit entry; 0 for never |
 /// | 51..55 | CRC-32 of the sequence (8 bytes) and the bytes before |
 pub(crate) const STATE_LEN: usize = 55;
@@ -154,7 +248,11 @@ const CONTRADICTED: u8 = 1 << 2;
 const REVIEW: u8 = 1 << 3;
 const HELD: u8 = 1 << 4;
 
-pub(crate) fn encode_state(sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
+pub(crate) fn encode_state(
+    sequence: Sequence,
+    record: &StateRecord,
+    pad: impl FnOnce(&[u8]) -> [u8; 32],
+) -> [u8; STATE_LEN] {
     let StateRecord { state, since } = record;
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     let bits = bit(state.superseded_by.is_some(), SUPERSEDED)
@@ -169,7 +267,9 @@ pub(crate) fn encode_state(sequence: Sequence, record: &StateRecord) -> [u8; STA
     ended.copy_from_slice(&state.system_valid_to.unwrap_or_default().get().to_be_bytes());
     let (superseded_by, rest) = rest.split_at_mut(32);
     if let Some(address) = &state.superseded_by {
-        superseded_by.copy_from_slice(address.as_bytes());
+        let pad = pad(&padded_by(sequence, head, ended, *since));
+        let bytes = address.as_bytes().iter().zip(pad).map(|(byte, pad)| byte ^ pad);
+        superseded_by.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
     }
     let (ended_by, _) = rest.split_at_mut(8);
     ended_by.copy_from_slice(&since.to_be_bytes());
@@ -187,7 +287,11 @@ pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
 
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
-pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Result<StateRecord> {
+pub(crate) fn decode_state(
+    sequence: Sequence,
+    record: &[u8; STATE_LEN],
+    pad: impl FnOnce(&[u8]) -> [u8; 32],
+) -> Result<StateRecord> {
     let damaged = || Error::integrity("a state record is damaged");
     let (body, check) = record.split_at(STATE_LEN - 4);
     if *check != checksum(sequence.get(), body) {
@@ -200,22 +304,33 @@ pub(crate) fn decode_state(sequence: Sequence, record: &[u8; STATE_LEN]) -> Resu
     }
     let (ended, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
     let (superseded_by, rest) = rest.split_first_chunk::<32>().ok_or_else(damaged)?;
-    let since = rest.first_chunk::<8>().ok_or_else(damaged)?;
+    let since = u64::from_be_bytes(*rest.first_chunk::<8>().ok_or_else(damaged)?);
     let has = |bit: u8| bits & bit != 0;
-    let status = VerificationStatus::ALL.get(usize::from(*status));
+    let successor = || {
+        let pad = pad(&padded_by(sequence, &[*version, *bits, *status], ended, since));
+        let mut address = *superseded_by;
+        address.iter_mut().zip(pad).for_each(|(byte, pad)| *byte ^= pad);
+        ContentAddress::from_bytes(address)
+    };
+    let state_status = VerificationStatus::ALL.get(usize::from(*status));
     let state = GrainState {
-        superseded_by: has(SUPERSEDED).then(|| ContentAddress::from_bytes(*superseded_by)),
+        superseded_by: has(SUPERSEDED).then(successor),
         system_valid_to: has(ENDED).then(|| EpochMs::new(i64::from_be_bytes(*ended))),
-        verification_status: *status.ok_or_else(damaged)?,
+        verification_status: *state_status.ok_or_else(damaged)?,
         contradicted: has(CONTRADICTED),
         needs_review: has(REVIEW),
         held: has(HELD),
     };
-    Ok(StateRecord { state, since: u64::from_be_bytes(*since) })
+    Ok(StateRecord { state, since })
+}
+
+/// What the pad of a successor's address is made of: all else that is in its record, and its row.
+fn padded_by(sequence: Sequence, head: &[u8], ended: &[u8], since: u64) -> Vec<u8> {
+    [&sequence.get().to_be_bytes()[..], head, ended, &since.to_be_bytes()].concat()
 }
 
 /// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
-fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
+pub(crate) fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&key.to_be_bytes());
     crc.update(body);
@@ -297,22 +412,27 @@ pub(crate) struct Wrapping {
 }
 
 impl Wrapping {
-    pub(crate) fn seal(&self, sequence: Sequence) -> Result<Vec<u8>> {
+    pub(crate) fn seal(
+        &self,
+        sequence: Sequence,
+        vault: &Vault,
+        keeper: &Keeper,
+    ) -> Result<Vec<u8>> {
         let length = u32::try_from(self.prefix.len());
         let length = length.map_err(|_| Error::integrity("an envelope has too many bytes"))?;
         let mut body = vec![u8::from(self.valid)];
         body.extend_from_slice(&length.to_be_bytes());
         body.extend_from_slice(&self.prefix);
         body.extend_from_slice(&self.suffix);
-        Ok(Envelope::seal(sequence.get(), &body))
+        vault.seal(RowKey::signature(sequence), &body, keeper)
     }
 
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
-    pub(crate) fn open(sequence: Sequence, row: &[u8]) -> Result<Self> {
+    /// As [`Vault::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    pub(crate) fn open(sequence: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
         let damaged = || Error::truth_damaged("a signature is damaged");
-        let (head, rest) =
-            Envelope::open(sequence.get(), row)?.split_first_chunk::<5>().ok_or_else(damaged)?;
+        let body = vault.open(RowKey::signature(sequence), row)?;
+        let (head, rest) = body.split_first_chunk::<5>().ok_or_else(damaged)?;
         let [valid @ 0..=1, length @ ..] = head else { return Err(damaged()) };
         let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| damaged())?;
         let (prefix, suffix) = rest.split_at_checked(length).ok_or_else(damaged)?;
@@ -356,6 +476,11 @@ mod tests {
     use super::*;
     use data_encoding::HEXLOWER;
 
+    /// The pad of a store without keys.
+    fn bare(_: &[u8]) -> [u8; 32] {
+        [0; 32]
+    }
+
     #[test]
     fn state_records_have_these_bytes() {
         let state = GrainState {
@@ -369,17 +494,17 @@ mod tests {
         let (ended, by, since) = ("0000000001020304", "ab".repeat(32), "0000000000000506");
         let golden = ["01", "0b", "02", ended, &by, since, "c55b636b"];
         let at = Sequence::new(5);
-        let bytes = encode_state(at, &record);
+        let bytes = encode_state(at, &record, bare);
         assert_eq!(HEXLOWER.encode(&bytes), golden.concat());
-        assert_eq!(decode_state(at, &bytes).unwrap(), record);
+        assert_eq!(decode_state(at, &bytes, bare).unwrap(), record);
         assert_eq!(
-            decode_state(Sequence::new(6), &bytes).map_err(|e| e.code()),
+            decode_state(Sequence::new(6), &bytes, bare).map_err(|e| e.code()),
             Err("ERR_INTEGRITY")
         );
         for bit in 0..8 * STATE_LEN {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(decode_state(at, &flipped).is_err(), "bit {bit}");
+            assert!(decode_state(at, &flipped, bare).is_err(), "bit {bit}");
         }
     }
 
@@ -387,7 +512,7 @@ mod tests {
     fn the_default_state_survives_its_record() {
         let record = StateRecord::default();
         let at = Sequence::new(5);
-        assert_eq!(decode_state(at, &encode_state(at, &record)).unwrap(), record);
+        assert_eq!(decode_state(at, &encode_state(at, &record, bare), bare).unwrap(), record);
     }
 
     #[test]
@@ -442,17 +567,19 @@ mod tests {
     fn wrappings_have_these_bytes() {
         let wrapping = Wrapping { valid: true, prefix: vec![0xd2, 0x84], suffix: vec![0x58] };
         let at = Sequence::new(5);
-        let bytes = wrapping.seal(at).unwrap();
+        let (vault, keeper) = (Vault::default(), Keeper::default());
+        let bytes = wrapping.seal(at, &vault, &keeper).unwrap();
         assert_eq!(HEXLOWER.encode(&bytes), "010074dda3d80100000002d28458");
-        assert_eq!(Wrapping::open(at, &bytes).unwrap(), wrapping);
+        assert_eq!(Wrapping::open(at, &bytes, &vault).unwrap(), wrapping);
         let unverifiable = Wrapping { valid: false, ..wrapping };
-        let again = Wrapping::open(at, &unverifiable.seal(at).unwrap());
+        let again = Wrapping::open(at, &unverifiable.seal(at, &vault, &keeper).unwrap(), &vault);
         assert_eq!(again.unwrap(), unverifiable);
         for body in [&[][..], &[1, 0, 0, 0], &[2, 0, 0, 0, 0], &[1, 0, 0, 0, 3, 1, 2]] {
-            let code = Wrapping::open(at, &Envelope::seal(5, body)).map_err(|error| error.code());
+            let code =
+                Wrapping::open(at, &Envelope::seal(5, body), &vault).map_err(|error| error.code());
             assert_eq!(code, Err("ERR_INTEGRITY"), "{body:?}");
         }
-        assert!(Wrapping::open(Sequence::new(6), &bytes).is_err(), "a row moved elsewhere");
+        assert!(Wrapping::open(Sequence::new(6), &bytes, &vault).is_err(), "a row moved elsewhere");
     }
 
     #[test]

@@ -92,6 +92,7 @@ impl Session {
             }
             let Some(Best { posting, rank: (_, Reverse(address)) }) = best else { return Ok(None) };
             self.store().inner().touch(posting.sequence);
+            self.note_read([address])?;
             self.lookup(&view, &address)
         })
     }

@@ -5,12 +5,13 @@
 //! Modules in the order data flows through them:
 //!
 //! - `error`, `clock`, `options`: the words of the crate. `sync`: what its threads wait with.
-//! - `directory`: lock and names. `keys`: every byte layout of the truth.
+//! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
-//! - `reach`: what a session sees of it.
+//! - `consent`, `reach`: what a session sees of it.
 //! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
-//! - `pending` -> `writer` -> `plan` (with `policy`) -> `audit`: one write, decided and applied.
+//! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
+//!   the rules of a store. `noting`: reads in the audit log.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
@@ -18,7 +19,9 @@
 mod access;
 mod ask;
 mod audit;
+mod basis;
 mod clock;
+mod consent;
 mod derived;
 mod directory;
 pub mod embed;
@@ -32,22 +35,26 @@ pub mod fuzzing;
 mod graph;
 mod history;
 mod indexed;
+mod keyring;
 mod keys;
 mod latest;
 mod maintain;
 mod marks;
 mod memory;
+mod noting;
 mod offer;
 mod options;
 mod pending;
 mod plan;
 mod policy;
 mod portable;
+mod preset;
 mod query;
 mod reach;
 mod reason;
 mod report;
 mod retrieval;
+mod rules;
 mod session;
 mod source;
 mod store;
@@ -56,6 +63,7 @@ mod sync;
 mod tests;
 mod texts;
 mod truth;
+mod vault;
 mod vectors;
 mod view;
 mod writer;
@@ -74,6 +82,7 @@ pub use graph::{
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
 pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub use latest::AsOf;
 pub use maintain::{
     Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
@@ -87,12 +96,14 @@ pub use pending::{Pending, PendingFuture};
 pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
 pub use query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
     QueryPlan,
 };
 pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
+pub use rules::RulesChanged;
 pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
 pub use store::Store;
 pub use texts::ObserverDomain;

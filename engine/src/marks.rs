@@ -1,6 +1,8 @@
 //! Operations of a session that change a grain's standing and write no other grain, and the question
 //! what a policy would say to a supersession.
 
+use std::sync::Arc;
+
 use grainstore_format::{ContentAddress, VerificationStatus};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -107,6 +109,7 @@ impl Session {
             let inner = self.store().inner();
             let mut plan = plan
                 .accepting_signatures(inner.accepts_signatures())
+                .under(Arc::clone(inner.regime()))
                 .reserving(inner.retrieval().reserved());
             let (decision, outcome) = plan.try_supersede(old, new, &author);
             let refusal = outcome.err();

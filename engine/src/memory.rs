@@ -7,20 +7,23 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
-    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query, Recalled, Scope,
-    Score, Visit,
+    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query,
+    Recalled, Score, Visit,
 };
 use grainstore_format::{ContentAddress, Grain};
-use grainstore_index::Name;
 use grainstore_index::text::Language;
+use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
 
 use crate::error::{Error, Result};
 use crate::query::{Halt, Sought, Walk, explain};
+use crate::reach::Reached;
 use crate::session::{Session, Stored};
 use crate::view::View;
 
 /// Namespaces DESCRIBE names at most.
 const MAX_NAMESPACES: usize = 100;
+/// Grains of a namespace that are looked at for one that a session for one user sees.
+const LOOKED_AT: usize = 256;
 /// What this version leaves out of the level of CAL it names.
 const EXCEPTIONS: [&str; 0] = [];
 
@@ -61,6 +64,22 @@ impl Reading<'_> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether a session for one user sees something in a namespace: of its user, or among the newest.
+    fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
+        let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
+        let user = self.session.options().user_id.as_deref().unwrap_or_default();
+        for shape in [Shape::Value(Field::User, user.into()), Shape::All] {
+            let found = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+            for posting in found.take(LOOKED_AT) {
+                let at = posting?.sequence;
+                if view.with_blob(at, |blob| reach.sees_blob(at, blob))? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// Goes on from the newest state, which has what was just written.
     fn refresh(&self) -> Result<()> {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
@@ -69,7 +88,7 @@ impl Reading<'_> {
 }
 
 impl Memory for Reading<'_> {
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> &cal::Scope {
         self.session.cal_scope()
     }
 
@@ -79,7 +98,7 @@ impl Memory for Reading<'_> {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
-        let view = self.view();
+        let view = self.session.view_of(self.view(), query)?;
         let mut walk = Walk::new((self.session, &view), query, cancel, 0)?;
         let ended = walk.run(visit)?;
         let total = (ended.is_continue() && !walk.cut).then_some(walk.matched);
@@ -96,7 +115,10 @@ impl Memory for Reading<'_> {
         let found = self.session.resolve_in(&view, prefix.digits(), 2)?;
         match (found.as_slice(), prefix.whole()) {
             ([one], _) => Ok(Located::One(*one)),
-            ([], Some(whole)) if view.sequence_of(&whole)?.is_some() => Ok(Located::Elsewhere),
+            ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
+                Some(Reached::Outside) => Located::Elsewhere,
+                _ => Located::Nothing,
+            }),
             ([], _) => Ok(Located::Nothing),
             _ => Ok(Located::Several),
         }
@@ -129,7 +151,8 @@ impl Memory for Reading<'_> {
     }
 
     fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
-        let plan = explain(&self.view(), self.session, query)?;
+        let view = self.session.view_of(self.view(), query)?;
+        let plan = explain(&view, self.session, query)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
         Ok(Explained {
             index: plan.index,
@@ -145,6 +168,15 @@ impl Memory for Reading<'_> {
         let scope = self.session.narrowed(None)?;
         let names = view.index().namespaces(&scope, MAX_NAMESPACES).map_err(Error::from)?;
         let mut namespaces: Vec<String> = names.into_iter().filter_map(plain).collect();
+        if self.session.viewer().has_user() {
+            let mut told = Vec::new();
+            for name in namespaces {
+                if self.has_own(&view, &name)? {
+                    told.push(name);
+                }
+            }
+            namespaces = told;
+        }
         namespaces.sort_unstable();
         Ok(Host {
             name: "grainstore".to_owned(),

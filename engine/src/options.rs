@@ -10,6 +10,8 @@ use grainstore_index::text::Language;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
+use crate::keyring::KeyProvider;
+use crate::preset::Preset;
 use crate::texts::Wording;
 
 /// Days after which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
@@ -28,10 +30,23 @@ pub struct OpenOptions {
     pub(crate) users_erase_themselves: bool,
     pub(crate) cascade_after_days: u8,
     pub(crate) resolver: Resolver,
+    /// Nothing where the store has one, or is to have the default.
+    pub(crate) preset: Option<Preset>,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
+    pub(crate) key: Option<Key>,
+}
+
+/// Who has the master key.
+#[derive(Clone)]
+pub(crate) struct Key(pub(crate) Arc<dyn KeyProvider>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
 }
 
 /// Who makes vectors of texts.
@@ -66,10 +81,12 @@ impl Default for OpenOptions {
             locked_accepts_signature: false,
             operator: None,
             users_erase_themselves: false,
+            preset: None,
             cascade_after_days: MOST_CASCADE_DAYS,
             wording: None,
             embedder: None,
             former_embedder: None,
+            key: None,
         }
     }
 }
@@ -130,6 +147,16 @@ impl OpenOptions {
     #[must_use]
     pub fn locked_accepts_authorized_signature(mut self, accepts: bool) -> Self {
         self.locked_accepts_signature = accepts;
+        self
+    }
+
+    /// The compliance rules a new store is to hold to: [`Preset::default`] unless told otherwise. A store
+    /// that is there holds to those it was created with and what changed them since
+    /// ([`Session::change_rules`](crate::Session::change_rules)): opening fails with `ERR_POLICY` where
+    /// that is another preset than this.
+    #[must_use]
+    pub fn preset(mut self, preset: Preset) -> Self {
+        self.preset = Some(preset);
         self
     }
 
@@ -198,6 +225,15 @@ impl OpenOptions {
         Ok(self)
     }
 
+    /// Who has the master key. A store that is created with one is encrypted as its preset says, and is
+    /// opened with it alone:
+    /// opening fails with `ERR_KEY` where it is missing or another one, and where the store is not encrypted.
+    #[must_use]
+    pub fn key(mut self, key: impl KeyProvider + 'static) -> Self {
+        self.key = Some(Key(Arc::new(key)));
+        self
+    }
+
     /// Who is the operator, beside sessions without an actor: whose say it is to lift a hold that
     /// names nobody. Without a name every actor counts as the operator, so name one where agents
     /// have sessions of their own.
@@ -226,13 +262,14 @@ impl OpenOptions {
 
 /// Who works with the store, and on which part of it.
 ///
-/// Reads see grains of `namespace` and of namespaces below it (`namespace:...`) alone; writes
-/// outside it are refused. Without a namespace everything is visible: that is the operator.
+/// Reads see grains of `namespace` and of namespaces below it (`namespace:...`) alone, and of those
+/// the grains of `user_id` and of nobody; writes of others are refused. Without either everything is
+/// visible: that is the operator. Nobody sees what rests on a consent that was withdrawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// The partition to work in (OMS 28.2); nothing for all of them.
     pub namespace: Option<String>,
-    /// The person it works for: what `MY` means in CAL.
+    /// The person it works for, whose grains it sees beside those of nobody: what `MY` means in CAL.
     pub user_id: Option<String>,
     /// The DID that writes are recorded under; nothing for the operator. Where
     /// [`OpenOptions::operator`] names nobody, it has the operator's say as well.

@@ -19,6 +19,7 @@ mod protection;
 mod replace;
 mod roots;
 mod rows;
+mod ruled;
 mod withdrawal;
 
 use std::collections::HashMap;
@@ -36,6 +37,7 @@ use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::policy::{Proofs, Standing};
+use crate::preset::Regime;
 use crate::reach::Viewer;
 use crate::view::{View, with_fields};
 
@@ -166,6 +168,8 @@ pub(crate) struct Plan<'v> {
     now: EpochMs,
     /// Whether an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
+    /// The rules of the store; nothing where they were asked before.
+    regime: Option<Arc<Regime>>,
     /// The last place of the log that was taken before this group.
     stored: Sequence,
     /// In the order of their places, without a gap.
@@ -201,6 +205,7 @@ impl<'v> Plan<'v> {
             beneath: None,
             now,
             locked_accepts_signature: false,
+            regime: None,
             stored: view.last_sequence()?,
             grains: Vec::new(),
             states: Rows::default(),
@@ -246,7 +251,7 @@ impl<'v> Plan<'v> {
     /// Stages all of these grains, or none of them.
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`; `ERR_SCHEMA` and
+    /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
     /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for one that
     /// protects more than can be noted; with [`SameFact::Supersede`] also what [`Plan::supersede`]
     /// refuses.
@@ -294,7 +299,8 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`, `ERR_CONFLICT`, `ERR_SCHEMA`, `ERR_INVALIDATION_DENIED`,
-    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`.
+    /// `ERR_EVIDENCE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_SUPERSEDE_REQUIRED`, `ERR_POLICY`, `ERR_LIMIT`,
+    /// `ERR_WITHDRAWN`.
     pub(crate) fn supersede(
         &mut self,
         old: &ContentAddress,
@@ -314,6 +320,7 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         self.check_room(&prepared.vectors, author)?;
+        self.check_basis(&prepared, author)?;
         if let Some(sequence) = self.locate(&address)? {
             self.improve(&prepared, author)?;
             self.embed(sequence, prepared.vectors)?;
@@ -330,7 +337,7 @@ impl<'v> Plan<'v> {
         }
         let twin = match same_fact {
             SameFact::Add => None,
-            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain)?,
+            SameFact::Keep | SameFact::Supersede => self.same_fact(&prepared.grain, author)?,
         };
         match twin {
             Some(stored) if same_fact == SameFact::Keep => Ok(Put::Kept(stored)),
@@ -343,7 +350,9 @@ impl<'v> Plan<'v> {
             None => {
                 self.check_parents(&prepared, None, author)?;
                 self.check_dependencies(&prepared.grain, author)?;
-                self.stage(prepared, None)?;
+                let needs_review = self.check_rules(None, &prepared, author)?;
+                let sequence = self.stage(prepared, None)?;
+                self.review(sequence, needs_review)?;
                 Ok(Put::Added(address))
             }
         }

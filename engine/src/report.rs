@@ -175,6 +175,7 @@ impl Session {
         limit: usize,
         wanted: impl Fn(&AuditEntry) -> bool,
     ) -> Result<Vec<AuditEntry>> {
+        self.write_notes()?;
         let view = self.view()?;
         let from = after.map_or(0, |after| after.saturating_add(1));
         let mut entries = Vec::new();
@@ -184,7 +185,7 @@ impl Session {
                 break;
             }
             let (sequence, bytes) = row?;
-            let entry = AuditEntry::decode(bytes.value())?;
+            let entry = view.entry(bytes.value())?;
             if wanted(&entry) {
                 let at = sequence.value();
                 let reason = match view.is_reason_erased(at)? {
@@ -208,7 +209,7 @@ impl Session {
         let mut seen = Vec::new();
         let mut hidden = false;
         for address in std::mem::take(&mut entry.subjects) {
-            let stored = view.place_of(&address)?.is_some();
+            let stored = view.place_told(&address)?.is_some();
             if self.lookup(view, &address)?.is_some() {
                 seen.push(address);
             } else {

@@ -30,7 +30,7 @@ impl Retrieval {
     /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself;
     /// `ERR_SCHEMA` for a former embedder without another one that follows it.
     pub(crate) fn of(
-        home: Option<&Path>,
+        (words_home, vectors_home): (Option<&Path>, Option<&Path>),
         (options, wording): (&OpenOptions, &Wording),
         requests: &Requests,
     ) -> Result<Self> {
@@ -53,8 +53,8 @@ impl Retrieval {
                 return Err(Error::new(schema, message).with_hint("name both, each by its model"));
             }
         }
-        let library = Arc::new(Library::new(home, wording.clone()));
-        Ok(Self { library, vectors: Arc::new(Vectors::new(home)), keeping, former })
+        let library = Arc::new(Library::new(words_home, wording.clone()));
+        Ok(Self { library, vectors: Arc::new(Vectors::new(vectors_home)), keeping, former })
     }
 
     /// The embedders, the former one first.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use grainstore_cal::Query;
 use grainstore_format::{
     Blob, ContentAddress, Envelope, EpochMs, Grain, GrainState, Header, Value, Verdict,
     is_disclosed_view, normalise_text,
@@ -13,7 +14,6 @@ use grainstore_format::{
 
 use crate::access::Access;
 use crate::embed::check_count;
-use crate::erase::erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
 use crate::offer::Offer;
@@ -21,7 +21,7 @@ use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Prepared, Put, SameFact, derive_from};
 use crate::policy::{Explanation, Proofs, explain_in, of_successor};
-use crate::reach::{Reach, Viewer};
+use crate::reach::{Reach, Reached, Viewer};
 use crate::store::Store;
 use crate::view::{Row, View, stored_grain, with_fields};
 use crate::writer::{Request, Write};
@@ -118,7 +118,8 @@ impl Session {
     ///
     /// # Errors
     /// Every code of OMS section 19 for a bad grain or blob; `ERR_ACCESS` outside the session's
-    /// namespace; `ERR_SUPERSEDE_REQUIRED` for a grain that would replace another in disguise;
+    /// namespace and for another user's; `ERR_WITHDRAWN` for one that rests on a consent that was
+    /// withdrawn or does not hold now; `ERR_SUPERSEDE_REQUIRED` for a grain that would replace another in disguise;
     /// `ERR_IO`, after which the write is in doubt until the store is opened again.
     pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
         self.submit(offer, SameFact::Add).wait()
@@ -227,14 +228,14 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_ERASED` for one that was erased;
-    /// `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_WITHDRAWN` where the consent it rests on was withdrawn or does not hold now; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
-        match guarded(|| self.give(&view, address))? {
-            Some(stored) => Ok(stored),
-            None if guarded(|| view.has_erased_grain(address))? => Err(erased(address)),
-            None => Err(not_in_reach(address)),
-        }
+        let given = guarded(|| self.give(&view, address))?;
+        let given = given.ok_or_else(|| self.unseen(&view, address))?;
+        self.note_read([*address])?;
+        Ok(given)
     }
 
     /// What the signature of a stored grain is worth now; nothing for one that came unsigned.
@@ -252,7 +253,11 @@ impl Session {
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub fn get_batch(&self, addresses: &[ContentAddress]) -> Result<Vec<Option<Stored>>> {
         let view = self.view()?;
-        guarded(|| addresses.iter().map(|address| self.give(&view, address)).collect())
+        let given = guarded(|| {
+            addresses.iter().map(|address| self.give(&view, address)).collect::<Result<Vec<_>>>()
+        })?;
+        self.note_read(given.iter().flatten().map(|stored| stored.address))?;
+        Ok(given)
     }
 
     /// Whether [`Session::get`] would answer.
@@ -298,7 +303,31 @@ impl Session {
     }
 
     pub(crate) fn view(&self) -> Result<Arc<View>> {
-        self.store.inner().view()
+        let view = self.store.inner().view()?;
+        match self.options.user_id.as_deref() {
+            Some(user_id) if view.vault().keyring().is_some() => {
+                view.seen_by([user_id]).map(Arc::new)
+            }
+            _ => Ok(view),
+        }
+    }
+
+    /// The view a query is answered from: it looks for the people the query names as well.
+    ///
+    /// # Errors
+    /// `ERR_KEY` where there are grains of people under their own keys, and nobody is named.
+    pub(crate) fn view_of(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
+        if view.vault().keyring().is_none() {
+            return Ok(view);
+        }
+        let named = people_of(query);
+        if !named.is_empty() {
+            return view.seen_by(named).map(Arc::new);
+        }
+        if query.address().is_none() && query.addresses().is_none() {
+            view.check_named()?;
+        }
+        Ok(view)
     }
 
     /// The grain with this address, if this session can see it.
@@ -330,11 +359,6 @@ impl Session {
         Ok(Stored { address, blob, state, access, envelope })
     }
 
-    /// Whether it may be told of the store as a whole: it has no namespace, and no user.
-    pub(crate) fn sees_everything(&self) -> bool {
-        self.options.namespace.is_none() && self.options.user_id.is_none()
-    }
-
     /// Who looks in this session.
     pub(crate) fn viewer(&self) -> &Arc<Viewer> {
         &self.viewer
@@ -342,7 +366,26 @@ impl Session {
 
     /// What this session sees of a view.
     pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
-        Reach::new(&self.viewer, view)
+        let regime = self.store.inner().regime();
+        Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
+    }
+
+    /// Why this session is not shown the grain with an address.
+    pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
+        match guarded(|| self.reached(view, address)) {
+            Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
+            Ok(reached) => reached.unwrap_or(Reached::Outside).refusal(address),
+            Err(error) => error,
+        }
+    }
+
+    /// What becomes of the grain with an address; nothing where there is none.
+    pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
+        match view.row(address)? {
+            Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
+            None if view.has_erased_grain(address)? => Ok(Some(Reached::Erased)),
+            None => Ok(None),
+        }
     }
 
     /// Validates, encodes and addresses what is offered.
@@ -370,18 +413,7 @@ impl Session {
             let message = "a disclosed view of a grain is not stored as a grain of its own";
             return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
         }
-        let partition = prepared.grain.partition();
-        if !self.viewer.reaches_partition(partition) {
-            let own = self.viewer.namespace().unwrap_or_default();
-            let named = match prepared.grain.text("namespace") {
-                None | Some("") => "a grain without a namespace belongs to \"shared\", which",
-                Some(_) => "its namespace",
-            };
-            let message = format!("{named} is outside this session's {own:?}");
-            return Err(Error::new(ErrorKind::Access, message).with_hint(
-                "give the grain the session's namespace, or open a session that has it",
-            ));
-        }
+        self.viewer.check_writes(&prepared.grain)?;
         Ok(Prepared { vectors, ..prepared })
     }
 
@@ -450,9 +482,10 @@ impl Session {
     }
 }
 
-/// The refusal of an address that leads to nothing this session can see.
-pub(crate) fn not_in_reach(address: &ContentAddress) -> Error {
-    Error::new(ErrorKind::NotFound, format!("no grain {address} in this session's reach"))
+/// The people whose grains alone a query can be about.
+fn people_of(query: &Query) -> Vec<&str> {
+    let among = query.text_in("user_id").unwrap_or_default().iter().map(String::as_str);
+    query.user_eq().into_iter().chain(among).collect()
 }
 
 const JUSTIFICATION: &str = "supersession_justification";

@@ -13,6 +13,7 @@ use redb::{Builder, Database};
 
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::vault::Vault;
 
 /// A database, those it replaced that are still read from, and where its file is.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct Source {
     shredding: Vec<PathBuf>,
     /// Nothing for one in memory.
     home: Option<Home>,
+    /// What its rows are opened with.
+    vault: Vault,
 }
 
 /// Held by whoever reads from a database: while there is one, the database stays open.
@@ -115,7 +118,18 @@ impl Source {
     /// A database that has no file.
     pub(crate) fn in_memory(db: Database) -> Self {
         let (lease, former, shredding) = (Lease::default(), Vec::new(), Vec::new());
-        Self { db, lease, former, copy: None, shreds: false, shredding, home: None }
+        let (copy, home, vault) = (None, None, Vault::default());
+        Self { db, lease, former, copy, shreds: false, shredding, home, vault }
+    }
+
+    /// The same, with rows under these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are opened with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     /// The database itself.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use grainstore_cal::Writes;
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
-use redb::{Builder, Database, ReadableDatabase};
+use redb::{Builder, Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use crate::access::{Access, Counters};
@@ -19,9 +19,11 @@ use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
+use crate::keyring::{Keyring, fill};
 use crate::keys::{self, AuditHead};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
+use crate::preset::{Kept, Preset, Regime, RuleSet};
 use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -30,6 +32,7 @@ use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::texts::{Library, Wording};
 use crate::truth::Truth;
+use crate::vault::Vault;
 use crate::vectors::Vectors;
 use crate::view::View;
 use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer, append_audit};
@@ -67,6 +70,8 @@ pub(crate) struct Inner {
     operator: Option<String>,
     /// Whether the session of a user may erase them.
     users_erase_themselves: bool,
+    /// The rules it holds to.
+    regime: Arc<Regime>,
     /// Days after which what ends with a withdrawn consent is erased.
     cascade_after_days: u8,
     opening: Opening,
@@ -85,8 +90,12 @@ impl Store {
         let path = path.as_ref();
         guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
             // What the options say is at fault, not the directory.
-            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension => error,
-            ErrorKind::Format(grainstore_format::ErrorKind::Schema) => error,
+            ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
+                error
+            }
+            ErrorKind::Format(
+                grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
+            ) => error,
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",
             ),
@@ -112,19 +121,26 @@ impl Store {
         }
         let opening = opening(options);
         let database = opening.builder();
-        if created {
-            directory::create(path, |new| set_up(&database.create(new)?, options.clock.as_ref()))?;
-        }
+        let vault = if created {
+            let (identity, vault) = Identity::new(path, options)?;
+            let set_up = |new: &Path| set_up(&database.create(new)?, &identity, &vault, options);
+            directory::create(path, set_up)?;
+            vault
+        } else {
+            vault_at(path, options)?
+        };
         directory::sync(path)?;
         let start = || {
             let db = database.open(directory::grains(path))?;
-            let meta = check_meta(&db)?;
+            let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
+            let db = db.with_vault(vault.clone());
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock };
+            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
             Self::start(files, path, created, options)
         };
         match guarded(start) {
@@ -234,7 +250,9 @@ impl Store {
 
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
-        let Files { db, meta: Meta { cursor_key, chain }, wording, index, opening, lock } = files;
+        let Files { db, meta, wording, rules, index, opening, lock } = files;
+        let Meta { cursor_key, chain } = meta;
+        let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
         let mut folder = Folder::start(index)?;
@@ -245,11 +263,17 @@ impl Store {
         let counters = options.count_access.then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
         let home = lock.is_some().then_some(path);
+        // A graph tells which grains are like each other: of encrypted ones it stays in memory.
+        let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
-        let retrieval = Retrieval::of(home, (options, &wording), &requests)?;
+        let retrieval = Retrieval::of(homes, (options, &wording), &requests)?;
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
+        // Before anything is written: whoever was erased is given another key.
+        for erased in view.erasures()?.pending {
+            view.vault().destroy(erased.slot)?;
+        }
         let scrub = Scrub::of(&view)?;
         let writer = Writer {
             db,
@@ -262,6 +286,7 @@ impl Store {
             backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
+            regime: Arc::clone(&regime),
             retrieval: retrieval.clone(),
             scrub,
             followers,
@@ -287,6 +312,7 @@ impl Store {
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
             users_erase_themselves: options.users_erase_themselves,
+            regime,
             cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
@@ -305,11 +331,13 @@ impl Store {
         let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
+            let vault = Vault::default();
             if empty {
-                set_up(&db, options.clock.as_ref())?;
+                set_up(&db, &Identity::random()?, &vault, options)?;
             }
-            let meta = check_meta(&db)?;
+            let meta = check_meta(&db, &vault)?;
             let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;
@@ -318,7 +346,8 @@ impl Store {
                 created => created?,
             };
             let (db, index) = (Source::in_memory(db), Source::in_memory(index));
-            let files = Files { db, meta, wording, index, opening: opening.clone(), lock: None };
+            let opening = opening.clone();
+            let files = Files { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)
         };
         match guarded(start) {
@@ -337,6 +366,7 @@ struct Files {
     meta: Meta,
     /// How grains are read for their words.
     wording: Wording,
+    rules: RuleSet,
     index: Source,
     opening: Opening,
     lock: Option<File>,
@@ -348,9 +378,10 @@ struct Files {
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
     let (file, opening) = (directory::grains(path), opening(options));
+    let vault = vault_at(path, options)?;
     let db = opening.builder().open(&file)?;
-    check_meta(&db)?;
-    Ok(Source::at(db, Home::of(&file, &opening)?))
+    check_meta(&db, &vault)?;
+    Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
 }
 
 /// How both databases are opened: each with half of the page cache.
@@ -395,14 +426,19 @@ impl Inner {
         self.operator.as_deref()
     }
 
-    /// Whether the session of a user may erase them.
+    /// Whether the session of a user may erase them: by the host's word, or by the rules.
     pub(crate) fn users_erase_themselves(&self) -> bool {
-        self.users_erase_themselves
+        self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
+    }
+
+    /// The rules the store holds to.
+    pub(crate) fn regime(&self) -> &Arc<Regime> {
+        &self.regime
     }
 
     /// Days after which what ends with a withdrawn consent is erased.
-    pub(crate) fn cascade_after_days(&self) -> u8 {
-        self.cascade_after_days
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
 
     /// Whether an authorized signature opens a lock.
@@ -468,6 +504,13 @@ impl Inner {
         }
     }
 
+    /// Wakes the writer, if it sleeps.
+    pub(crate) fn wake(&self, request: Request) {
+        if let Some(requests) = &*self.requests() {
+            let _ = requests.try_send(request);
+        }
+    }
+
     /// How often a grain was given to users: what the truth says, and what is counted since. It is no
     /// part of a view: the newest counts, while the store is open.
     ///
@@ -528,13 +571,12 @@ impl Drop for Inner {
 }
 
 /// Writes the tables, the stamp and the genesis of a new store.
-fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
-    let mut store_id = [0; 16];
-    let mut audit_key = [0; 32];
-    for random in [&mut store_id[..], &mut audit_key[..]] {
-        getrandom::fill(random)
-            .map_err(|error| Error::new(ErrorKind::Io, format!("no random bytes: {error}")))?;
-    }
+fn set_up(
+    db: &Database,
+    Identity { store_id, audit_key }: &Identity,
+    vault: &Vault,
+    options: &OpenOptions,
+) -> Result<()> {
     let txn = db.begin_write()?;
     txn.open_table(keys::LOG)?;
     txn.open_table(keys::STATE)?;
@@ -544,7 +586,13 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         let mut meta = txn.open_table(keys::META)?;
         meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
         meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
-        meta.insert(keys::META_AUDIT_KEY, audit_key.as_slice())?;
+        meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
+        if vault.keyring().is_some() {
+            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
+        }
+        if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
+            meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
+        }
     }
     let genesis = AuditRecord {
         operation: Operation::Create,
@@ -555,7 +603,8 @@ fn set_up(db: &Database, clock: &dyn Clock) -> Result<()> {
         rules: Vec::new(),
         reason: None,
     };
-    append_audit(&txn, &mut Chain::genesis(&store_id, audit_key), &[genesis], clock.now())?;
+    let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
+    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
     txn.commit()?;
     Ok(())
 }
@@ -575,6 +624,31 @@ fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
     Ok(said.clone())
 }
 
+/// The rules of the store, which are those that the options name where they name any.
+fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
+    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
+    let asked = options.preset.map(Preset::name);
+    if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
+        let message =
+            format!("this store holds to {}, and was to be opened with {asked}", kept.name());
+        return Err(Error::new(ErrorKind::Policy, message).with_hint(
+            "open it without naming a preset; grain policy set FILE adds the rules of another",
+        ));
+    }
+    kept.rules()
+}
+
+/// What is kept of the rules of a store.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
+    match meta.get(keys::META_PRESET)? {
+        Some(row) => Kept::open(row.value()),
+        None => Ok(Kept::of(Preset::default())),
+    }
+}
+
 /// What a store says about itself.
 struct Meta {
     /// What cursors are sealed with.
@@ -584,7 +658,7 @@ struct Meta {
 }
 
 /// Checks the stamp and reads what the store says about itself.
-fn check_meta(db: &Database) -> Result<Meta> {
+fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
     let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
     let txn = db.begin_read()?;
     let meta = match txn.open_table(keys::META) {
@@ -606,11 +680,90 @@ fn check_meta(db: &Database) -> Result<Meta> {
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
-    let key = row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?;
-    let key = key.try_into().map_err(|_| Error::integrity("the audit key is damaged"))?;
+    check_keyring(&row, vault)?;
+    let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
     let cursor_key = Sha256::new().chain_update("grainstore-cursor-v1").chain_update(key);
-    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain: Chain::at(head, key) })
+    let chain = Chain::at(head, key).with_vault(vault.clone());
+    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain })
+}
+
+/// Checks that the keyring is the one of this store, and that it is there where it must be.
+fn check_keyring(row: &impl Fn(&str) -> Result<Option<Vec<u8>>>, vault: &Vault) -> Result<()> {
+    match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
+        (None, None) => Ok(()),
+        (Some(kind), _) if kind != keys::ENCRYPTED => {
+            let message = "the store is encrypted in a way that is not known";
+            Err(Error::new(ErrorKind::StoreVersion, message))
+        }
+        (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
+            .with_hint("put back the file named keyring; without it nothing can be read")),
+        (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
+        (Some(_), Some(keyring)) => match row(keys::META_STORE_ID)? {
+            Some(id) if id == keyring.store_id() => Ok(()),
+            _ => Err(Error::integrity("the keyring belongs to another store")),
+        },
+    }
+}
+
+/// What tells a store from others, and what its audit log is keyed with.
+struct Identity {
+    store_id: [u8; 16],
+    audit_key: [u8; 32],
+}
+
+impl Identity {
+    /// That of a store that is created in a directory, and its keys.
+    fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
+        let identity = Self::random()?;
+        let vault = match &options.key {
+            None => {
+                // One that an earlier attempt left is no longer anybody's.
+                directory::remove(&directory::keyring(path))?;
+                Vault::default()
+            }
+            Some(key) => {
+                let id = identity.store_id;
+                let keyring = Keyring::create(path, key.0.as_ref(), id)?;
+                Vault::keyed(Arc::new(keyring))
+            }
+        };
+        Ok((identity, vault))
+    }
+
+    fn random() -> Result<Self> {
+        let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
+        fill(&mut identity.store_id)?;
+        fill(&mut identity.audit_key)?;
+        Ok(identity)
+    }
+}
+
+/// The keys of the store in a directory, opened before anything else of it.
+///
+/// # Errors
+/// `ERR_KEY` where the key is another one, is missing, or there is nothing to open with it.
+fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
+    let is_encrypted = directory::keyring(path).exists();
+    let refused = |message: &str, hint| {
+        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+        Err(Error::new(key, message).with_hint(hint))
+    };
+    match &options.key {
+        None if is_encrypted => refused(
+            "this store is encrypted, and no key was given",
+            "give the key or the passphrase the store was created with",
+        ),
+        None => Ok(Vault::default()),
+        Some(_) if !is_encrypted => refused(
+            "a key was given, and this store has no keyring",
+            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
+        ),
+        Some(key) => {
+            let keyring = Keyring::open(path, key.0.as_ref())?;
+            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
+        }
+    }
 }

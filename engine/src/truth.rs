@@ -21,9 +21,10 @@ use crate::access::Access;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
 use crate::keys::{
-    self, ACCESS_LEN, AuditHead, Envelope, Placed, STATE_LEN, StateRecord, Stub, Wrapping,
+    self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
 };
 use crate::source::{Leased, Source};
+use crate::vault::{Keeper, Vault};
 use erased::Known;
 pub(crate) use erased::Logged;
 use spaces::Marks;
@@ -31,6 +32,7 @@ use spaces::Marks;
 /// A state of the truth, frozen.
 pub(crate) struct Truth {
     txn: Leased<ReadTransaction>,
+    vault: Vault,
     log: Lazy<u64, &'static [u8]>,
     state: Lazy<u64, &'static [u8; STATE_LEN]>,
     roots: Lazy<u64, &'static [u8]>,
@@ -86,6 +88,7 @@ impl Truth {
     pub(crate) fn open(db: &Source) -> Result<Self> {
         Ok(Self {
             txn: db.lease(db.begin_read()?),
+            vault: db.vault().clone(),
             log: Lazy::new(keys::LOG),
             state: Lazy::new(keys::STATE),
             roots: Lazy::new(keys::ROOTS),
@@ -129,9 +132,9 @@ impl Truth {
     pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
-        let key = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
-        let key = key.value().try_into().map_err(|_| damaged())?;
-        Ok(Chain::genesis(&self.store_id()?, key))
+        let row = meta.get(keys::META_AUDIT_KEY)?.ok_or_else(damaged)?;
+        let key = self.vault.open_audit_key(row.value())?;
+        Ok(Chain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
 
     /// What tells this store from others.
@@ -162,6 +165,22 @@ impl Truth {
         ]))
     }
 
+    /// What its rows are opened with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// Under whose key rows are encrypted that belong to the grain at a place in the log.
+    ///
+    /// # Errors
+    /// As [`Vault::keeper_beside`]; `ERR_INTEGRITY` where the log has no such place.
+    pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<Keeper> {
+        match self.log.get(&self.txn)?.get(sequence.get())? {
+            Some(row) => self.vault.keeper_beside(row.value()),
+            None => Err(Error::integrity(format!("the log has no entry {}", sequence.get()))),
+        }
+    }
+
     /// The snapshot itself, for copying whole tables.
     pub(crate) fn transaction(&self) -> &ReadTransaction {
         &self.txn
@@ -170,8 +189,13 @@ impl Truth {
     /// The reason that was given with an audit entry.
     pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
         let Some(row) = self.reasons.get(&self.txn)?.get(entry)? else { return Ok(None) };
-        let text = std::str::from_utf8(Envelope::open(entry, row.value())?);
-        text.map(|text| Some(text.to_owned())).map_err(|_| Error::integrity("a reason is no text"))
+        let text = match self.vault.open(RowKey::reason(entry), row.value()) {
+            Ok(text) => text.into_owned(),
+            // It lay under the key of a person who was erased.
+            Err(error) if error.is_erased() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        String::from_utf8(text).map(Some).map_err(|_| Error::integrity("a reason is no text"))
     }
 
     /// The last sequence of the log; 0 for an empty one.
@@ -198,7 +222,7 @@ impl Truth {
     /// The index-layer state at a place in the log, and since when it is not current.
     pub(crate) fn state_record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.state.get(&self.txn)?.get(sequence.get())? {
-            Some(record) => keys::decode_state(sequence, record.value()),
+            Some(record) => self.vault.decode_state(sequence, record.value()),
             None => Ok(StateRecord::default()),
         }
     }
@@ -210,7 +234,7 @@ impl Truth {
             let (sequence, record) = row?;
             let sequence = Sequence::new(sequence.value());
             if keys::may_be_held(record.value())
-                && keys::decode_state(sequence, record.value())?.state.held
+                && self.vault.decode_state(sequence, record.value())?.state.held
             {
                 found.push(sequence);
             }
@@ -224,7 +248,7 @@ impl Truth {
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
             let (sequence, record) = row?;
             let sequence = Sequence::new(sequence.value());
-            if keys::decode_state(sequence, record.value())?.since >= entry {
+            if self.vault.decode_state(sequence, record.value())?.since >= entry {
                 found.push(sequence);
             }
         }
@@ -246,7 +270,7 @@ impl Truth {
     pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
         let row = table.get(sequence.get())?;
-        row.map(|row| Wrapping::open(sequence, row.value())).transpose()
+        row.map(|row| Wrapping::open(sequence, row.value(), &self.vault)).transpose()
     }
 
     /// Whether something is kept that stands around the blob at a place in the log.
@@ -279,7 +303,7 @@ impl Truth {
         let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
         Ok(rows.into_iter().flatten().map(|row| {
             let (row, bytes) = row?;
-            Ok((row.value(), Placed::open(row.value(), bytes.value())?))
+            Ok((row.value(), Placed::open(row.value(), bytes.value(), &self.vault)?))
         }))
     }
 
@@ -312,7 +336,7 @@ impl Truth {
         let Ok(rows) = rows else { return Ok(true) };
         for row in rows {
             let Some(bytes) = table.get(row)? else { continue };
-            let Ok(placed) = Placed::open(row, bytes.value()) else { return Ok(true) };
+            let Ok(placed) = Placed::open(row, bytes.value(), &self.vault) else { return Ok(true) };
             if self.spaces()?.get(&placed.space).is_some_and(|of| of.model() == model) {
                 return Ok(true);
             }
@@ -352,7 +376,7 @@ impl Truth {
         if Stub::is(row.value()) {
             return Err(erased::gone(sequence));
         }
-        read(Envelope::open(sequence.get(), row.value())?)
+        read(&self.vault.open(RowKey::log(sequence), row.value())?)
     }
 
     /// As [`Truth::with_blob`]; nothing where the grain at a place was erased. Lists of an index that is
@@ -399,7 +423,7 @@ impl Truth {
         Ok(rows.map(|row| {
             let (sequence, row) = row?;
             let sequence = Sequence::new(sequence.value());
-            Ok((sequence, Logged::open(sequence, row.value())))
+            Ok((sequence, Logged::open(sequence, row.value(), &self.vault)))
         }))
     }
 }

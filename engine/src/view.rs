@@ -2,6 +2,7 @@
 //! tail that continues the index up to the truth. The writer publishes a new view with each
 //! commit; a read takes one and keeps to it.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -10,25 +11,37 @@ use grainstore_cal::Cancel;
 use grainstore_format::{
     ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
 };
-use grainstore_index::text::Texts;
+use grainstore_index::text::{Question, Texts};
 use grainstore_index::vectors;
-use grainstore_index::{self as index, Facts, Sequence, Tables, Tail};
+use grainstore_index::{self as index, Blind, Eyes, Facts, Sequence, Tables, Tail};
 
-use crate::error::{Error, Result};
+use crate::audit::AuditEntry;
+use crate::consent::{self, Consent, Standing, Versions};
+use crate::error::{Error, ErrorKind, Result};
 use crate::indexed::Indexed;
-use crate::keys::{AddressKey, Wrapping};
+use crate::keys::Wrapping;
 use crate::texts::Library;
-use crate::truth::Truth;
+use crate::truth::{Logged, Truth};
+use crate::vault::Vault;
 use crate::vectors::Vectors;
+
+/// Encrypted grains that are read to find the rest of an address.
+const MOST_READ: u64 = 65_536;
 
 /// A state of the store, frozen.
 pub(crate) struct View {
     truth: Arc<Truth>,
     indexed: Indexed,
     /// The full text as the first search of this view found it.
-    texts: OnceLock<Texts>,
+    texts: Arc<OnceLock<Texts>>,
     /// The vectors as the first search of this view found them.
-    vectors: OnceLock<vectors::View>,
+    vectors: Arc<OnceLock<vectors::View>>,
+    /// Whose tokens are looked for, where the indexes hold tokens.
+    blinds: Vec<Arc<dyn Blind>>,
+    /// Whether somebody was named: else what only people's tokens tell is refused.
+    is_named: bool,
+    /// Consents that were asked for.
+    consents: Arc<consent::Known>,
 }
 
 impl std::fmt::Debug for View {
@@ -53,10 +66,102 @@ pub(crate) struct Row {
     pub(crate) state: GrainState,
 }
 
+impl Standing for View {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        self.consents.or_else(basis, || consent::last_version(*basis, self))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.truth.has_erased_user(user_id, at)
+    }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state_at(at)
+    }
+}
+
+impl Versions for View {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.row(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.has_erased_grain(address)
+    }
+}
+
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
-        Self { truth, indexed, texts: OnceLock::new(), vectors: OnceLock::new() }
+        let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
+        let blinds = truth.vault().blind().into_iter().collect();
+        Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
+    }
+
+    /// The same, looking for what is these people's and nobody's.
+    ///
+    /// # Errors
+    /// As [`Vault::blinds`].
+    pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
+        let mut blinds = self.blinds.clone();
+        blinds.extend(self.vault().blinds(user_ids)?);
+        Ok(Self {
+            truth: Arc::clone(&self.truth),
+            indexed: self.indexed.clone(),
+            texts: Arc::clone(&self.texts),
+            vectors: Arc::clone(&self.vectors),
+            consents: Arc::clone(&self.consents),
+            blinds,
+            is_named: true,
+        })
+    }
+
+    /// A reader for what is this person's, or nobody's alone, whoever looks: for work of the store's own.
+    ///
+    /// # Errors
+    /// As [`Vault::blinds`].
+    pub(crate) fn with_index_of<T>(
+        &self,
+        user_id: Option<&str>,
+        read: impl FnOnce(&index::Reader<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let reader = index::Reader::new(&self.indexed.tables, &self.indexed.tail);
+        if self.vault().keyring().is_none() {
+            return read(&reader);
+        }
+        let blinds = match user_id.filter(|user_id| !user_id.is_empty()) {
+            Some(user_id) => self.vault().blinds([user_id])?,
+            None => self.vault().blind().into_iter().collect(),
+        };
+        read(&reader.with_eyes(Eyes::Of(&blinds)))
+    }
+
+    /// A question of the full text in the tokens of everyone who is looked for; itself where it holds
+    /// words.
+    ///
+    /// # Errors
+    /// `ERR_KEY` where nobody was named; `ERR_LIMIT` for what tokens do not tell.
+    pub(crate) fn in_tokens<'q>(&self, question: &'q Question) -> Result<Cow<'q, [Question]>> {
+        if self.vault().keyring().is_none() {
+            return Ok(Cow::Borrowed(std::slice::from_ref(question)));
+        }
+        self.check_named()?;
+        let blinded = self.blinds.iter().map(|blind| Ok(question.blinded(blind.as_ref())?));
+        blinded.collect::<Result<_>>().map(Cow::Owned)
+    }
+
+    /// Refuses to look among grains of people where nobody was named.
+    ///
+    /// # Errors
+    /// `ERR_KEY`.
+    pub(crate) fn check_named(&self) -> Result<()> {
+        if self.is_named || !self.vault().has_people() {
+            return Ok(());
+        }
+        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+        let message = "this store is encrypted person by person, and the question names nobody";
+        Err(Error::new(key, message)
+            .with_hint("open a session with a user_id (--user), or ask for that user_id"))
     }
 
     /// The full text with everything this view has: for every search the same. Nothing where the host
@@ -100,7 +205,12 @@ impl View {
     }
 
     pub(crate) fn index(&self) -> index::Reader<'_> {
-        index::Reader::new(&self.indexed.tables, &self.indexed.tail)
+        let eyes = match self.vault().keyring() {
+            None => Eyes::Plain,
+            Some(_) if self.is_named || !self.vault().has_people() => Eyes::Of(&self.blinds),
+            Some(_) => Eyes::Some(&self.blinds),
+        };
+        index::Reader::new(&self.indexed.tables, &self.indexed.tail).with_eyes(eyes)
     }
 
     pub(crate) fn indexed(&self) -> &Indexed {
@@ -126,14 +236,59 @@ impl View {
 
     /// The place of the log that a grain has, or had before it was erased.
     pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
-        Ok(self.index().sequence_of(AddressKey::plain(address).as_bytes())?)
+        Ok(self.index().sequence_of(self.vault().address(address).as_bytes())?)
+    }
+
+    /// The place of a grain that an audit entry names as it lies on disk.
+    pub(crate) fn place_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
+        Ok(self.index().sequence_of(subject.as_bytes())?)
+    }
+
+    /// The place of a grain that an entry of [`View::entry`] names: by its address, or by what stands for
+    /// it where it was erased.
+    pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
+        match self.place_of(address)? {
+            None if self.vault().keyring().is_some() => self.place_of_subject(address),
+            place => Ok(place),
+        }
+    }
+
+    /// An audit entry with the addresses of its grains, where it has what stands for them. That of a
+    /// grain that is gone stays.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn entry(&self, bytes: &[u8]) -> Result<AuditEntry> {
+        let mut entry = AuditEntry::decode(bytes)?;
+        if self.vault().keyring().is_some() {
+            for subject in entry.subjects.iter_mut().chain(&mut entry.refused_by) {
+                let Some(at) = self.place_of_subject(subject)? else { continue };
+                if !self.is_erased(at)? {
+                    *subject = self.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+                }
+            }
+        }
+        Ok(entry)
     }
 
     /// The address of the grain at a place of the log, as the log keeps it: also of one that was erased.
     pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
         match self.stub_at(sequence)? {
             Some(address) => Ok(*address.as_bytes()),
-            None => self.with_blob(sequence, |blob| Ok(*ContentAddress::of(blob).as_bytes())),
+            None => self.with_blob(sequence, |blob| {
+                Ok(*self.vault().address(&ContentAddress::of(blob)).as_bytes())
+            }),
+        }
+    }
+
+    /// As [`View::address_at`], for a grain that may have gone with its key.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn address_or_lost(&self, sequence: Sequence) -> Result<[u8; 32]> {
+        match self.address_at(sequence) {
+            Err(error) if error.is_erased() => Ok(*self.vault().lost(sequence).as_bytes()),
+            address => address,
         }
     }
 
@@ -171,6 +326,9 @@ impl View {
         half: Option<u8>,
         limit: usize,
     ) -> Result<Vec<ContentAddress>> {
+        if self.vault().keyring().is_some() {
+            return self.addresses_read(prefix, half, limit);
+        }
         let mut from = [0; 32];
         for (slot, byte) in from.iter_mut().zip(prefix) {
             *slot = *byte;
@@ -181,13 +339,49 @@ impl View {
             if !bytes.starts_with(prefix) || found.len() >= limit {
                 break;
             }
-            let next = bytes.get(prefix.len()).map(|byte| byte >> 4);
-            if half.is_none() || half == next {
+            if begins(&bytes, prefix, half) {
                 found.push(ContentAddress::from_bytes(bytes));
             }
         }
         Ok(found)
     }
+
+    /// As [`View::addresses_with_prefix`], where the index tells of no address: by reading the log.
+    fn addresses_read(
+        &self,
+        prefix: &[u8],
+        half: Option<u8>,
+        limit: usize,
+    ) -> Result<Vec<ContentAddress>> {
+        if let Ok(whole) = <[u8; 32]>::try_from(prefix) {
+            let address = ContentAddress::from_bytes(whole);
+            return Ok(self.sequence_of(&address)?.map(|_| address).into_iter().collect());
+        }
+        if self.log_len()? > MOST_READ {
+            let message = format!(
+                "the start of an address is looked for among {MOST_READ} encrypted grains at most"
+            );
+            return Err(Error::new(ErrorKind::Limit, message)
+                .with_hint("give all 64 digits: encrypted grains are found by whole addresses"));
+        }
+        let mut found = Vec::new();
+        for row in self.log_from(0)? {
+            let Ok(Logged::Blob(blob)) = row?.1 else { continue };
+            let address = ContentAddress::of(&blob);
+            if begins(address.as_bytes(), prefix, half) {
+                found.push(address);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        Ok(found)
+    }
+}
+
+/// Whether an address begins with these bytes and this half-byte.
+fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
+    let next = address.get(prefix.len()).map(|byte| byte >> 4);
+    address.starts_with(prefix) && (half.is_none() || half == next)
 }
 
 /// Runs `read` over the fields of a blob the store accepted, whatever its payload is packed in.
@@ -228,12 +422,14 @@ pub(crate) fn push(
     tail: &mut Tail,
     tables: &Tables,
     sequence: Sequence,
-    address: &ContentAddress,
-    blob: &[u8],
+    (address, blob): (&ContentAddress, &[u8]),
+    vault: &Vault,
 ) -> Result<()> {
     with_fields(blob, |grain| {
-        let key = *AddressKey::plain(address).as_bytes();
-        Ok(tail.push(tables, sequence, key, &Facts::of(grain))?)
+        let key = *vault.address(address).as_bytes();
+        let blind = vault.blind_of(grain)?;
+        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
+        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
     })
 }
 

@@ -8,6 +8,7 @@
 mod backlog;
 mod erasure;
 mod import;
+mod keepers;
 mod removal;
 mod scrub;
 mod states;
@@ -28,20 +29,23 @@ use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::follow::Following;
 use crate::indexed::Indexed;
-use crate::keys::{self, Envelope};
+use crate::keys::{self, RowKey};
 use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
+use crate::preset::Regime;
 use crate::retrieval::Retrieval;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use crate::sync::{RwLock, receive_within};
 use crate::truth::Truth;
+use crate::vault::Keeper;
 use crate::view::View;
 
 pub(crate) use backlog::Backlog;
 pub(crate) use erasure::{Done, Order, Target};
 pub(crate) use import::Ground;
+pub(crate) use keepers::Keepers;
 pub(crate) use scrub::Scrub;
 use states::{write_roots, write_states};
 use vectors::write_vectors;
@@ -57,6 +61,9 @@ const MAX_GROUP_BYTES: usize = 8 << 20;
 const FOLD_CHECK: Duration = Duration::from_millis(5);
 /// How often an idle writer looks whether access counts have waited long enough.
 const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
+
+/// How often it does so while reads wait to be written.
+const NOTE_CHECK: Duration = Duration::from_millis(250);
 
 /// What can be asked of the writer.
 pub(crate) enum Request {
@@ -170,6 +177,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
+    /// The rules of the store.
+    pub(crate) regime: Arc<Regime>,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
     /// What was erased and is still on the disk.
@@ -196,11 +205,13 @@ impl Writer {
             self.take_fold();
             self.serve(group);
             self.flush_due_counts();
+            self.flush_due_notes();
             self.go_on_scrubbing(false);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        let _ = guarded(|| self.flush_notes());
         self.scrub_at_end();
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
@@ -217,11 +228,16 @@ impl Writer {
             }
         }
         loop {
-            let patience = self.scrub.patience().unwrap_or(COUNT_CHECK).min(COUNT_CHECK);
+            let patience = match self.regime.notes().are_there() {
+                true => NOTE_CHECK,
+                false => COUNT_CHECK,
+            };
+            let patience = self.scrub.patience().unwrap_or(patience).min(patience);
             match receive_within(requests, patience) {
                 Ok(request) => return Some(request),
                 Err(RecvTimeoutError::Timeout) => {
                     self.flush_due_counts();
+                    self.flush_due_notes();
                     self.go_on_scrubbing(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -238,6 +254,7 @@ impl Writer {
             Ok(plan) => {
                 let plan = plan
                     .accepting_signatures(self.locked_accepts_signature)
+                    .under(Arc::clone(&self.regime))
                     .reserving(self.retrieval.reserved());
                 alone = self.carry_out(plan, group);
             }
@@ -292,15 +309,20 @@ impl Writer {
         if plan.is_empty() {
             return Ok(());
         }
+        let vault = self.db.vault();
+        vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
+        let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        write_grains(&txn, &plan.grains)?;
-        write_signatures(&txn, plan)?;
-        write_vectors(&txn, plan)?;
+        write_grains(&txn, &plan.grains, &keepers)?;
+        write_signatures(&txn, plan, &keepers)?;
+        write_vectors(&txn, plan, &keepers)?;
         let mut chain = self.chain.clone();
         let first = chain.head().count;
-        append_audit(&txn, &mut chain, &plan.audit, plan.now())?;
-        write_states(&txn, plan, first)?;
+        let keeper = |record: &AuditRecord| keepers.of_record(record);
+        append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
+        self.ride_notes(&txn, &mut chain, plan.now())?;
+        write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
         txn.commit()?;
@@ -333,7 +355,8 @@ impl Writer {
     fn extend(&mut self, indexed: &mut Indexed, grains: &[Staged]) -> Result<()> {
         for Staged { sequence, prepared } in grains {
             let blob = &prepared.blob;
-            indexed.push(&mut self.folder, *sequence, &blob.address(), blob.bytes())?;
+            let grain = (&blob.address(), blob.bytes());
+            indexed.push(&mut self.folder, *sequence, grain, self.db.vault())?;
         }
         if indexed.tail.is_full() && !self.folder.is_busy() {
             indexed.fold(&mut self.folder)?;
@@ -368,6 +391,7 @@ impl Writer {
     /// Brings to disk what is kept in memory: access counts, and the tail.
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
+        self.flush_notes()?;
         guarded(|| self.fold_all())?;
         self.followers.iter().for_each(|follower| follower.settle(&self.view));
         Ok(())
@@ -392,6 +416,24 @@ impl Writer {
     /// Those of `work`; `ERR_INTEGRITY` where it panicked.
     pub(crate) fn or_stop(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    /// Writes an entry of something that is done beside the log.
+    ///
+    /// # Errors
+    /// `ERR_IO`, after which writing has ended.
+    pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
+        self.or_stop(|writer| {
+            let mut txn = writer.db.begin_write()?;
+            txn.set_durability(Durability::Immediate)?;
+            let mut chain = writer.chain.clone();
+            let keeper = writer.db.vault().keeper();
+            let now = writer.clock.now();
+            append_audit(&txn, &mut chain, &[record], now, &|_| Ok(keeper.clone()))?;
+            txn.commit()?;
+            writer.chain = chain;
+            writer.show(&[])
+        })
     }
 
     pub(crate) fn ready(&self) -> Result<()> {
@@ -465,19 +507,21 @@ fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
     Decided { answer, failure }
 }
 
-fn write_grains(txn: &WriteTransaction, grains: &[Staged]) -> Result<()> {
+fn write_grains(txn: &WriteTransaction, grains: &[Staged], keepers: &Keepers<'_>) -> Result<()> {
     if grains.is_empty() {
         return Ok(());
     }
     let mut log = txn.open_table(keys::LOG)?;
     for Staged { sequence, prepared } in grains {
-        let envelope = Envelope::seal(sequence.get(), prepared.blob.bytes());
+        let keeper = keepers.at(*sequence)?;
+        let envelope =
+            keepers.vault.seal(RowKey::log(*sequence), prepared.blob.bytes(), &keeper)?;
         log.insert(sequence.get(), envelope.as_slice())?;
     }
     Ok(())
 }
 
-fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>, keepers: &Keepers<'_>) -> Result<()> {
     let first = plan.grains.iter();
     let first = first.filter_map(|new| Some((new.sequence, new.prepared.wrapping.as_deref()?)));
     let better = plan.wrappings.iter().map(|(sequence, wrapping)| (*sequence, &**wrapping));
@@ -487,17 +531,20 @@ fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     }
     let mut signatures = txn.open_table(keys::SIGNATURES)?;
     for (sequence, wrapping) in rows {
-        signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
+        let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
+        signatures.insert(sequence.get(), row.as_slice())?;
     }
     Ok(())
 }
 
-/// Links records to the chain and stores them with its new head.
+/// Links records to the chain and stores them with its new head. `keeper` says under whose key the
+/// reason of a record is kept.
 pub(crate) fn append_audit(
     txn: &WriteTransaction,
     chain: &mut Chain,
     records: &[AuditRecord],
     now: grainstore_format::EpochMs,
+    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
 ) -> Result<()> {
     if records.is_empty() {
         return Ok(());
@@ -508,7 +555,9 @@ pub(crate) fn append_audit(
         audit.insert(sequence, entry.as_slice())?;
         if let Some(reason) = &record.reason {
             let mut reasons = txn.open_table(keys::REASONS)?;
-            reasons.insert(sequence, Envelope::seal(sequence, reason.as_bytes()).as_slice())?;
+            let key = RowKey::reason(sequence);
+            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
+            reasons.insert(sequence, row.as_slice())?;
         }
     }
     audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;

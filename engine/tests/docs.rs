@@ -1,4 +1,4 @@
-//! The documentation is held against the code: tables of fields and error codes are made from it.
+//! The documentation is held against the code: tables of fields, error codes and rules are made from it.
 //!
 //! `GRAINSTORE_BLESS=1 cargo test -p grainstore --test docs` writes what is expected.
 #![expect(clippy::expect_used, reason = "a test stops at a surprise")]
@@ -112,5 +112,61 @@ fn every_cal_example_runs() {
     for example in blocks(&text, "cal-evolve") {
         let answer = session.ask_with(example.as_bytes(), &options);
         assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
+    }
+}
+
+/// Where the prose about presets ends, and what is made from their rules begins.
+const RULES: &str = "## The presets\n";
+
+#[test]
+fn the_tables_of_presets_are_their_rules() {
+    let mut text = format!("{RULES}\nMade from the rules themselves.\n");
+    for preset in grainstore::Preset::all() {
+        let rules = preset.rules().expect("a preset has rules");
+        let _ = write!(text, "\n### {}\n\n{}.\n\n", preset.name(), rules.title);
+        text.push_str("| setting | value | article |\n|---|---|---|\n");
+        for (name, value, article, _) in rules.settings.table() {
+            let _ = writeln!(text, "| `{name}` | {value} | {article} |");
+        }
+        text.push_str(
+            "\n| rule | on | article | why it refuses | what to do |\n|---|---|---|---|---|\n",
+        );
+        let open = preset == grainstore::Preset::default();
+        for rule in rules.rules.iter().filter(|rule| open || !rule.id.starts_with("oms.")) {
+            let on: Vec<_> = rule.on.iter().map(|deed| deed.name()).collect();
+            let (id, article, because, fix) = (rule.id, rule.article, rule.because, rule.fix);
+            let on = on.join(", ");
+            let _ = writeln!(text, "| `{id}` | {on} | {article} | {because} | {fix} |");
+        }
+        if !open {
+            text.push_str("\nAnd the rules of `open`.\n");
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/presets.md");
+    let found = std::fs::read_to_string(path).expect("docs/presets.md is there");
+    let prose = found.split(RULES).next().unwrap_or_default();
+    check("presets.md", &format!("{prose}{text}"));
+}
+
+/// The file of rules that is shown is one.
+#[test]
+fn the_example_of_a_file_of_rules_is_taken() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/presets.md");
+    let text = std::fs::read_to_string(path).expect("docs/presets.md is there");
+    let dir = tempfile::TempDir::new().expect("a temporary directory");
+    let preset = grainstore::Preset::named("gdpr").expect("there is such a preset");
+    let options = grainstore::OpenOptions::new().create(true).preset(preset);
+    let store = grainstore::Store::open(dir.path(), &options).expect("a new store");
+    let session = store.session(grainstore::SessionOptions::default());
+    let files = blocks(&text, "toml");
+    assert_eq!(files.len(), 1);
+    for file in files {
+        assert_eq!(
+            session.change_rules(file, false, "a test").map_err(|e| e.code()),
+            Err("ERR_POLICY")
+        );
+        let changed = session.change_rules(file, true, "a test").expect("it is a file of rules");
+        assert_eq!(changed.loosened.len(), 1, "{changed:?}");
+        assert!(changed.added.contains(&"house.no-secrets".to_owned()));
     }
 }

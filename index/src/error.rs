@@ -19,12 +19,21 @@ pub enum ErrorKind {
     Vector,
     /// `ERR_TIMEOUT`: who asked does not want to wait any longer.
     Stopped,
+    /// `ERR_KEY`: what is asked for lies under keys of people whom nobody named.
+    Key,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Io, Self::Integrity, Self::Limit, Self::Dimension, Self::Vector, Self::Stopped];
+    pub const ALL: [Self; 7] = [
+        Self::Io,
+        Self::Integrity,
+        Self::Limit,
+        Self::Dimension,
+        Self::Vector,
+        Self::Stopped,
+        Self::Key,
+    ];
 
     /// The stable code, e.g. `ERR_IO`.
     #[must_use]
@@ -36,6 +45,7 @@ impl ErrorKind {
             Self::Dimension => "ERR_DIMENSION",
             Self::Vector => "ERR_SCHEMA",
             Self::Stopped => "ERR_TIMEOUT",
+            Self::Key => "ERR_KEY",
         }
     }
 
@@ -53,6 +63,7 @@ impl ErrorKind {
                 "give finite numbers, not all of them zero where directions are compared"
             }
             Self::Stopped => "narrow the query, or allow more time",
+            Self::Key => "name the person: open a session with a user_id, or ask for that user_id",
         }
     }
 }
@@ -72,6 +83,12 @@ impl Error {
     /// An error of stored bytes that no writer of this crate leaves behind.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Integrity, message: message.into(), source: None }
+    }
+
+    /// The refusal to look among grains of people whom nobody named.
+    pub(crate) fn key() -> Self {
+        let message = "this question is about encrypted grains, and names nobody they are of";
+        Self { kind: ErrorKind::Key, message: message.to_owned(), source: None }
     }
 
     /// An error of a question that is too long.

@@ -6,6 +6,7 @@ use grainstore_format::{
 };
 use sha2::{Digest as _, Sha256};
 
+use crate::blind::{self, Blind};
 use crate::field::{Digest, Field, FieldValue, number_word};
 use crate::shape::Object;
 use crate::term::Word;
@@ -28,6 +29,16 @@ pub struct Facts<'a> {
     pub time: EpochMs,
     /// The fields it is found by, as they stand in keys; repeated values count once.
     pub(crate) values: Vec<FieldValue>,
+    /// Whether they are tokens. Then its address is no help in putting grains of one time in order:
+    /// not a byte of it is shown.
+    pub(crate) blinded: bool,
+}
+
+/// The facts of a grain while they are gathered.
+struct Gathering<'a, 'b> {
+    facts: Facts<'a>,
+    /// Who makes tokens of them; nobody where they stay words.
+    blind: Option<&'b dyn Blind>,
 }
 
 impl<'a> Facts<'a> {
@@ -35,30 +46,39 @@ impl<'a> Facts<'a> {
     #[must_use]
     pub fn new(namespace: Word<'a>, grain_type: GrainType, time: EpochMs) -> Self {
         let (subject, relation, object) = (None, None, None);
-        Self { namespace, grain_type, subject, relation, object, time, values: Vec::new() }
+        let (values, blinded) = (Vec::new(), false);
+        Self { namespace, grain_type, subject, relation, object, time, values, blinded }
     }
 
     /// The facts of a plaintext grain, read in one pass over its fields.
     #[must_use]
     pub fn of(grain: &GrainRef<'a>) -> Self {
+        Self::blinded(grain, None)
+    }
+
+    /// The facts of a grain in the tokens of its keyholder, but for its namespace, type and time.
+    #[must_use]
+    pub fn blinded(grain: &GrainRef<'a>, blind: Option<&dyn Blind>) -> Self {
         let header_ms = i64::from(grain.header().created_at_sec).saturating_mul(1000);
         let time = EpochMs::new(header_ms);
         let mut facts = Self::new(Word::Plain(SHARED), grain.grain_type(), time);
+        facts.blinded = blind.is_some();
+        let mut gathering = Gathering { facts, blind };
         let (mut created, mut stamped) = (None, None);
         let (mut user, mut is_retained) = ("", false);
         for (name, value) in grain.iter() {
             is_retained |= retains(name, &value);
             match (name, &value) {
                 ("namespace", ValueRef::Str(text)) if !text.is_empty() => {
-                    facts.namespace = Word::Plain(text);
+                    gathering.facts.namespace = Word::Plain(text);
                 }
-                ("subject", _) => facts.subject = value.as_str().map(Word::Plain),
-                ("relation", _) => facts.relation = value.as_str().map(Word::Plain),
-                ("object", _) => facts.add_object(&value),
+                ("subject", _) => gathering.set_subject(value.as_str()),
+                ("relation", _) => gathering.set_relation(value.as_str()),
+                ("object", _) => gathering.add_object(&value),
                 ("created_at", _) => created = value.as_i64(),
                 ("timestamp_ms", _) => stamped = value.as_i64(),
-                ("related_to", ValueRef::Array(links)) => facts.add_related(*links),
-                ("context", ValueRef::Map(context)) => facts.add_context(*context),
+                ("related_to", ValueRef::Array(links)) => gathering.add_related(*links),
+                ("context", ValueRef::Map(context)) => gathering.add_context(*context),
                 // A text or a list of texts: off the type it belongs to, a field holds either.
                 // Citations in `derived_from` are maps and no address.
                 _ => match Field::of_payload(name) {
@@ -66,15 +86,16 @@ impl<'a> Facts<'a> {
                         if field == Field::User {
                             user = value.as_str().unwrap_or_default();
                         }
-                        facts.add_texts(field, &value);
+                        gathering.add_texts(field, &value);
                     }
-                    None => facts.add_domain_field(name, &value),
+                    None => gathering.add_domain_field(name, &value),
                 },
             }
         }
         if is_retained {
-            facts.add(Field::Retained, Word::Plain(user));
+            gathering.add(Field::Retained, Word::Plain(user));
         }
+        let mut facts = gathering.facts;
         facts.time = stamped.or(created).map_or(time, EpochMs::new);
         facts
     }
@@ -87,6 +108,38 @@ impl<'a> Facts<'a> {
     /// Sets the object of its triple.
     pub fn set_object(&mut self, object: Object<'_>) {
         self.object = Some(object.digest());
+    }
+}
+
+impl<'a> Gathering<'a, '_> {
+    fn set_subject(&mut self, text: Option<&'a str>) {
+        let word = text.map(Word::Plain);
+        self.facts.subject = match self.blind {
+            Some(blind) => word.map(|word| blind::subject(blind, word)),
+            None => word,
+        };
+    }
+
+    fn set_relation(&mut self, text: Option<&'a str>) {
+        let word = text.map(Word::Plain);
+        self.facts.relation = match self.blind {
+            Some(blind) => word.map(|word| blind::relation(blind, word)),
+            None => word,
+        };
+    }
+
+    fn set_object(&mut self, object: Object<'_>) {
+        match self.blind {
+            Some(blind) => self.facts.set_object(blind::object_token(blind, object)),
+            None => self.facts.set_object(object),
+        }
+    }
+
+    fn add(&mut self, field: Field<'_>, word: Word<'_>) {
+        match self.blind {
+            Some(blind) => self.facts.add(field, blind::value(blind, field, word)),
+            None => self.facts.add(field, word),
+        }
     }
 
     fn add_object(&mut self, object: &ValueRef<'a>) {

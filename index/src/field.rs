@@ -50,6 +50,11 @@ const BLIND: u8 = 0x80;
 /// Leads what is digested for an object that is text, and for one that is a map.
 const OBJECT: u8 = 0x40;
 const OBJECT_MAP: u8 = 0x41;
+/// What tokens stand for, beside the fields: no field has one of these bytes.
+pub(crate) const BLIND_SUBJECT: u8 = 0x20;
+pub(crate) const BLIND_RELATION: u8 = 0x21;
+pub(crate) const BLIND_OBJECT: u8 = OBJECT;
+pub(crate) const BLIND_MAP: u8 = OBJECT_MAP;
 
 /// The fields that have one payload field each.
 const OF_PAYLOAD: [Field<'static>; 11] = [
@@ -117,6 +122,19 @@ impl Field<'_> {
         }
     }
 
+    /// Whether its tokens are the same whoever a grain belongs to: what is found before that is known.
+    pub(crate) const fn is_shared(self) -> bool {
+        matches!(self, Self::User | Self::Retained) || self.holds_addresses()
+    }
+
+    /// A value as it is compared: addresses count with and without their prefix.
+    pub(crate) fn normal(self, text: &str) -> &str {
+        match self.holds_addresses() {
+            true => text.strip_prefix("sha256:").unwrap_or(text),
+            false => text,
+        }
+    }
+
     /// Whether its values are addresses, which count with and without `sha256:`.
     const fn holds_addresses(self) -> bool {
         matches!(
@@ -143,10 +161,8 @@ impl FieldValue {
     /// The place of a value of a field.
     pub(crate) fn of(field: Field<'_>, word: Word<'_>) -> Self {
         let word = match word {
-            Word::Plain(text) if field.holds_addresses() => {
-                Word::Plain(text.strip_prefix("sha256:").unwrap_or(text))
-            }
-            other => other,
+            Word::Plain(text) => Word::Plain(field.normal(text)),
+            token => token,
         };
         let name = if let Field::Domain(name) = field { Some(name) } else { None };
         Self { field: field.byte(), digest: Digest::under(field.byte(), name, word) }

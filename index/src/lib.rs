@@ -8,7 +8,7 @@
 //! In the order data flows:
 //! - `error`, `posting`, `term`, `field`: the words of the crate: sequences, times, terms with
 //!   their ids, and values with their digests
-//! - `shape`: what a lookup asks for
+//! - `shape`: what a lookup asks for; `blind`: in whose tokens
 //! - `facts`: what a grain says that is indexed
 //! - `keys`, `words`: every byte layout
 //! - `rows`, `lists`, `sample`, `tables`: the redb tables
@@ -25,6 +25,7 @@ mod field;
 mod posting;
 mod term;
 
+mod blind;
 mod shape;
 
 mod facts;
@@ -66,6 +67,7 @@ mod model_tests;
 mod test_kit;
 
 pub use addresses::Addresses;
+pub use blind::{Blind, Eyes};
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{Facts, object_hash};
 pub use field::{Digest, Field, number_word};

@@ -100,11 +100,8 @@ impl Part {
         terms: GrainTerms,
         facts: &Facts<'_>,
     ) -> Result<()> {
-        let rank = Rank::of(Posting {
-            time: facts.time,
-            tie: Tie::of(&mark.address),
-            sequence: mark.sequence,
-        })?;
+        let tie = if facts.blinded { Tie::FIRST } else { Tie::of(&mark.address) };
+        let rank = Rank::of(Posting { time: facts.time, tie, sequence: mark.sequence })?;
         let keys = keys_of(terms, facts, rank);
         self.bytes = self.bytes.saturating_add(size_of_val(keys.as_slice()));
         self.postings.add(keys);

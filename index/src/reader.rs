@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::blind::Eyes;
 use crate::error::{Error, Result};
 use crate::field::FieldValue;
 use crate::intersect::Intersection;
@@ -24,6 +25,7 @@ use crate::term::{Name, TermId, TermKind, Word};
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'v> {
     pub(crate) names: Names<'v>,
+    pub(crate) eyes: Eyes<'v>,
 }
 
 /// A relation a subject has, and its newest posting.
@@ -39,7 +41,13 @@ impl<'v> Reader<'v> {
     /// A reader of this view.
     #[must_use]
     pub fn new(tables: &'v Tables, tail: &'v Tail) -> Self {
-        Self { names: Names { tables, tail } }
+        Self { names: Names { tables, tail }, eyes: Eyes::Plain }
+    }
+
+    /// The same, looking for tokens of these keyholders.
+    #[must_use]
+    pub fn with_eyes(self, eyes: Eyes<'v>) -> Self {
+        Self { eyes, ..self }
     }
 
     /// The postings of a shape within a scope and a time range, each once, read lazily: seeks to
@@ -99,9 +107,11 @@ impl<'v> Reader<'v> {
         times: TimeRange,
         order: Order,
     ) -> Result<Scan<'v>> {
-        let ranges = shapes.iter().map(|shape| self.range(spaces, shape));
-        let ranges: Vec<Option<Range>> = ranges.collect::<Result<_>>()?;
-        Scan::over(self.names.view(), ranges.into_iter().flatten(), times, order)
+        let mut ranges = Vec::with_capacity(shapes.len());
+        for shape in shapes {
+            ranges.extend(self.ranges_of(spaces, shape)?);
+        }
+        Scan::over(self.names.view(), ranges, times, order)
     }
 
     /// How many postings [`scan`](Self::scan) would give, counted no further than `cap`.
@@ -116,16 +126,17 @@ impl<'v> Reader<'v> {
         cap: usize,
     ) -> Result<usize> {
         let mut count = 0_usize;
-        let range = self.range(&Spaces::of(*scope), shape)?;
-        let Some(Range { prefix, namespaces }) = range else { return Ok(0) };
-        for namespace in namespaces.iter().copied() {
-            let left = cap.saturating_sub(count);
-            if left == 0 {
-                break;
+        for Range { prefix, namespaces } in self.ranges_of(&Spaces::of(*scope), shape)? {
+            for namespace in namespaces.iter().copied() {
+                let left = cap.saturating_sub(count);
+                if left == 0 {
+                    break;
+                }
+                let one = Range { prefix, namespaces: Arc::new([namespace]) };
+                let mut scan =
+                    Scan::over(self.names.view(), [one], times, Order::Newest)?.take(left);
+                count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
             }
-            let one = Range { prefix, namespaces: Arc::new([namespace]) };
-            let mut scan = Scan::over(self.names.view(), [one], times, Order::Newest)?.take(left);
-            count = scan.try_fold(count, |n, posting| posting.map(|_| n.saturating_add(1)))?;
         }
         Ok(count)
     }
@@ -178,14 +189,14 @@ impl<'v> Reader<'v> {
         subject: Word<'_>,
         limit: usize,
     ) -> Result<Vec<Relation>> {
-        let Some(subject) = self.names.id(TermKind::Subject, subject)? else {
-            return Ok(Vec::new());
-        };
         let mut newest = BTreeMap::new();
-        for namespace in self.everywhere(scope)?.iter().copied() {
-            self.gather_relations((namespace, subject), limit, &mut newest)?;
-            while newest.len() > limit {
-                newest.pop_last();
+        for subject in self.eyes.subjects(subject)? {
+            let Some(subject) = self.names.id(TermKind::Subject, subject)? else { continue };
+            for namespace in self.everywhere(scope)?.iter().copied() {
+                self.gather_relations((namespace, subject), limit, &mut newest)?;
+                while newest.len() > limit {
+                    newest.pop_last();
+                }
             }
         }
         let relations = newest.into_iter().map(|(id, rank): (TermId, Rank)| {
@@ -234,15 +245,21 @@ impl<'v> Reader<'v> {
     pub fn ranges(&self, spaces: &Spaces<'_>, shapes: &[Shape<'_>]) -> Result<usize> {
         shapes.iter().try_fold(0_usize, |count, shape| {
             let namespaces = spaces.ids(&self.names, shape.list().def().everywhere)?;
-            Ok(count.saturating_add(namespaces.len()))
+            let eyes = self.eyes.shapes(shape)?.len();
+            Ok(count.saturating_add(namespaces.len().saturating_mul(eyes)))
         })
     }
 
-    /// The range of a shape in a scope; none where the shape names a term nobody ever used.
-    pub(crate) fn range(&self, spaces: &Spaces<'_>, shape: &Shape<'_>) -> Result<Option<Range>> {
-        let Some(prefix) = self.bound(shape)? else { return Ok(None) };
-        let namespaces = spaces.ids(&self.names, prefix.list().def().everywhere)?;
-        Ok(Some(Range { prefix, namespaces }))
+    /// The ranges of a shape in a scope, one for everyone who is looked for; none where the shape names
+    /// a term nobody ever used.
+    pub(crate) fn ranges_of(&self, spaces: &Spaces<'_>, shape: &Shape<'_>) -> Result<Vec<Range>> {
+        let mut ranges = Vec::new();
+        for shape in self.eyes.shapes(shape)? {
+            let Some(prefix) = self.bound(&shape)? else { continue };
+            let namespaces = spaces.ids(&self.names, prefix.list().def().everywhere)?;
+            ranges.push(Range { prefix, namespaces });
+        }
+        Ok(ranges)
     }
 
     /// The namespaces to read of a list that keeps rows for the whole store.

@@ -7,7 +7,7 @@ use crate::keys::{Prefix, Rank};
 use crate::posting::{Order, TimeRange};
 use crate::reader::Reader;
 use crate::sample::{self, LEVELS};
-use crate::scan::between;
+use crate::scan::{Range, between};
 use crate::shape::Shape;
 use crate::spaces::Spaces;
 
@@ -36,7 +36,16 @@ impl Reader<'_> {
     pub fn size(&self, spaces: &Spaces<'_>, shape: &Shape<'_>, times: TimeRange) -> Result<Size> {
         let mut size = Size { postings: 0, exact: true };
         let Some(ranks) = Rank::bounds(times) else { return Ok(size) };
-        let Some(range) = self.range(spaces, shape)? else { return Ok(size) };
+        for range in self.ranges_of(spaces, shape)? {
+            let one = self.size_of(&range, ranks)?;
+            size.postings = size.postings.saturating_add(one.postings);
+            size.exact &= one.exact;
+        }
+        Ok(size)
+    }
+
+    fn size_of(&self, range: &Range, ranks: (Rank, Rank)) -> Result<Size> {
+        let mut size = Size { postings: 0, exact: true };
         let prefixes = range.prefixes();
         let all = u64::try_from(prefixes.len()).unwrap_or(u64::MAX);
         let stride = prefixes.len().div_ceil(NAMESPACES).max(1);

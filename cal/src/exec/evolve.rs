@@ -144,7 +144,10 @@ impl Run<'_> {
                 return Err(refused(ErrorKind::TargetNotFound, "leads to no grain"));
             }
             Located::Elsewhere => {
-                return Err(refused(ErrorKind::OtherNamespace, "lies in another namespace"));
+                return Err(refused(
+                    ErrorKind::OtherNamespace,
+                    "lies in another namespace, or is another user's",
+                ));
             }
             Located::Several => return Err(check::ambiguous(target)),
         };
@@ -156,7 +159,11 @@ impl Run<'_> {
         }
         if let Some(current) = old.state.superseded_by {
             let error = refused(ErrorKind::AlreadySuperseded, "is superseded already");
-            return Err(error.suggest(format!("its successor is sha256:{current}")));
+            // A session is not told of what it does not see.
+            return Err(match self.memory.exists(&current)? {
+                true => error.suggest(format!("its successor is sha256:{current}")),
+                false => error,
+            });
         }
         Ok(old)
     }

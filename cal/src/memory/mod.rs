@@ -268,6 +268,6 @@ pub enum Located {
     One(ContentAddress),
     /// More than one visible grain.
     Several,
-    /// A whole address of a grain in a namespace outside the session.
+    /// A whole address of a grain outside the session: of another namespace or user.
     Elsewhere,
 }

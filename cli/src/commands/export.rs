@@ -58,7 +58,12 @@ impl Export {
         }
         let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
         let (grains, bytes) = (exported.exported, exported.bytes);
-        context.output.line(&format!("{grains} grains in {}, {bytes} bytes", files.join(", ")))
+        context.output.line(&format!("{grains} grains in {}, {bytes} bytes", files.join(", ")))?;
+        if exported.refused == 0 {
+            return Ok(());
+        }
+        let (refused, rules) = (exported.refused, exported.rules.join(", "));
+        context.output.line(&format!("{refused} grains were left out, by the rules {rules}"))
     }
 }
 

@@ -1,55 +1,88 @@
 //! `grain init`: an empty store.
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+use clap::Args;
+use grainstore::{ErrorKind, KeyFile, Preset, Store};
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
 #[derive(Debug, Args)]
 pub(crate) struct Init {
-    /// The compliance rules it holds; this version has `open` alone
-    #[arg(long, value_enum, default_value_t)]
-    preset: Preset,
-    /// Encrypt it; this version has no encryption and refuses
+    /// The compliance rules it holds to: open, gdpr, hipaa, sox, ccpa or lgpd; `grain policy show NAME`
+    /// shows them. Without it, open
+    #[arg(long, value_name = "NAME", value_parser = Preset::named)]
+    preset: Option<Preset>,
+    /// Encrypt it with the key in --key-file, which is made where there is none
     #[arg(long)]
     encrypt: bool,
 }
 
-/// The compliance rule sets of the design.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Preset {
-    #[default]
-    Open,
-    Gdpr,
-    Hipaa,
-    Sox,
-    Ccpa,
-    Lgpd,
-}
-
 impl Init {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        if self.preset != Preset::Open {
-            return Err(Error::unavailable(Code::Schema, "presets other than open"));
+        if context.globals.store.join("grains.redb").exists() {
+            return Err(there_already(context));
         }
-        if self.encrypt {
-            return Err(Error::unavailable(Code::Key, "encrypted stores (--encrypt)"));
-        }
-        let store = context.open(true)?;
+        let made = self.key(context)?;
+        let options = context.options()?.create(true);
+        let options = match self.preset {
+            Some(preset) => options.preset(preset),
+            None => options,
+        };
+        let store = match Store::open(&context.globals.store, &options) {
+            // One that is there holds to a preset of its own.
+            Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
+            opened => opened.map_err(not_opened)?,
+        };
         let path = store.path().display().to_string();
         if !store.was_created() {
-            let message = format!("there is a store at {path} already");
-            return Err(Error::new(
-                Code::Conflict,
-                message,
-                "use it, or name another with --store",
-            ));
+            return Err(there_already(context));
         }
         if context.output.is_json() {
-            return context.output.json_line(&json!({ "created": true, "store": path }));
+            let (encrypted, key) = (self.encrypt, made.map(|file| file.display().to_string()));
+            return context.output.json_line(
+                &json!({ "created": true, "store": path, "encrypted": encrypted, "new_key": key }),
+            );
         }
-        context.output.line(&format!("created {path}"))
+        context.output.line(&format!("created {path}"))?;
+        if let Some(file) = made {
+            context.output.note(&format!(
+                "wrote its key to {}: keep a copy elsewhere, without it nothing can be read",
+                file.display()
+            ));
+        }
+        Ok(())
     }
+
+    /// Sees that there is a key where the store is to be encrypted. Gives the file it was written to,
+    /// where there was none.
+    fn key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
+        let file = context.globals.key_file.clone();
+        match (self.encrypt, file) {
+            (false, None) => Ok(None),
+            (false, Some(_)) => Err(Error::new(
+                Code::Key,
+                "a key was given, and not --encrypt",
+                "add --encrypt, or leave out --key-file and GRAIN_KEY_FILE",
+            )),
+            (true, None) => Err(Error::new(
+                Code::Key,
+                "--encrypt needs a key",
+                "name a file with --key-file; it is made where there is none",
+            )),
+            (true, Some(file)) if file.exists() => Ok(None),
+            (true, Some(file)) => {
+                KeyFile::create(&file)?;
+                Ok(Some(file))
+            }
+        }
+    }
+}
+
+fn there_already(context: &Context<'_>) -> Error {
+    let message = format!("there is a store at {} already", context.globals.store.display());
+    Error::new(Code::Conflict, message, "use it, or name another with --store")
 }

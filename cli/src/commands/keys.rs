@@ -1,10 +1,11 @@
-//! `grain keys`: keys to sign with.
+//! `grain keys`: keys to sign with, and the key of an encrypted store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use grainstore::KeyFile;
 use grainstore::format::SigningKey;
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -15,7 +16,7 @@ use crate::input::Source;
 use crate::output::Output;
 use crate::shape::AlgorithmName;
 
-/// Make keys to sign with
+/// Make keys to sign with; change the key of an encrypted store
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -31,6 +32,11 @@ enum What {
         /// What the key is for
         #[arg(long, value_enum, default_value_t)]
         algorithm: AlgorithmName,
+    },
+    /// Change the key of an encrypted store: --key-file has the present one
+    Rotate {
+        /// The file with the new key; it is made where there is none
+        file: PathBuf,
     },
     /// Print the DID of the key in a file
     Show {
@@ -77,6 +83,7 @@ pub(super) fn read(
 impl Keys {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let (key, file) = match self.what {
+            What::Rotate { file } => return rotate(&file, context),
             What::New { file, algorithm } => {
                 let (key, secret) = new_key(algorithm)?;
                 write_new(&file, &*secret)?;
@@ -92,6 +99,21 @@ impl Keys {
         }
         context.output.line(did.as_str())
     }
+}
+
+/// Wraps the secrets of the store under another key.
+fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
+    let store = context.open(false)?;
+    if !file.exists() {
+        KeyFile::create(file)?;
+    }
+    store.rotate_key(KeyFile::new(file))?;
+    if context.output.is_json() {
+        return context
+            .output
+            .json_line(&json!({ "rotated": true, "key_file": file.display().to_string() }));
+    }
+    context.output.line(&format!("from now on the store opens with {}", file.display()))
 }
 
 /// A new key and the secret it is made of.

@@ -1,4 +1,6 @@
-//! `grain policy`: what an invalidation policy demands, and what it would say.
+//! `grain policy`: the rules of the store; what an invalidation policy demands, and what it would say.
+
+mod rules;
 
 use std::fmt::Display;
 
@@ -13,7 +15,7 @@ use crate::input::{MAX_TEXT, Source, text};
 use crate::output::Output;
 use crate::shape::FORMAT_VERSION;
 
-/// Say what invalidation policies demand
+/// Show and change the rules of the store, and say what invalidation policies of grains demand
 #[derive(Debug, Args)]
 pub(crate) struct Policy {
     #[command(subcommand)]
@@ -23,17 +25,25 @@ pub(crate) struct Policy {
 #[derive(Debug, Subcommand)]
 enum Command {
     Show(Show),
+    Set(rules::Set),
     Explain(Explain),
 }
 
-/// Say what the policy of a grain is and what it means: mode, scope, signers, and who may replace the grain
+/// Show the rules of the store, of a preset, or what the invalidation policy of a grain means
 ///
-/// Of a stored grain it is told as it stands now: held or not, and superseded or not. What looks like an
-/// address is one, unless there is such a file.
+/// Without an argument it shows what the store holds to, each rule with the article it stands on; with the
+/// name of a preset the rules of that. Of a grain it says mode, scope, signers, and who may replace it; of a
+/// stored one as it stands now: held or not, and superseded or not. What looks like an address, or is the
+/// name of a preset, is one, unless there is such a file.
 #[derive(Debug, Args)]
 struct Show {
-    #[command(flatten)]
-    subject: Subject,
+    /// open, gdpr, hipaa, sox, ccpa or lgpd; a grain as JSON, or a raw blob; - for stdin; or the address of a
+    /// stored grain
+    #[arg(value_name = "PRESET|FILE|-|ADDRESS")]
+    source: Option<Source>,
+    /// What stands in the input; JSON or a raw blob by its first byte, if it is not given
+    #[arg(long, value_enum, requires = "source")]
+    format: Option<PutFormat>,
 }
 
 /// The grain that is asked about.
@@ -67,6 +77,7 @@ impl Policy {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         match self.command {
             Command::Show(show) => show.run(context),
+            Command::Set(set) => set.run(context),
             Command::Explain(explain) => explain.run(context),
         }
     }
@@ -74,11 +85,19 @@ impl Policy {
 
 impl Show {
     fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let session = match self.subject.source.address() {
+        let Self { source, format } = self;
+        let Some(source) = source else {
+            let rules = context.open(false)?.rules();
+            return rules::show(context, &rules);
+        };
+        if let Some(preset) = rules::preset(&source) {
+            return rules::show(context, &preset.rules()?);
+        }
+        let session = match source.address() {
             Some(_) => Some(context.session()?),
             None => None,
         };
-        let asked = self.subject.asked(session.as_ref(), context)?;
+        let asked = Subject { source, format }.asked(session.as_ref(), context)?;
         let shown = Explained::of(asked, None)?;
         if context.output.is_json() {
             return context.output.json_line(&shown.policy);

@@ -2,9 +2,8 @@
 //! `backup`;
 //! and `checkpoint`.
 //!
-//! They concern the whole store, whatever the session sees. To a session with a namespace they give
-//! figures, and nothing that names a grain, a namespace or a subject outside of it; `stats` and `doctor` to
-//! one with a user, too.
+//! They concern the whole store, whatever the session sees. To a session with a namespace or a user they
+//! give figures, and nothing that names a grain, a namespace or a subject outside of it.
 
 use grainstore::Session;
 use serde_json::value::RawValue;
@@ -21,7 +20,7 @@ use crate::error::{Code, Error};
 use crate::shape::AlgorithmName;
 
 /// What is said in place of a detail.
-const WITHHELD: &str = "told to a session without a namespace";
+const WITHHELD: &str = "told to a session without a namespace or a user";
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
@@ -35,8 +34,8 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         None => None,
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
-    if is_confined(session) {
-        // Keys and details may hold addresses and words of other namespaces.
+    if !may_know_names(session) {
+        // Keys and details may hold addresses and words of others.
         for problem in &mut found.problems {
             let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
             problem.place = table;
@@ -97,8 +96,8 @@ pub(crate) fn compact(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 pub(crate) fn remove_vectors(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::RemoveVectors = params::read(params)?;
     let session = host.session()?;
-    if is_confined(session) {
-        return Err(confined("a model has vectors in every namespace, and this session has one"));
+    if !may_know_names(session) {
+        return Err(confined("a model has vectors of everybody, and this session sees a part"));
     }
     Answer::of(&json!({ "removed": session.store().remove_vectors(&params.model)? }))
 }
@@ -106,14 +105,15 @@ pub(crate) fn remove_vectors(host: &mut Host, params: Option<&RawValue>) -> Resu
 pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Backup = params::read(params)?;
     let session = host.session()?;
-    if is_confined(session) {
-        return Err(confined("a backup holds every namespace, and this session has one"));
+    if !may_know_names(session) {
+        return Err(confined("a backup holds everything, and this session sees a part"));
     }
     Answer::of(&session.store().backup(&params.path)?)
 }
 
 fn confined(message: &str) -> Fault {
-    Error::new(Code::Access, message, "call session with namespace null first").into()
+    Error::new(Code::Access, message, "call session with namespace null and no user_id first")
+        .into()
 }
 
 /// Leaves figures alone: models and domains are named by those who brought them, and an embedder may
@@ -144,10 +144,6 @@ fn drop_names(figures: &mut Value) {
 fn may_know_names(session: &Session) -> bool {
     let scope = session.options();
     scope.namespace.is_none() && scope.user_id.is_none()
-}
-
-fn is_confined(session: &Session) -> bool {
-    session.options().namespace.is_some()
 }
 
 #[cfg(test)]

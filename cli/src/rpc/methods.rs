@@ -6,7 +6,8 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::{
-    agents, codec, erasure, graph, maintain, marks, portable, query, read, signed, store, write,
+    agents, codec, erasure, graph, maintain, marks, policy, portable, query, read, signed, store,
+    write,
 };
 
 /// What a method does with its parameters, which are text yet.
@@ -43,6 +44,8 @@ const METHODS: &[Method] = &[
     method("verify_signature", signed::verify_signature),
     method("disclose", signed::disclose),
     method("policy_explain", marks::policy_explain),
+    method("policy_show", policy::show),
+    method("policy_set", policy::set),
     method("contradict", marks::contradict),
     method("set_verification", marks::set_verification),
     method("hold", marks::hold),

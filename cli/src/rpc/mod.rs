@@ -19,6 +19,7 @@ mod marks;
 mod methods;
 mod misread;
 mod params;
+mod policy;
 mod portable;
 mod query;
 mod read;

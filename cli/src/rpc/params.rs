@@ -3,7 +3,7 @@
 
 use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
-use grainstore::{ContentAddress, EpochMs, Grain, Offer, SessionOptions};
+use grainstore::{ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -194,8 +194,8 @@ pub(crate) struct Clock {
 pub(crate) struct Open {
     pub(crate) path: String,
     pub(crate) create: Option<bool>,
-    pub(crate) preset: Option<Preset>,
-    pub(crate) key: Option<String>,
+    pub(crate) preset: Option<PresetName>,
+    pub(crate) key: Option<Base64>,
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
@@ -218,16 +218,32 @@ impl Form for Spoken {
     const FORM: &'static str = "an object {namespace?, language}";
 }
 
-/// The compliance rule sets of the design.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Preset {
-    Open,
-    Gdpr,
-    Hipaa,
-    Sox,
-    Ccpa,
-    Lgpd,
+/// The name of a compliance preset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PresetName(pub(crate) Preset);
+
+impl<'de> Deserialize<'de> for PresetName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        Preset::named(&name).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// `policy_show`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicyShow {
+    pub(crate) preset: Option<PresetName>,
+}
+
+/// `policy_set`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicySet {
+    pub(crate) rules: String,
+    #[serde(default)]
+    pub(crate) allow_weaker: bool,
+    pub(crate) reason: String,
 }
 
 /// Who is asking, in `open`.

@@ -125,9 +125,11 @@ pub(crate) fn query(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
     }
     let session = host.session()?;
     let defaults = Page::default();
+    let few = session.store().rules().settings.query_limit.value;
+    let few = usize::try_from(few).unwrap_or(usize::MAX);
     let cursor = params.cursor.map(|text| text.parse::<Cursor>()).transpose()?;
     let page = Page {
-        limit: params.limit.unwrap_or(defaults.limit),
+        limit: params.limit.unwrap_or_else(|| defaults.limit.min(few)),
         bytes: PAGE_BYTES,
         count_to: COUNT_TO,
         explain: params.explain,

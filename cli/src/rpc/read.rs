@@ -163,6 +163,12 @@ fn narrowed(
         let message = format!("namespace {namespace:?} is outside this session's");
         return Err(Error::new(Code::Access, message, "open a session that contains it"));
     }
+    if let (Some(own), Some(user)) = (&own.user_id, &user_id)
+        && own != user
+    {
+        let message = format!("user {user:?} is not this session's");
+        return Err(Error::new(Code::Access, message, "open a session of that user"));
+    }
     let options = SessionOptions {
         namespace: namespace.or_else(|| own.namespace.clone()),
         user_id: user_id.or_else(|| own.user_id.clone()),

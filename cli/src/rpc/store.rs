@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use grainstore::{EpochMs, OpenOptions, SessionOptions};
+use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
 use serde_json::json;
 use serde_json::value::RawValue;
+use zeroize::Zeroizing;
 
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::json::Formed;
 use super::methods;
-use super::params::{self, Nothing, Preset};
+use super::params::{self, Nothing, PresetName};
 use crate::error::{Code, Error};
 
 /// What of OMS this version is (section 17): it reads, writes, checks and addresses every grain type,
@@ -45,16 +46,19 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if params.path.is_empty() {
         return Err(Fault::params("path must not be empty"));
     }
-    if params.preset.is_some_and(|preset| preset != Preset::Open) {
-        return Err(Error::unavailable(Code::Schema, "presets other than open").into());
-    }
-    if params.key.is_some() || params.passphrase.is_some() {
-        return Err(Error::unavailable(Code::Key, "encrypted stores (key, passphrase)").into());
-    }
     let session = params.session.map(|Formed(scope)| SessionOptions::from(scope));
     let mut options = OpenOptions::new().create(params.create.unwrap_or_default());
+    options = match (params.key, params.passphrase) {
+        (None, None) => options,
+        (Some(key), None) => options.key(master_key(&Zeroizing::new(key.0))?),
+        (None, Some(passphrase)) => options.key(Passphrase::new(passphrase)),
+        (Some(_), Some(_)) => return Err(Fault::params("give a key or a passphrase, not both")),
+    };
     if let Some(wait) = params.wait_ms {
         options = options.wait(Duration::from_millis(wait));
+    }
+    if let Some(PresetName(preset)) = params.preset {
+        options = options.preset(preset);
     }
     for Formed(spoken) in params.languages {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
@@ -72,6 +76,14 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     }
     let created = host.open(&params.path, options, session.unwrap_or_default())?;
     Answer::of(&json!({ "created": created }))
+}
+
+fn master_key(bytes: &[u8]) -> Result<MasterKey, Fault> {
+    let key = bytes.try_into().map_err(|_| {
+        let message = format!("a key has 32 bytes, not {}", bytes.len());
+        Error::new(Code::Key, message, "give the base64 of 32 bytes")
+    })?;
+    Ok(MasterKey::new(key))
 }
 
 pub(crate) fn session(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -19,9 +19,7 @@ fn init_creates_a_store_once() {
 #[test]
 fn what_this_version_lacks_is_refused_and_leaves_nothing_behind() {
     for (arguments, code) in [
-        (&["init", "--preset", "gdpr"][..], "ERR_SCHEMA"),
-        (&["init", "--preset", "hipaa"], "ERR_SCHEMA"),
-        (&["init", "--encrypt"], "ERR_KEY"),
+        (&["init", "--encrypt"][..], "ERR_KEY"),
         (&["init", "--encrypt", "--key-file", "key"], "ERR_KEY"),
         (&["init", "--key-file", "key"], "ERR_KEY"),
     ] {

@@ -37,6 +37,10 @@ mod put;
 mod readable;
 #[cfg(test)]
 mod rpc;
+#[cfg(test)]
+mod rules;
 mod search;
 #[cfg(test)]
 mod signed;
+#[cfg(test)]
+mod users;

@@ -230,7 +230,7 @@ fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
     for problem in found["problems"].as_array().unwrap() {
         let table = problem["where"].as_str().unwrap();
         assert!(!table.contains(' ') && told.contains(table), "{problem}");
-        assert_eq!(problem["detail"], "told to a session without a namespace");
+        assert_eq!(problem["detail"], "told to a session without a namespace or a user");
     }
     for method in ["stats", "doctor"] {
         let answer = rpc.result(method, &json!({})).to_string();

@@ -41,6 +41,8 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "verify_signature",
             "disclose",
             "policy_explain",
+            "policy_show",
+            "policy_set",
             "contradict",
             "set_verification",
             "hold",
@@ -164,11 +166,7 @@ fn open_refuses_what_this_version_lacks() {
     let place = Place::empty();
     let path = place.path().join("s");
     let mut rpc = place.rpc();
-    for (name, value, code) in [
-        ("preset", "gdpr", "ERR_SCHEMA"),
-        ("key", "AAAA", "ERR_KEY"),
-        ("passphrase", "secret", "ERR_KEY"),
-    ] {
+    for (name, value, code) in [("key", "AAAA", "ERR_KEY"), ("passphrase", "secret", "ERR_KEY")] {
         let params = json!({ "path": path, "create": true, name: value });
         assert_eq!(rpc.refusal("open", &params), code, "{name}");
     }

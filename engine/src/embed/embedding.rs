@@ -4,7 +4,7 @@ use grainstore_format::ContentAddress;
 use grainstore_index::vectors::{Metric, Space, Vector};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
-use crate::session::{Session, not_in_reach};
+use crate::session::Session;
 use crate::writer::Write;
 
 /// Vectors one grain comes with.
@@ -63,13 +63,14 @@ impl Session {
     /// grain: its address, its state and the audit log know nothing of them.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_DIMENSION`; `ERR_LIMIT` beyond
+    /// `ERR_NOT_FOUND` where there is none this session can see, `ERR_WITHDRAWN` as [`Session::get`];
+    /// `ERR_DIMENSION`; `ERR_LIMIT` beyond
     /// [`MAX_VECTORS`], and for the first vector of a model where the store has those of 64, or of 8 and
     /// the session a namespace; `ERR_IO`.
     pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {
         let view = self.view()?;
         if guarded(|| self.visible(&view, address))?.is_none() {
-            return Err(not_in_reach(address));
+            return Err(self.unseen(&view, address));
         }
         drop(view);
         check_count(&vectors)?;

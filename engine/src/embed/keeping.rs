@@ -18,6 +18,7 @@ use grainstore_index::vectors::{Metric, Space};
 use serde::Serialize;
 
 use super::{Embedder, Embedding};
+use crate::consent::is_withdrawn;
 use crate::error::{Error, ErrorKind, Result};
 use crate::follow::Follower;
 use crate::sync::mpsc::SyncSender;
@@ -244,7 +245,7 @@ impl Keeping {
     fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let has_words = self.wording.of(grain).is_some();
+                let has_words = self.wording.of(grain).is_some() && !is_withdrawn(view, grain)?;
                 Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
             })
         });

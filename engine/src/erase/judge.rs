@@ -7,8 +7,10 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use super::retention::{self, Retention};
+use super::ruled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Rule, Terms};
+use crate::preset::Regime;
 use crate::view::{View, with_fields};
 
 /// Held grains that a refusal names in words; all are listed beside.
@@ -21,6 +23,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) reason: &'a str,
     /// Whether a malformed retention policy is overridden.
     pub(crate) overrides: bool,
+    /// The rules of the store.
+    pub(crate) regime: &'a Regime,
 }
 
 /// What stands against an erasure.
@@ -75,6 +79,25 @@ impl Verdict {
         }
     }
 
+    /// Asks the rules of the store about a grain, if nothing stands against it yet.
+    fn ask_rules(&mut self, (view, at): (&View, Sequence), asked: &Asked<'_>) -> Result<()> {
+        if self.refusal.is_some() {
+            return Ok(());
+        }
+        let refused = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let refused = ruled::refusal((view, at), grain, asked)?;
+                Ok(refused.map(|refused| (ContentAddress::of(blob), refused)))
+            })
+        })?;
+        if let Some((address, (rule, refusal))) = refused {
+            self.refused_by = Some(address);
+            self.refusal = Some(refusal);
+            self.rules.push(rule);
+        }
+        Ok(())
+    }
+
     /// Holds are named before anything else.
     fn finish(mut self) -> Self {
         if let Some(first) = self.holds.first() {
@@ -112,6 +135,11 @@ pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<V
             verdict.duty(address, &duty, asked);
         }
     }
+    if ruled::asks(&asked.regime.rules()) {
+        for at in places_of(view, user)? {
+            verdict.ask_rules((view, at), asked)?;
+        }
+    }
     Ok(verdict.finish())
 }
 
@@ -126,6 +154,9 @@ pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Resul
         verdict.hold(address);
     }
     verdict.duty(address, &duty, asked);
+    if ruled::asks(&asked.regime.rules()) {
+        verdict.ask_rules((view, at), asked)?;
+    }
     Ok(verdict.finish())
 }
 

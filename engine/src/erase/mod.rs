@@ -1,7 +1,7 @@
 //! Erasure: of one grain, of all of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2;
 //! rulings 25, 26, 40 to 42 and 51 of the project's reading).
 //!
-//! `judge` (with `retention`) says what stands against it, the writer commits it, `refusal` keeps what
+//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
 //! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
 //! with its consent, `report` what there is of a user.
 
@@ -10,6 +10,7 @@ mod judge;
 mod refusal;
 mod report;
 mod retention;
+mod ruled;
 mod sweep;
 
 use grainstore_format::{ContentAddress, normalise_text};
@@ -19,7 +20,7 @@ use crate::audit::Checkpoint;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Author;
-use crate::session::{Session, not_in_reach};
+use crate::session::Session;
 use crate::store::Store;
 use crate::view::with_fields;
 use crate::writer::{Done, Order, Request, Target, Writer};
@@ -123,10 +124,7 @@ impl Session {
         let view = self.view()?;
         // Whatever a session is shown, the operator may erase.
         let Some(at) = guarded(|| view.sequence_of(address))? else {
-            return Err(match guarded(|| view.has_erased_grain(address))? {
-                true => erased(address),
-                false => not_in_reach(address),
-            });
+            return Err(self.unseen(&view, address));
         };
         let user = guarded(|| {
             view.with_blob(at, |blob| {
@@ -144,8 +142,9 @@ impl Session {
         self.told(done.as_ref(), how, |done| done.grains)
     }
 
-    fn asked<'a>(&self, reason: &'a str, how: &Erasing) -> Asked<'a> {
-        Asked { now: self.now(), reason, overrides: how.overrides }
+    fn asked<'a>(&'a self, reason: &'a str, how: &Erasing) -> Asked<'a> {
+        let regime = self.store().inner().regime();
+        Asked { now: self.now(), reason, overrides: how.overrides, regime }
     }
 
     /// Who asks, if they may: the operator of the whole store, or the user themselves where the store

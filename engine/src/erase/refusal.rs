@@ -49,7 +49,8 @@ impl View {
             return Ok(false);
         }
         for address in entry.subjects.iter().chain(&entry.refused_by) {
-            if self.has_erased_grain(address)? {
+            let place = self.place_of_subject(address)?;
+            if place.map_or(Ok(false), |at| self.is_erased(at))? {
                 return Ok(true);
             }
         }

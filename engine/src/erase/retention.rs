@@ -40,9 +40,7 @@ impl Retention {
             (None, Some(years)) => (years, None),
             (Some((years, requires)), finance) => (years.max(finance.unwrap_or(0)), requires),
         };
-        let second = i64::from(grain.header().created_at_sec).saturating_mul(1000);
-        let created_at = EpochMs::new(grain.int("created_at").unwrap_or(second));
-        Self::Kept { until: created_at.years_later(years), requires }
+        Self::Kept { until: created_at(grain).years_later(years), requires }
     }
 
     /// Why it may not be erased now for this reason; nothing where it may. The rule that was applied is
@@ -72,6 +70,12 @@ impl Retention {
             Self::Kept { .. } => None,
         }
     }
+}
+
+/// When a grain was created.
+pub(super) fn created_at(grain: &GrainRef<'_>) -> EpochMs {
+    let second = i64::from(grain.header().created_at_sec).saturating_mul(1000);
+    EpochMs::new(grain.int("created_at").unwrap_or(second))
 }
 
 /// The refusal of an erasure.

@@ -10,7 +10,8 @@ use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange
 use super::Lens;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::Halt;
-use crate::session::{Session, not_in_reach};
+use crate::reach::Reach;
+use crate::session::Session;
 use crate::view::{View, with_fields};
 
 /// Grains and links one graph read looks at before it gives up with `ERR_LIMIT`.
@@ -28,6 +29,8 @@ const CHECK_EVERY: u64 = 64;
 pub(crate) struct Sight<'s> {
     session: &'s Session,
     view: &'s View,
+    /// What the session sees of the view.
+    reach: Reach<'s>,
     lens: &'s Lens,
     /// The namespaces of the session.
     spaces: Spaces<'s>,
@@ -53,7 +56,7 @@ impl Seen<'_> {
 impl<'s> Sight<'s> {
     pub(crate) fn new(session: &'s Session, view: &'s View, lens: &'s Lens) -> Self {
         let spaces = Spaces::of(session.viewer().partitions());
-        Self { session, view, lens, spaces, looked: 0, ranges: 0 }
+        Self { session, view, reach: session.reach(view), lens, spaces, looked: 0, ranges: 0 }
     }
 
     /// Counts a step of work.
@@ -169,9 +172,8 @@ impl<'s> Sight<'s> {
         if self.view.hides(sequence)? {
             return Ok(None);
         }
-        let reach = self.session.reach(self.view);
         self.view.with_live_blob(sequence, |blob| {
-            with_fields(blob, |grain| match reach.sees(sequence, grain)? {
+            with_fields(blob, |grain| match self.reach.sees(sequence, grain)? {
                 true => read(&Seen { sequence, grain, state, blob }),
                 false => Ok(None),
             })
@@ -203,7 +205,12 @@ impl<'s> Sight<'s> {
         address: &ContentAddress,
         read: impl FnOnce(&Seen<'_>) -> Result<Option<T>>,
     ) -> Result<T> {
-        self.any_of(address, read)?.ok_or_else(|| not_in_reach(address))
+        self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
+    }
+
+    /// Why the grain with an address is not to be seen.
+    pub(crate) fn unseen(&self, address: &ContentAddress) -> Error {
+        self.session.unseen(self.view, address)
     }
 
     /// Whether the lens shows grains of this state.

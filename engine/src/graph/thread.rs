@@ -14,7 +14,7 @@ use super::Lens;
 use super::replies::Replies;
 use super::sight::{Seen, Sight, address_in, spelled};
 use crate::error::{Error, ErrorKind, Result, guarded};
-use crate::session::{Session, not_in_reach};
+use crate::session::Session;
 use crate::view::View;
 
 /// Messages one thread holds at most.
@@ -88,7 +88,7 @@ impl Session {
                 let message = format!("{state} is no state that names its messages_tail");
                 return Err(schema(message));
             };
-            let Some(last) = message_at(sight, &tail)? else { return Err(not_in_reach(&tail)) };
+            let Some(last) = message_at(sight, &tail)? else { return Err(sight.unseen(&tail)) };
             above(sight, last, MAX_MESSAGES + 1)
         })
     }

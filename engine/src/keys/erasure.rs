@@ -136,6 +136,8 @@ pub(crate) struct Erasures {
 pub(crate) struct Unscrubbed {
     /// Nothing for grains that were erased one by one: they are stubs already.
     pub(crate) user: Option<UserToken>,
+    /// The slot of the user's key, which is destroyed; 0 where there is none.
+    pub(crate) slot: u32,
     pub(crate) cutoff: Sequence,
     pub(crate) entry: u64,
 }
@@ -145,8 +147,9 @@ impl Erasures {
 
     pub(crate) fn seal(&self) -> Vec<u8> {
         let mut body = self.stubs.to_be_bytes().to_vec();
-        for Unscrubbed { user, cutoff, entry } in &self.pending {
+        for Unscrubbed { user, slot, cutoff, entry } in &self.pending {
             body.extend_from_slice(user.as_ref().map_or(&Self::NOBODY, |token| &token.0));
+            body.extend_from_slice(&slot.to_be_bytes());
             body.extend_from_slice(&cutoff.get().to_be_bytes());
             body.extend_from_slice(&entry.to_be_bytes());
         }
@@ -159,16 +162,18 @@ impl Erasures {
         let damaged = || Error::truth_damaged("what is noted of erasures is damaged");
         let body = Envelope::open(0, row)?;
         let (stubs, rest) = body.split_first_chunk::<8>().ok_or_else(damaged)?;
-        let (records, rest) = rest.as_chunks::<48>();
+        let (records, rest) = rest.as_chunks::<52>();
         if !rest.is_empty() {
             return Err(damaged());
         }
         let pending = records.iter().map(|record| {
-            let (token, numbers) = record.split_first_chunk::<32>().ok_or_else(damaged)?;
+            let (token, rest) = record.split_first_chunk::<32>().ok_or_else(damaged)?;
+            let (slot, numbers) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
             let (numbers, _) = numbers.as_chunks::<8>();
             let [cutoff, entry] = numbers else { return Err(damaged()) };
             Ok(Unscrubbed {
                 user: (*token != Self::NOBODY).then_some(UserToken(*token)),
+                slot: u32::from_be_bytes(*slot),
                 cutoff: Sequence::new(u64::from_be_bytes(*cutoff)),
                 entry: u64::from_be_bytes(*entry),
             })
@@ -202,8 +207,8 @@ mod tests {
         let tombstone =
             Tombstone { cutoff: Sequence::new(9), time: EpochMs::new(0x0102_0304), entry: 5 };
         let token = UserToken([0xcd; 32]);
-        let one = Unscrubbed { user: Some(token), cutoff: Sequence::new(9), entry: 5 };
-        let others = Unscrubbed { user: None, cutoff: Sequence::new(11), entry: 6 };
+        let one = Unscrubbed { user: Some(token), slot: 2, cutoff: Sequence::new(9), entry: 5 };
+        let others = Unscrubbed { user: None, slot: 0, cutoff: Sequence::new(11), entry: 6 };
         let erasures = Erasures { stubs: 3, pending: vec![one, others] };
         let [ab, cd, zeros] = ["ab", "cd", "00"].map(|byte| byte.repeat(32));
         for (bytes, expected) in [
@@ -215,8 +220,8 @@ mod tests {
             (
                 erasures.seal(),
                 format!(
-                    "0100d9b0e6c30000000000000003{cd}00000000000000090000000000000005\
-                     {zeros}000000000000000b0000000000000006"
+                    "0100ee98bee90000000000000003{cd}0000000200000000000000090000000000000005\
+                     {zeros}00000000000000000000000b0000000000000006"
                 ),
             ),
         ] {
@@ -256,6 +261,7 @@ mod tests {
     fn an_erasure_is_noted_until_it_is_scrubbed() {
         let of = |user: Option<u8>, entry| Unscrubbed {
             user: user.map(|byte| UserToken([byte; 32])),
+            slot: 0,
             cutoff: Sequence::new(entry),
             entry,
         };

@@ -5,8 +5,9 @@ use grainstore_index::Sequence;
 use grainstore_index::vectors::{Metric, Space, Vector};
 use redb::TableDefinition;
 
-use super::Envelope;
+use super::{Envelope, RowKey};
 use crate::error::{Error, Result};
+use crate::vault::{Keeper, Vault};
 
 /// Number of a space, from 1 -> envelope of its record. The table comes with the first vector.
 pub(crate) const SPACES: TableDefinition<'static, u64, &'static [u8]> =
@@ -121,7 +122,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    pub(crate) fn seal(&self, row: u64) -> Vec<u8> {
+    pub(crate) fn seal(&self, row: u64, vault: &Vault, keeper: &Keeper) -> Result<Vec<u8>> {
         let mut body = Vec::with_capacity(16 + 4 * self.vector.dimension());
         body.extend_from_slice(&self.space.to_be_bytes());
         body.extend_from_slice(&self.sequence.get().to_be_bytes());
@@ -129,14 +130,14 @@ impl Placed {
         for value in self.vector.values() {
             body.extend_from_slice(&value.to_be_bytes());
         }
-        Envelope::seal(row, &body)
+        vault.seal(RowKey::vector(row), &body, keeper)
     }
 
     /// # Errors
     /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
-    pub(crate) fn open(row: u64, bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn open(row: u64, bytes: &[u8], vault: &Vault) -> Result<Self> {
         let damaged = || Error::truth_damaged("a vector is damaged");
-        let body = Envelope::open(row, bytes)?;
+        let body = vault.open(RowKey::vector(row), bytes)?;
         let (space, rest) = body.split_first_chunk::<4>().ok_or_else(damaged)?;
         let (sequence, rest) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
         let (chunk, rest) = rest.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -180,15 +181,16 @@ mod tests {
         assert!(open_space(4, &sealed).is_err(), "it is of another row");
         let vector = Vector::new(vec![1.0, -0.5]).unwrap();
         let placed = Placed { space: 3, sequence: Sequence::new(9), chunk: 1, vector };
-        let sealed = placed.seal(7);
+        let (vault, keeper) = (Vault::default(), Keeper::default());
+        let sealed = placed.seal(7, &vault, &keeper).unwrap();
         let expected = "000000030000000000000009000000013f800000bf000000";
         assert_eq!(HEXLOWER.encode(&sealed[6..]), expected);
-        assert_eq!(Placed::open(7, &sealed).unwrap(), placed);
+        assert_eq!(Placed::open(7, &sealed, &vault).unwrap(), placed);
         for at in 0..sealed.len() {
             let mut other = sealed.clone();
             other[at] ^= 1;
-            assert!(Placed::open(7, &other).is_err(), "byte {at}");
-            assert!(Placed::open(7, &sealed[..at]).is_err(), "cut at {at}");
+            assert!(Placed::open(7, &other, &vault).is_err(), "byte {at}");
+            assert!(Placed::open(7, &sealed[..at], &vault).is_err(), "cut at {at}");
         }
         assert_eq!(decode_rows(&encode_rows(&[1, 2])).unwrap(), [1, 2]);
         assert!(decode_rows(&[0; 7]).is_err());

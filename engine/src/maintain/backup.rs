@@ -48,6 +48,8 @@ impl Store {
         let made = claim(to)?;
         let _lock = hold(to, &made)?;
         let written = guarded(|| {
+            // The keys first: rows without them could never be read.
+            view.vault().copy_to(to)?;
             directory::create(to, |file| {
                 let opening = Opening::new(CACHE_BYTES);
                 copy_to(file, view.transaction(), &opening).map(drop)
@@ -62,6 +64,7 @@ impl Store {
         let written = written.inspect_err(|_| {
             // The failure that led here is told, not what cannot be removed after it.
             let _ = directory::remove(&directory::grains(to));
+            let _ = directory::remove(&directory::keyring(to));
             let _ = directory::remove(&directory::lock_file(to));
             unmake(&made);
         });

@@ -14,6 +14,7 @@ mod doctor;
 mod pages;
 mod reindex;
 mod removal;
+mod rotation;
 mod rows;
 mod scratch;
 mod verify;

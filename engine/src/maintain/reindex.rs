@@ -113,7 +113,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
         {
             continue;
         }
-        indexed.push_logged(folder, sequence, &logged)?;
+        indexed.push_logged(folder, sequence, &logged, truth.vault())?;
     }
     indexed.fold_through(folder)?;
     Ok(indexed)

@@ -34,7 +34,7 @@ impl Store {
     }
 
     /// Runs a step on the writer's thread, behind the writes of its group.
-    fn alone<T: Send + 'static>(
+    pub(crate) fn alone<T: Send + 'static>(
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -9,7 +9,6 @@ use grainstore_index::vectors::Space;
 use super::{Author, Plan};
 use crate::embed::{Embedding, Ready};
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::not_in_reach;
 
 /// Spaces of a store.
 pub(crate) const MAX_SPACES: usize = 64;
@@ -103,16 +102,16 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<()> {
         self.check_room(&vectors, author)?;
-        let Some(sequence) = self.locate(address)? else { return Err(not_in_reach(address)) };
+        let sequence = self.seen(address, author)?.sequence;
         self.all_or_nothing(|plan| plan.embed(sequence, vectors))
     }
 
-    /// Refuses new spaces of a session with a namespace where the store has some already.
+    /// Refuses new spaces of a session with a namespace or a user where the store has some already.
     ///
     /// # Errors
     /// `ERR_LIMIT`.
     pub(super) fn check_room(&self, vectors: &[Embedding], author: &Author) -> Result<()> {
-        if vectors.is_empty() || author.viewer.namespace().is_none() {
+        if vectors.is_empty() || author.viewer.is_everyone() {
             return Ok(());
         }
         let known = self.view.spaces()?.values().chain(&self.spaces).chain(&self.reserved);
@@ -121,11 +120,11 @@ impl Plan<'_> {
         models.extend(vectors.iter().map(|vector| vector.space.model()));
         if models.len() > before && models.len() > MAX_SPACES_WITHIN {
             let message = format!(
-                "sessions with a namespace bring no further model to a store that has vectors of \
+                "sessions with a namespace or a user bring no further model to a store that has vectors of \
                  {MAX_SPACES_WITHIN}"
             );
             return Err(Error::new(ErrorKind::Limit, message)
-                .with_hint("store the first vector of a model in a session without a namespace"));
+                .with_hint("store the first vector of a model in a session without either"));
         }
         Ok(())
     }

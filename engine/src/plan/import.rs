@@ -202,8 +202,10 @@ impl<'v> Plan<'v> {
         };
         if let Some(other) = row.state.superseded_by {
             rules.push("earlier");
-            let why =
-                format!("the earlier supersession, by {by}, takes the place of that by {other}");
+            let other_named = self.name_for(&other, author)?;
+            let why = format!(
+                "the earlier supersession, by {by}, takes the place of that by {other_named}"
+            );
             conflicts.note(claim.address, Disputed::Supersession, why);
             if let Some(sequence) = self.locate(&other)? {
                 self.review(sequence, true)?;

@@ -1,15 +1,45 @@
 //! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
 
+use std::sync::Arc;
+
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
+use crate::consent::{Consent, Standing, Versions, basis_of, last_version};
 use crate::erase::erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
-use crate::reach::Reach;
+use crate::reach::{Reach, Reached};
 use crate::view::{Row, with_fields};
 
-use super::{Author, Plan, Staged};
+use super::{Author, Plan, Prepared, Staged};
+
+impl Standing for Plan<'_> {
+    fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
+        // What the view knows already may have been renewed or withdrawn in this group.
+        let known = self.view.consent_of(basis)?;
+        let from = known.map_or(*basis, |consent| consent.head);
+        Ok(last_version(from, self)?.map(Arc::new))
+    }
+
+    fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool> {
+        self.view.has_erased_user(user_id, at)
+    }
+
+    fn state_of(&self, at: Sequence) -> Result<GrainState> {
+        self.state(at)
+    }
+}
+
+impl Versions for Plan<'_> {
+    fn version(&self, address: &ContentAddress) -> Result<Option<Row>> {
+        self.find(address)
+    }
+
+    fn was_erased(&self, address: &ContentAddress) -> Result<bool> {
+        self.view.has_erased_grain(address)
+    }
+}
 
 impl Plan<'_> {
     /// Where the grain with this address lies.
@@ -49,8 +79,51 @@ impl Plan<'_> {
     /// As [`Plan::find`], if the author sees it.
     pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
-        let reach = Reach::new(&author.viewer, self.view);
-        Ok(reach.sees_blob(row.sequence, &row.blob)?.then_some(row))
+        Ok((self.reached(&row, author)? == Reached::Seen).then_some(row))
+    }
+
+    /// As [`Plan::visible`], for what has to be there.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` where the consent it rests on does not hold.
+    pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
+        match self.reached(&row, author)? {
+            Reached::Seen => Ok(row),
+            other => Err(other.refusal(address)),
+        }
+    }
+
+    /// As [`Plan::seen`], whatever has become of the consent it rests on.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND`.
+    pub(super) fn within(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
+        match self.find(address)? {
+            Some(row) if self.reached(&row, author)? != Reached::Outside => Ok(row),
+            _ => Err(self.absent(address)?),
+        }
+    }
+
+    /// What becomes of a grain that the author asks for.
+    fn reached(&self, row: &Row, author: &Author) -> Result<Reached> {
+        Reach::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
+    }
+
+    /// Refuses a grain that rests on a consent that was withdrawn, or does not hold now.
+    ///
+    /// # Errors
+    /// `ERR_WITHDRAWN`.
+    pub(super) fn check_basis(&self, new: &Prepared, author: &Author) -> Result<()> {
+        if new.grain.get("processing_basis").is_none() {
+            return Ok(());
+        }
+        let reach = Reach::new(&author.viewer, self, self.now);
+        let reached = with_fields(new.blob.bytes(), |grain| match basis_of(grain) {
+            Some(basis) => reach.resting_on(&basis),
+            None => Ok(Reached::Seen),
+        })?;
+        reached.refused("this grain").map_or(Ok(()), Err)
     }
 
     /// The refusal of an address that leads to nothing the author sees.
@@ -133,16 +206,22 @@ impl Plan<'_> {
         self.grains.get(usize::try_from(at).ok()?)
     }
 
-    /// A current grain of the same type, namespace, subject, relation and object.
-    pub(super) fn same_fact(&self, grain: &Grain) -> Result<Option<ContentAddress>> {
+    /// A current grain of the same type, namespace, subject, relation and object that the author sees.
+    pub(super) fn same_fact(
+        &self,
+        grain: &Grain,
+        author: &Author,
+    ) -> Result<Option<ContentAddress>> {
         let (Some(subject), Some(relation), Some(said)) =
             (grain.text("subject"), grain.text("relation"), grain.get("object"))
         else {
             return Ok(None);
         };
+        let reach = Reach::new(&author.viewer, self, self.now);
         for staged in self.grains.iter().rev() {
             if says_the_same(&staged.prepared.grain, grain)
                 && self.state(staged.sequence)?.is_current()
+                && reach.sees_blob(staged.sequence, staged.prepared.blob.bytes())?
             {
                 return Ok(Some(staged.prepared.blob.address()));
             }
@@ -156,27 +235,31 @@ impl Plan<'_> {
             _ => None,
         };
         let shape = Shape::Triple { subject, relation, object };
-        let index = self.view.index();
-        let mut newest: Option<(Posting, ContentAddress)> = None;
-        for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
-            let posting = posting?;
-            // Of several at one time it is the last that was written.
-            match &newest {
-                Some((found, _)) if found.time != posting.time => break,
-                Some((found, _)) if found.sequence > posting.sequence => continue,
-                _ => {}
+        self.view.with_index_of(grain.text("user_id"), |index| {
+            let mut newest: Option<(Posting, ContentAddress)> = None;
+            for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
+                let posting = posting?;
+                // Of several at one time it is the last that was written.
+                match &newest {
+                    Some((found, _)) if found.time != posting.time => break,
+                    Some((found, _)) if found.sequence > posting.sequence => continue,
+                    _ => {}
+                }
+                if self.view.is_erased(posting.sequence)?
+                    || !self.state(posting.sequence)?.is_current()
+                {
+                    continue;
+                }
+                let found = self.view.with_blob(posting.sequence, |blob| {
+                    let same = with_fields(blob, |view| {
+                        Ok(view_says_the_same(view, grain) && reach.sees(posting.sequence, view)?)
+                    })?;
+                    Ok(same.then(|| ContentAddress::of(blob)))
+                })?;
+                newest = found.map(|address| (posting, address)).or(newest);
             }
-            if self.view.is_erased(posting.sequence)? || !self.state(posting.sequence)?.is_current()
-            {
-                continue;
-            }
-            let found = self.view.with_blob(posting.sequence, |blob| {
-                let same = with_fields(blob, |view| Ok(view_says_the_same(view, grain)))?;
-                Ok(same.then(|| ContentAddress::of(blob)))
-            })?;
-            newest = found.map(|address| (posting, address)).or(newest);
-        }
-        Ok(newest.map(|(_, address)| address))
+            Ok(newest.map(|(_, address)| address))
+        })
     }
 
     fn staged(&self, address: &ContentAddress) -> Option<&Staged> {

@@ -54,7 +54,7 @@ impl Plan<'_> {
     /// Stages a mark on a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
     /// a hold that is not there; `ERR_INVALIDATION_DENIED`.
     pub(crate) fn mark(
         &mut self,
@@ -73,8 +73,10 @@ impl Plan<'_> {
         proofs: &Proofs,
         author: &Author,
     ) -> Result<()> {
-        let Some(row) = self.visible(address, author)? else {
-            return Err(self.absent(address)?);
+        let row = match mark {
+            // A hold keeps from erasure what is hidden, too (ruling 20 of the project's reading).
+            Mark::Hold | Mark::LiftHold => self.within(address, author)?,
+            Mark::Contradict | Mark::Status(_) => self.seen(address, author)?,
         };
         if mark.is_done(&row.state) {
             return Ok(());

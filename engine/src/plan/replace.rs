@@ -76,9 +76,8 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<Option<Weighed>> {
         let address = new.blob.address();
-        let Some(row) = self.visible(old, author)? else {
-            return Err(self.absent(old)?);
-        };
+        let row = self.seen(old, author)?;
+        self.check_basis(new, author)?;
         match row.state.superseded_by {
             Some(by) if by == address => return Ok(None),
             Some(by) => {
@@ -114,11 +113,12 @@ impl Plan<'_> {
         }
         self.check_ownership(Some(old), &new, author)?;
         self.check_dependencies(&new.grain, author)?;
+        let to_review = self.check_rules(Some(old), &new, author)?;
         self.improve(&new, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;
-        self.review(sequence, decision.needs_review)?;
+        self.review(sequence, decision.needs_review || to_review)?;
         self.end(&row, address)?;
         self.audit.push(supersession(old, &address, author, decision.names(), false));
         Ok(())

@@ -20,6 +20,7 @@ use grainstore_index::Sequence;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
+use super::leaving::Leaving;
 use super::order::{Merge, Place, Sorted, Sorter};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -73,6 +74,10 @@ pub struct Exported {
     pub files: Vec<PathBuf>,
     /// Their bytes.
     pub bytes: u64,
+    /// Grains that were left out, because a rule of the store keeps them.
+    pub refused: u64,
+    /// The names of those rules.
+    pub rules: Vec<String>,
 }
 
 impl Session {
@@ -83,8 +88,11 @@ impl Session {
     /// does not fit goes into files beside it: `memory.mg`, `memory.2.mg`, `memory.3.mg`. No access
     /// is counted.
     ///
+    /// What a rule of the store keeps (OMS Appendix A) is left out and counted, and there is an entry
+    /// in the audit log with the rules.
+    ///
     /// # Errors
-    /// `ERR_ACCESS` for a namespace outside the session's; `ERR_CONFLICT` for a file within a store;
+    /// `ERR_POLICY` where rules leave nothing of what matches; `ERR_ACCESS` for a namespace outside the session's; `ERR_CONFLICT` for a file within a store;
     /// `ERR_TIMEOUT` where it was cancelled; `ERR_INTEGRITY`; `ERR_IO`. No file is left then, and
     /// none that was there before is touched, unless the failure was in naming several.
     pub fn export(
@@ -106,9 +114,12 @@ impl Session {
         };
         let export = Export { session: self, view: &view, how, directory: &target.directory };
         guarded(|| {
-            let grains = export.select(&query)?;
+            let mut leaving = Leaving::new(self, &view);
+            let grains = export.select(&query, &mut leaving)?;
+            let (refused, rules) = (leaving.refused, leaving.rules());
+            leaving.tell(grains.len())?;
             let files = export.write(&grains)?;
-            target.name(files, grains.len())
+            Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
         })
         .map_err(|error| error.within(to))
     }
@@ -177,7 +188,8 @@ impl Target {
 
     /// Gives files their names, durably.
     fn name(&self, files: Vec<Finished>, exported: u64) -> Result<Exported> {
-        let mut named = Exported { exported, files: Vec::with_capacity(files.len()), bytes: 0 };
+        let list = Vec::with_capacity(files.len());
+        let mut named = Exported { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
         for (number, Finished { file, written }) in files.into_iter().enumerate() {
             let name = self.numbered(number + 1);
             file.persist(&name).map_err(|failed| failed.error)?;
@@ -213,7 +225,7 @@ struct Export<'e, 'p> {
 
 impl Export<'_, '_> {
     /// The grains that match, in the order of a container.
-    fn select(&self, query: &Query) -> Result<Sorted> {
+    fn select(&self, query: &Query, leaving: &mut Leaving<'_>) -> Result<Sorted> {
         let mut sorter = Sorter::new(self.directory);
         if query.is_impossible() {
             return Ok(sorter.finish());
@@ -221,8 +233,12 @@ impl Export<'_, '_> {
         let mut walk = Walk::new((self.session, self.view), query, &self.how.cancel, 0)?;
         let mut failed = None;
         let ended = walk.run(&mut |candidate| {
-            let place = self.place(candidate.address, candidate.grain);
-            match place.and_then(|place| sorter.push(place)) {
+            let may = leaving.may(candidate.address, candidate.grain, candidate.state);
+            let taken = may.and_then(|may| match may {
+                true => sorter.push(self.place(candidate.address, candidate.grain)?),
+                false => Ok(()),
+            });
+            match taken {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);

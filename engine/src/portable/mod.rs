@@ -6,6 +6,7 @@
 
 mod export;
 pub(crate) mod import;
+mod leaving;
 mod order;
 
 pub use export::{Exported, Exporting};

@@ -3,16 +3,19 @@
 
 use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
 use grainstore_index::text::{Occur, Question};
-use grainstore_index::{Object, Shape, Word};
+use grainstore_index::{Object, Order, Shape, Word};
 use serde::Serialize;
 
-use super::access::Access;
+use super::access::{Access, List};
 use super::expand::{self, Expanded};
 use super::search::{FEW, Sought};
 use super::walk::Walk;
 use crate::error::Result;
 use crate::session::Session;
 use crate::view::View;
+
+/// Grains of a list that are looked at to count those of a session with a user.
+const LOOKED_AT: u64 = 8 * FEW;
 
 /// How a query is answered.
 #[derive(Debug, Clone, Serialize)]
@@ -64,7 +67,7 @@ pub struct QueryList {
     /// namespace or a user is told what it asked for, others every word that was looked up and how many
     /// grains have it.
     pub lookups: Vec<String>,
-    /// How long it is; of words, to a session with a namespace or a user, how many grains its other
+    /// How long it is; to a session with a user, how many of it are its own, up to 2,049; of words, to a session with a namespace or a user, how many grains its other
     /// conditions leave.
     pub rows: u64,
     /// Whether the rows were counted; else they were judged by a sample.
@@ -142,7 +145,8 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
-            if !session.sees_everything() {
+            // Tokens tell nobody anything.
+            if !session.viewer().is_everyone() || view.vault().keyring().is_some() {
                 return Ok(plan.behind_asked(sought.question()));
             }
             let texts = view.texts(session.store().inner().library(), &Cancel::new())?;
@@ -173,7 +177,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
         (None, _) => None,
     };
     // Which models there are is no matter of a session that sees a part of the store.
-    let is_told = session.sees_everything() || query.near().is_some();
+    let is_told = session.viewer().is_everyone() || query.near().is_some();
     sought.extend(model.map(|model| match is_told {
         true => format!("vectors of {model}"),
         false => "vectors".to_owned(),
@@ -193,16 +197,17 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
     let access = Access::choose(&reader, session, query)?;
     let mut lists = Vec::new();
     for list in &access.lists {
-        let size = match list.size {
-            Some(size) => size,
-            None => list.measure(&reader, (&access.spaces, access.times))?,
+        let (rows, exact) = match list.size {
+            // How many others have is no matter of a session that works for one user.
+            _ if session.viewer().has_user() => own_of(view, session, &access, list)?,
+            Some(size) => (size.postings, size.exact),
+            None => {
+                let size = list.measure(&reader, (&access.spaces, access.times))?;
+                (size.postings, size.exact)
+            }
         };
-        lists.push(QueryList {
-            index: list.index_name(),
-            lookups: list.shapes.iter().map(lookup).collect(),
-            rows: size.postings,
-            exact: size.exact,
-        });
+        let lookups = list.shapes.iter().map(lookup).collect();
+        lists.push(QueryList { index: list.index_name(), lookups, rows, exact });
     }
     let driving = lists.first();
     Ok(QueryPlan {
@@ -215,6 +220,28 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
         matched: None,
         expansion: None,
     })
+}
+
+/// How many grains of a list a session sees, counted as far as it matters, and whether those are all.
+fn own_of(
+    view: &View,
+    session: &Session,
+    access: &Access<'_>,
+    list: &List<'_>,
+) -> Result<(u64, bool)> {
+    let (reader, reach) = (view.index(), session.reach(view));
+    let found = reader.find(&access.spaces, &[&list.shapes], access.times, Order::Newest)?;
+    let (mut looked, mut own) = (0, 0);
+    for posting in found {
+        if own > FEW || looked == LOOKED_AT {
+            return Ok((own, false));
+        }
+        looked += 1;
+        let sequence = posting?.sequence;
+        let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
+        own += u64::from(seen);
+    }
+    Ok((own, true))
 }
 
 /// What a shape looks up, as a person reads it.

@@ -187,7 +187,8 @@ impl<'w> Walk<'w> {
         let (spaces, times) = (tour.spaces.clone(), TimeRange::default());
         let lists = vec![List { shapes: vec![shape], size: None }];
         let access = Access { spaces, times, order: index::Order::Newest, lists };
-        let postings = Found { reader, access: &access, cancel: self.cancel };
+        let (cancel, vault) = (self.cancel, self.view.vault());
+        let postings = Found { reader, access: &access, cancel, vault };
         let (mut found, mut passed) = (Vec::new(), 0);
         let mut instant: Option<(EpochMs, Tie)> = None;
         for posting in postings.open(times, index::Order::Newest, None)? {

@@ -147,8 +147,10 @@ impl Session {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.check_reach(query)?;
-        let view = self.view()?;
-        guarded(|| self.page(&view, query, page))
+        let view = self.view_of(self.view()?, query)?;
+        let answer = guarded(|| self.page(&view, query, page))?;
+        self.note_read(answer.results.iter().map(|row| row.content_address))?;
+        Ok(answer)
     }
 
     /// How a query would be answered, without answering it.
@@ -157,7 +159,7 @@ impl Session {
     /// As [`Session::query`].
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
         self.check_reach(query)?;
-        let view = self.view()?;
+        let view = self.view_of(self.view()?, query)?;
         guarded(|| explain(&view, self, query))
     }
 

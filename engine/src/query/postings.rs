@@ -2,11 +2,12 @@
 
 use grainstore_cal::Cancel;
 use grainstore_format::EpochMs;
-use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, Tie, TimeRange};
+use grainstore_index::{self as index, Intersection, Posting, Sequence, Step, TimeRange};
 
 use super::access::Access;
 use super::cursor::Place;
 use super::walk::Halt;
+use crate::vault::Vault;
 
 /// Postings read between two questions whether to stop, while none is found.
 const READ_AT_ONCE: u64 = 1024;
@@ -16,6 +17,7 @@ pub(super) struct Found<'w> {
     pub(super) reader: index::Reader<'w>,
     pub(super) access: &'w Access<'w>,
     pub(super) cancel: &'w Cancel,
+    pub(super) vault: &'w Vault,
 }
 
 impl<'w> Found<'w> {
@@ -31,7 +33,7 @@ impl<'w> Found<'w> {
             lists.iter().map(|list| list.shapes.as_slice()).collect();
         let mut postings = self.reader.find(&self.access.spaces, &shapes, times, order)?;
         if let (index::Order::Newest, Some(place)) = (order, place) {
-            let (tie, sequence) = (Tie::of(place.address.as_bytes()), Sequence::MAX);
+            let (tie, sequence) = (self.vault.tie(&place.address), Sequence::MAX);
             postings.seek(Posting { time: place.time, tie, sequence })?;
         }
         Ok(Watched { postings, cancel: self.cancel })

@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 
 use grainstore_cal::{Candidate, Diversity, Rerank, Score, Visit};
-use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::Sequence;
 
 use super::cursor::{Ranking, damaged};
@@ -132,9 +132,14 @@ impl Walk<'_> {
         let now = self.session.now();
         for pooled in pool.iter_mut() {
             if let Some(half_life) = rerank.recency_ms {
-                let read = |blob: &[u8]| with_fields(blob, |grain| Ok(grain.time()));
-                let time = self.view.with_blob(pooled.sequence, read)?;
-                pooled.score.value *= LEFT + (1.0 - LEFT) * decayed(now, time, half_life as f64);
+                // What was agreed, and that it was taken back, does not fade (OMS 8.10).
+                let fades = |grain: &GrainRef<'_>| grain.grain_type() != GrainType::Consent;
+                let read =
+                    |blob: &[u8]| with_fields(blob, |grain| Ok(fades(grain).then(|| grain.time())));
+                if let Some(time) = self.view.with_blob(pooled.sequence, read)? {
+                    let left = decayed(now, time, half_life as f64);
+                    pooled.score.value *= LEFT + (1.0 - LEFT) * left;
+                }
             }
             if rerank.access {
                 let inner = self.session.store().inner();

@@ -210,11 +210,11 @@ impl<'w> Walk<'w> {
         let texts = texts.ok_or(Halt::Stopped(Stop::Cancelled))?;
         let stop = || cancel.stopped().is_some();
         let statistics = self.rank().map(|rank| rank.statistics.as_slice());
-        let asked = texts.ask_until(&sought.whole, statistics, stop)?;
+        let asked = texts.ask_until(&view.in_tokens(&sought.whole)?, statistics, stop)?;
         let everywhere = sought.parts.iter().filter(|(_, field)| field.is_none());
         let mut parts = Vec::new();
         for (question, _) in everywhere {
-            parts.push(texts.ask_until(question, None, stop)?);
+            parts.push(texts.ask_until(&view.in_tokens(question)?, None, stop)?);
         }
         self.statistics = asked.statistics();
         let ceiling = asked.ceiling();

@@ -217,7 +217,8 @@ impl Walk<'_> {
         &'a self,
         access: &'a Access<'a>,
     ) -> Result<impl Iterator<Item = Result<Posting, Halt>> + 'a, Halt> {
-        let found = Found { reader: self.view.index(), access, cancel: self.cancel };
+        let (cancel, vault) = (self.cancel, self.view.vault());
+        let found = Found { reader: self.view.index(), access, cancel, vault };
         found.open(access.times, index::Order::Newest, None)
     }
 
@@ -234,7 +235,7 @@ impl Walk<'_> {
                 index::Order::Oldest => times.from = Some(place.time),
             }
         }
-        let found = Found { reader, access, cancel: self.cancel };
+        let found = Found { reader, access, cancel: self.cancel, vault: self.view.vault() };
         let place = self.place().copied();
         match access.order {
             index::Order::Newest => {
@@ -284,7 +285,7 @@ impl Walk<'_> {
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, _)) = &self.after else { return false };
         let stands_before = |place: &Place| {
-            posting.time == place.time && posting.tie < Tie::of(place.address.as_bytes())
+            posting.time == place.time && posting.tie < self.view.vault().tie(&place.address)
         };
         posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }

@@ -162,7 +162,7 @@ impl Position {
                 "import" => imported = imported.or(Some(at.value())),
                 _ => {
                     for address in &entry.subjects {
-                        found.extend(view.place_of(address)?);
+                        found.extend(view.place_of_subject(address)?);
                     }
                 }
             }
@@ -269,6 +269,12 @@ fn document(
             Ok(wording.of(grain).map(|language| {
                 readers.entry(language).or_insert_with(|| reader(language)).document(grain)
             }))
+            .and_then(|words: Option<Document>| {
+                match (words, view.vault().blind_of(grain)?) {
+                    (Some(words), Some(blind)) => Ok(Some(words.blinded(blind.as_ref()))),
+                    (words, _) => Ok(words),
+                }
+            })
         })
     });
     Ok(whole(read)?.flatten().unwrap_or_default())

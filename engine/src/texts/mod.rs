@@ -37,6 +37,8 @@ pub(crate) use turns::Around;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 
+/// Which turns lend to which: another version has others.
+const TURNS_VERSION: u32 = 2;
 /// Grains that are followed at once, while searches wait, and bytes of them but for a first that is
 /// larger.
 const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
@@ -322,7 +324,7 @@ impl Library {
 
     /// What tells analyses apart: another version, other languages or domains give other words.
     fn analysis(&self) -> u64 {
-        let settings = format!("{ANALYSIS_VERSION}\n{}", self.wording.settings());
+        let settings = format!("{ANALYSIS_VERSION}.{TURNS_VERSION}\n{}", self.wording.settings());
         let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
         hash.first_chunk().map_or(0, |start| u64::from_be_bytes(*start))
     }

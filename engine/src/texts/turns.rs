@@ -1,16 +1,17 @@
 //! The turns around a turn of a conversation: whose words are lent to it in the full text.
 //!
-//! A conversation is the events of one `session_id` in one namespace for one user, by time, those of
-//! one millisecond by descending address. Only what is current lends (ruling 49). Knows nothing of
-//! words.
+//! A conversation is the events of one `session_id` in one namespace for one user on one consent, by
+//! time, those of one millisecond by descending address. Only what is current lends, and what is hidden
+//! with its consent has lent to nothing that is not (ruling 49). Knows nothing of words.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
-use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, Tie, TimeRange};
+use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use super::catching::whole;
+use crate::consent::basis_of;
 use crate::error::Result;
 use crate::view::{View, with_fields};
 
@@ -24,8 +25,22 @@ const LOOKED_AT: usize = 64;
 struct Turn {
     namespace: String,
     session: String,
-    user: Option<String>,
+    of: Whose,
     place: Posting,
+}
+
+/// Whose turn it is, and on which consent: who sees one turn sees every other of the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Whose {
+    user: Option<String>,
+    basis: Option<ContentAddress>,
+}
+
+impl Whose {
+    fn of(grain: &GrainRef<'_>) -> Self {
+        let user = grain.text("user_id").filter(|user| !user.is_empty());
+        Self { user: user.map(str::to_owned), basis: basis_of(grain) }
+    }
 }
 
 impl Turn {
@@ -33,7 +48,7 @@ impl Turn {
     fn at(view: &View, sequence: Sequence) -> Result<Option<Self>> {
         let turn = view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
-                let tie = || Tie::of(ContentAddress::of(blob).as_bytes());
+                let tie = || view.vault().tie(&ContentAddress::of(blob));
                 Ok(Self::of(grain, |time| Posting { time, tie: tie(), sequence }))
             })
         });
@@ -47,7 +62,7 @@ impl Turn {
         Some(Self {
             namespace: grain.partition().to_owned(),
             session: grain.text("session_id").filter(|id| !id.is_empty())?.to_owned(),
-            user: grain.text("user_id").map(str::to_owned),
+            of: Whose::of(grain),
             place: place(grain.time()),
         })
     }
@@ -61,14 +76,16 @@ impl Turn {
         };
         let spaces = Spaces::of(Scope::Exact(self.namespace.as_str().into()));
         let shape = Shape::Value(Field::Session, self.session.as_str().into());
-        let mut postings = view.index().find(&spaces, &[&[shape]], times, order)?;
-        postings.seek(self.place)?;
-        let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
-        let mut beside = Vec::new();
-        for posting in others.take(LOOKED_AT) {
-            beside.push(posting?.sequence);
-        }
-        Ok(beside)
+        view.with_index_of(self.of.user.as_deref(), |reader| {
+            let mut postings = reader.find(&spaces, &[&[shape]], times, order)?;
+            postings.seek(self.place)?;
+            let others = postings.filter(|posting| !matches!(posting, Ok(at) if *at == self.place));
+            let mut beside = Vec::new();
+            for posting in others.take(LOOKED_AT) {
+                beside.push(posting?.sequence);
+            }
+            Ok(beside)
+        })
     }
 }
 
@@ -82,7 +99,7 @@ pub(crate) struct Around<'v> {
 /// What is known of a grain of a session.
 struct Seen {
     /// Whose turn it is; nothing for what is no turn.
-    user: Option<Option<String>>,
+    of: Option<Whose>,
     current: bool,
 }
 
@@ -119,8 +136,8 @@ impl<'v> Around<'v> {
         for order in [Order::Newest, Order::Oldest] {
             let mut left = REACH;
             for at in turn.beside(self.view, order)? {
-                let Seen { user, current } = self.look(at)?;
-                if user.as_ref() != Some(&turn.user) {
+                let Seen { of, current } = self.look(at)?;
+                if of.as_ref() != Some(&turn.of) {
                     continue;
                 }
                 found.push((at, *current));
@@ -138,14 +155,14 @@ impl<'v> Around<'v> {
             Entry::Occupied(seen) => return Ok(seen.into_mut()),
             Entry::Vacant(vacant) => vacant,
         };
-        let user = |grain: &GrainRef<'_>| {
+        let whose = |grain: &GrainRef<'_>| {
             let is_event = grain.grain_type() == GrainType::Event;
-            is_event.then(|| grain.text("user_id").map(str::to_owned))
+            is_event.then(|| Whose::of(grain))
         };
-        let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(user(grain))));
-        let user = whole(read)?.flatten();
-        let current = user.is_some() && self.view.state_at(at)?.is_current();
-        Ok(vacant.insert(Seen { user, current }))
+        let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(whose(grain))));
+        let of = whole(read)?.flatten();
+        let current = of.is_some() && self.view.state_at(at)?.is_current();
+        Ok(vacant.insert(Seen { of, current }))
     }
 }
 

@@ -11,7 +11,8 @@ use redb::{ReadableTableMetadata, TableError};
 use super::Truth;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, AddressKey, Envelope, Erasures, Stub, Tombstone, UserToken};
+use crate::keys::{self, AddressKey, Erasures, RowKey, Stub, Tombstone, UserToken};
+use crate::vault::Vault;
 use crate::view::with_fields;
 
 /// What is known of erasures, read once a snapshot.
@@ -32,10 +33,15 @@ pub(crate) enum Logged {
 }
 
 impl Logged {
-    pub(crate) fn open(at: Sequence, row: &[u8]) -> Result<Self> {
-        match Stub::is(row) {
-            true => Ok(Self::Erased(Stub::open(at, row)?.address)),
-            false => Ok(Self::Blob(Envelope::open(at.get(), row)?.to_vec())),
+    pub(crate) fn open(at: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
+        if Stub::is(row) {
+            return Ok(Self::Erased(Stub::open(at, row)?.address));
+        }
+        match vault.open(RowKey::log(at), row) {
+            Ok(blob) => Ok(Self::Blob(blob.into_owned())),
+            // Its key was destroyed, and nobody knows its address any more.
+            Err(error) if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
+            Err(error) => Err(error),
         }
     }
 }
@@ -101,6 +107,7 @@ impl Truth {
             with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
         });
         match erased {
+            Err(error) if error.is_erased() => Ok(true),
             Err(error) if error.is_integrity() => Ok(false),
             erased => erased,
         }

@@ -61,6 +61,20 @@ struct Effect {
 }
 
 impl Writer {
+    /// Destroys the keys of people who were erased: from here on what is left of them on the disk is noise.
+    /// A crash before that has it done when the store is next open.
+    ///
+    /// # Errors
+    /// `ERR_IO`, after which writing has ended.
+    pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
+        self.or_stop(|writer| {
+            for erased in writer.view.erasures()?.pending {
+                writer.db.vault().destroy(erased.slot)?;
+            }
+            Ok(())
+        })
+    }
+
     /// Erases, if nothing stands against it; nothing where there is nothing to erase.
     ///
     /// # Errors
@@ -92,6 +106,7 @@ impl Writer {
         if let Some(refusal) = refusal {
             return Err(refusal);
         }
+        self.destroy_secrets()?;
         self.retrieval.library.touch(touched);
         let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);
         self.scrub.note(places);
@@ -107,7 +122,8 @@ impl Writer {
 fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)> {
     let view = ground.view;
     let reason = order.author.reason.as_deref().unwrap_or_default();
-    let asked = Asked { now: ground.now, reason, overrides: order.overrides };
+    let (overrides, regime) = (order.overrides, ground.regime);
+    let asked = Asked { now: ground.now, reason, overrides, regime };
     let mut record = AuditRecord {
         operation: Operation::Erase,
         actor: order.author.actor.clone(),
@@ -129,7 +145,7 @@ fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)>
         Target::Grain(address) => {
             let at = place(view, address)?;
             record.subjects = vec![*address];
-            grains.push((at, AddressKey::plain(address)));
+            grains.push((at, view.vault().address(address)));
             judge_grain(view, at, &asked)?
         }
         Target::Due(addresses) => {
@@ -137,7 +153,7 @@ fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)>
                 let Some(at) = view.sequence_of(address)? else { continue };
                 if judge_grain(view, at, &asked)?.refusal.is_none() {
                     record.subjects.push(*address);
-                    grains.push((at, AddressKey::plain(address)));
+                    grains.push((at, view.vault().address(address)));
                 }
             }
             Verdict::default()
@@ -161,13 +177,14 @@ fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
 fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
     let (view, txn, entry) = (ground.view, ground.txn, ground.first_entry);
     let cutoff = view.last_sequence()?;
+    let slot = effect.user.and_then(|token| view.vault().slot_of(&token)).unwrap_or_default();
     if let Some(token) = &effect.user {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
         let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
         tombstones.insert(token.0.as_slice(), tombstone.encode(token).as_slice())?;
     }
     put_stubs(view, txn, &effect.grains)?;
-    let mut erasures = view.erasures()?.with(Unscrubbed { user: effect.user, cutoff, entry });
+    let mut erasures = view.erasures()?.with(Unscrubbed { user: effect.user, slot, cutoff, entry });
     erasures.stubs = erasures.stubs.saturating_add(count(&effect.grains));
     txn.open_table(keys::META)?.insert(keys::META_ERASURES, erasures.seal().as_slice())?;
     Ok(())

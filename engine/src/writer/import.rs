@@ -11,6 +11,7 @@ use redb::{Durability, WriteTransaction};
 use super::{Writer, append_audit};
 use crate::audit::AuditRecord;
 use crate::error::{Result, guarded};
+use crate::preset::Regime;
 use crate::truth::Truth;
 use crate::view::View;
 
@@ -18,6 +19,8 @@ use crate::view::View;
 pub(crate) struct Ground<'g> {
     pub(crate) view: &'g View,
     pub(crate) txn: &'g WriteTransaction,
+    /// The rules of the store.
+    pub(crate) regime: &'g Regime,
     /// The audit entry that its first record will be.
     pub(crate) first_entry: u64,
     pub(crate) now: EpochMs,
@@ -37,19 +40,22 @@ impl Writer {
     ) -> Result<Option<T>> {
         let mut txn = self.db.begin_write()?;
         txn.set_durability(Durability::Immediate)?;
-        let view = Arc::clone(&self.view);
+        let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.regime));
         let mut chain = self.chain.clone();
         let now = self.clock.now();
         let staged = guarded(|| {
             let ground = Ground {
                 view: &view,
                 txn: &txn,
+                regime: &regime,
                 first_entry: chain.head().count,
                 now,
                 locked_accepts_signature: self.locked_accepts_signature,
             };
             let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
-            append_audit(&txn, &mut chain, &audit, now)?;
+            // What an import tells is of many people, and under the store's key.
+            let keeper = |_: &AuditRecord| Ok(view.vault().keeper());
+            append_audit(&txn, &mut chain, &audit, now, &keeper)?;
             Ok(Some(outcome))
         });
         drop(view);

@@ -118,7 +118,10 @@ impl Writer {
     }
 
     /// Commits a transaction, and lets readers see it. A failure ends writing, as that of any.
-    fn changing(&mut self, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
+    pub(crate) fn changing(
+        &mut self,
+        change: impl FnOnce(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
         self.or_stop(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;

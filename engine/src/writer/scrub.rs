@@ -6,10 +6,10 @@
 //! scrubbed. It is done when writing has been idle for a moment, at once where somebody waits for it,
 //! and before the store is closed; what a crash cuts short begins again when the store is next open.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
 use super::Writer;
@@ -210,6 +210,7 @@ impl Writer {
     /// Puts stubs in the place of the grains of erased users, up to a place of the log.
     fn stub_users(&mut self, last: Sequence) -> Result<()> {
         let mut at = 0;
+        let known = self.addresses_of_lost(last)?;
         while at < last.get() {
             let view = Arc::clone(&self.view);
             let mut found = Vec::new();
@@ -217,14 +218,33 @@ impl Writer {
                 at = at.saturating_add(1);
                 let sequence = Sequence::new(at);
                 if view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
-                    let address = view.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)))?;
-                    found.push((sequence, AddressKey::plain(&address)));
+                    let address = match known.get(&sequence) {
+                        Some(address) => *address,
+                        None => AddressKey::blinded(view.address_or_lost(sequence)?),
+                    };
+                    found.push((sequence, address));
                 }
             }
             drop(view);
             self.stub(&found)?;
         }
         Ok(())
+    }
+
+    /// What stands for the addresses of grains that nobody can read any more, as the index has them.
+    fn addresses_of_lost(&self, last: Sequence) -> Result<HashMap<Sequence, AddressKey>> {
+        let view = &self.view;
+        let mut known = HashMap::new();
+        if view.vault().keyring().is_none() {
+            return Ok(known);
+        }
+        for row in view.index().addresses_from([0; 32])? {
+            let (address, sequence) = row?;
+            if sequence <= last && view.stub_at(sequence)?.is_none() && view.is_erased(sequence)? {
+                known.insert(sequence, AddressKey::blinded(address));
+            }
+        }
+        Ok(known)
     }
 
     fn stub(&mut self, grains: &[(Sequence, AddressKey)]) -> Result<()> {

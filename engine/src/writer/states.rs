@@ -6,17 +6,23 @@ use redb::{ReadableTable, WriteTransaction};
 use crate::error::Result;
 use crate::keys::{self, StateRecord};
 use crate::plan::Plan;
+use crate::vault::Vault;
 
 /// Writes the states, each with the audit entry by which it stopped being current; `first` is the
 /// sequence of the first entry of the group.
-pub(super) fn write_states(txn: &WriteTransaction, plan: &Plan<'_>, first: u64) -> Result<()> {
+pub(super) fn write_states(
+    txn: &WriteTransaction,
+    plan: &Plan<'_>,
+    first: u64,
+    vault: &Vault,
+) -> Result<()> {
     if plan.states.is_empty() {
         return Ok(());
     }
     let mut states = txn.open_table(keys::STATE)?;
     for (sequence, state) in plan.states.iter() {
         let before = match states.get(sequence.get())? {
-            Some(record) => keys::decode_state(*sequence, record.value())?,
+            Some(record) => vault.decode_state(*sequence, record.value())?,
             None => StateRecord::default(),
         };
         // A state that ends nothing takes no notice of the entry.
@@ -25,7 +31,7 @@ pub(super) fn write_states(txn: &WriteTransaction, plan: &Plan<'_>, first: u64) 
             None => first,
         };
         let record = before.with_state(*state, entry);
-        states.insert(sequence.get(), &keys::encode_state(*sequence, &record))?;
+        states.insert(sequence.get(), &vault.encode_state(*sequence, &record))?;
     }
     Ok(())
 }

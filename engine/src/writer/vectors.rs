@@ -3,6 +3,7 @@
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
+use super::Keepers;
 use crate::embed::Embedding;
 use crate::error::{Error, Result};
 use crate::keys::{self, Gone, Placed};
@@ -20,7 +21,11 @@ struct Tables<'t> {
 }
 
 /// Writes the vectors of new grains, and of those that were stored before.
-pub(super) fn write_vectors(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
+pub(super) fn write_vectors(
+    txn: &WriteTransaction,
+    plan: &Plan<'_>,
+    keepers: &Keepers<'_>,
+) -> Result<()> {
     let new = plan.grains.iter().map(|Staged { sequence, prepared }| (sequence, &prepared.vectors));
     let stored = plan.vectors.iter().map(|(sequence, vectors)| (sequence, vectors));
     let mut given = new.chain(stored).filter(|(_, vectors)| !vectors.is_empty()).peekable();
@@ -38,7 +43,7 @@ pub(super) fn write_vectors(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<(
         for Embedding { space, chunk, vector } in vectors {
             let (space, vector) = (tables.number_of(space)?, vector.clone());
             let placed = Placed { space, sequence: *sequence, chunk: *chunk, vector };
-            tables.replace(&mut rows, &placed)?;
+            tables.replace(&mut rows, &placed, keepers)?;
         }
         tables.rows.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?;
     }
@@ -82,10 +87,16 @@ impl<'t> Tables<'t> {
     }
 
     /// Writes a vector in place of the one that part of the grain has in this space, if it has one.
-    fn replace(&mut self, rows: &mut Vec<u64>, placed: &Placed) -> Result<()> {
+    fn replace(
+        &mut self,
+        rows: &mut Vec<u64>,
+        placed: &Placed,
+        keepers: &Keepers<'_>,
+    ) -> Result<()> {
         let mut kept = Vec::with_capacity(rows.len() + 1);
         for row in rows.drain(..) {
-            let before = self.vectors.get(row)?.map(|bytes| Placed::open(row, bytes.value()));
+            let before = self.vectors.get(row)?;
+            let before = before.map(|bytes| Placed::open(row, bytes.value(), keepers.vault));
             let same = before
                 .transpose()?
                 .is_some_and(|before| (before.space, before.chunk) == (placed.space, placed.chunk));
@@ -97,7 +108,8 @@ impl<'t> Tables<'t> {
         }
         let row = self.next;
         self.next = row.saturating_add(1);
-        self.vectors.insert(row, placed.seal(row).as_slice())?;
+        let sealed = placed.seal(row, keepers.vault, &keepers.at(placed.sequence)?)?;
+        self.vectors.insert(row, sealed.as_slice())?;
         kept.push(row);
         *rows = kept;
         Ok(())

@@ -4,7 +4,7 @@ use super::best::{After, Best, Hit, Judge};
 use super::exact::{Locals, answers};
 use super::few::{few, offer};
 use super::part::Part;
-use super::plan::{Plan, Sought, What};
+use super::plan::{Plan, Sought, Unit, What};
 use super::prune::Pruned;
 use super::question::Question;
 use super::scan::scan;
@@ -22,7 +22,8 @@ const FEW: usize = 8;
 /// A question in which nothing counts (only what no answer has) has no answers.
 pub struct Asked<'t> {
     texts: &'t Texts,
-    plan: Plan,
+    /// One a question: no document is an answer to two of them.
+    plans: Vec<Plan>,
     watch: Watch<'t>,
 }
 
@@ -34,7 +35,7 @@ impl Texts {
     /// than [`MOST_STRICT_TERMS`](super::MOST_STRICT_TERMS) words; `ERR_INTEGRITY` if a segment cannot be
     /// read.
     pub fn ask(&self, question: &Question) -> Result<Asked<'_>> {
-        self.ask_until(question, None, || false)
+        self.ask_until(std::slice::from_ref(question), None, || false)
     }
 
     /// As [`ask`](Self::ask), scored as an earlier full text of the same grains and more, or of some
@@ -43,27 +44,33 @@ impl Texts {
     /// # Errors
     /// As [`ask`](Self::ask); `ERR_INTEGRITY` if the statistics are of another question.
     pub fn ask_again(&self, question: &Question, statistics: &[u8]) -> Result<Asked<'_>> {
-        self.ask_until(question, Some(statistics), || false)
+        self.ask_until(std::slice::from_ref(question), Some(statistics), || false)
     }
 
     /// As [`ask`](Self::ask), or as [`ask_again`](Self::ask_again) where statistics are given, until
     /// `stop` says that nobody waits any longer. It is asked now and then, here and for as long as the
     /// answers are looked for: what is under way then ends with `ERR_TIMEOUT`.
     ///
+    /// Several questions are one in the tokens of several keyholders: a document has those of one, and
+    /// answers one.
+    ///
     /// # Errors
     /// `ERR_INTEGRITY` if a segment cannot be read, or the statistics are of another question;
     /// `ERR_TIMEOUT`.
     pub fn ask_until<'t>(
         &'t self,
-        question: &Question,
+        questions: &[Question],
         statistics: Option<&[u8]>,
         stop: impl Fn() -> bool + 't,
     ) -> Result<Asked<'t>> {
         let watch = Watch::new(stop);
         let parts: Vec<Part<'_>> = self.parts().collect();
+        let plans = |extent| -> Result<Vec<Plan>> {
+            questions.iter().map(|question| Plan::of(question, &parts, extent, &watch)).collect()
+        };
         let Some(statistics) = statistics else {
-            let plan = Plan::of(question, &parts, self.extent(), &watch)?;
-            return Ok(Asked { texts: self, plan, watch });
+            let plans = plans(self.extent())?;
+            return Ok(Asked { texts: self, plans, watch });
         };
         let mut numbers =
             statistics.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
@@ -71,15 +78,15 @@ impl Texts {
         let (Some(documents), Some(length)) = (numbers.next(), numbers.next()) else {
             return Err(other());
         };
-        let mut plan = Plan::of(question, &parts, Extent { documents, length }, &watch)?;
-        for unit in &mut plan.units {
+        let mut plans = plans(Extent { documents, length })?;
+        for unit in plans.iter_mut().flat_map(|plan| &mut plan.units) {
             let value = f64::from_bits(numbers.next().ok_or_else(other)?);
             unit.value = Some(value).filter(|value| value.is_finite()).ok_or_else(other)?;
         }
         if numbers.next().is_some() {
             return Err(other());
         }
-        Ok(Asked { texts: self, plan, watch })
+        Ok(Asked { texts: self, plans, watch })
     }
 }
 
@@ -107,14 +114,22 @@ impl Asked<'_> {
         after: Option<After>,
         judge: &mut Judge<'_>,
     ) -> Result<(Vec<Hit>, u64)> {
-        let Self { texts, plan, watch } = self;
         let mut best = Best::new(limit, after, judge);
+        let mut scored = 0_u64;
+        for plan in &self.plans {
+            scored = scored.saturating_add(self.search_by(plan, &mut best)?);
+        }
+        Ok((best.finish(), scored))
+    }
+
+    fn search_by(&self, plan: &Plan, best: &mut Best<'_, '_>) -> Result<u64> {
+        let Self { texts, watch, .. } = self;
         let mut pruned = None;
         let mut scored = 0_u64;
         for (at, part) in texts.parts().enumerate() {
             let locals = Locals::of(plan, at);
             if let Some(documents) = few(&locals, part)? {
-                offer(&documents, &locals, plan, part, &mut best, watch)?;
+                offer(&documents, &locals, plan, part, best, watch)?;
                 scored = scored.saturating_add(documents.len() as u64);
                 continue;
             }
@@ -125,13 +140,13 @@ impl Asked<'_> {
                     }
                     let Some(pruned) = &pruned else { continue };
                     let part = (segment, gone);
-                    let more = pruned.search(plan, &locals, part, &mut best, watch)?;
+                    let more = pruned.search(plan, &locals, part, best, watch)?;
                     scored = scored.saturating_add(more);
                 }
-                _ => scan_best(plan, at, part, &mut best, watch)?,
+                _ => scan_best(plan, at, part, best, watch)?,
             }
         }
-        Ok((best.finish(), scored))
+        Ok(scored)
     }
 
     /// How many grains answer, counted up to `at_most`.
@@ -140,11 +155,12 @@ impl Asked<'_> {
     /// Those of [`search`](Self::search).
     pub fn matches(&self, judge: &mut Judge<'_>, at_most: usize) -> Result<usize> {
         let mut count = 0;
-        for (at, part) in self.texts.parts().enumerate() {
+        let parts = || self.texts.parts().enumerate();
+        for (plan, (at, part)) in self.plans.iter().flat_map(|p| parts().map(move |at| (p, at))) {
             if count >= at_most {
                 break;
             }
-            scan(&self.plan, at, part, &self.watch, &mut |document, _| {
+            scan(plan, at, part, &self.watch, &mut |document, _| {
                 count += usize::from(judge(part.sequence(document)?)?.is_some());
                 Ok(count >= at_most)
             })?;
@@ -167,15 +183,28 @@ impl Asked<'_> {
     /// `ERR_INTEGRITY` if a segment cannot be read.
     pub fn scores_of(&self, sequences: &[Sequence]) -> Result<Vec<Option<f64>>> {
         let mut scores = vec![None; sequences.len()];
+        for plan in &self.plans {
+            self.score_by(plan, sequences, &mut scores)?;
+        }
+        Ok(scores)
+    }
+
+    /// Puts down the scores of those that answer by this plan.
+    fn score_by(
+        &self,
+        plan: &Plan,
+        sequences: &[Sequence],
+        scores: &mut [Option<f64>],
+    ) -> Result<()> {
         let ascend = sequences.is_sorted();
         for (at, part) in self.texts.parts().enumerate() {
-            let locals = Locals::of(&self.plan, at);
+            let locals = Locals::of(plan, at);
             if locals.is_empty() {
                 continue;
             }
             let mut from = 0;
             let mut here = Vec::new();
-            for (sequence, score) in sequences.iter().zip(&mut scores) {
+            for (sequence, score) in sequences.iter().zip(scores.iter_mut()) {
                 from = if ascend { from } else { 0 };
                 let document = part.document_behind(*sequence, &mut from);
                 here.extend(document.map(|document| (document, score)));
@@ -187,17 +216,18 @@ impl Asked<'_> {
             };
             for (document, score) in here {
                 if having.as_mut().is_none_or(|having| having.any(document)) {
-                    *score = locals.score(&self.plan, part, document, &self.watch)?;
+                    let by_this = locals.score(plan, part, document, &self.watch)?;
+                    *score = by_this.or(*score);
                 }
             }
         }
-        Ok(scores)
+        Ok(())
     }
 
     /// How many documents of all can have something that is asked for, at most.
     #[must_use]
     pub fn most_answers(&self) -> u64 {
-        self.plan.units.iter().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
+        self.units().map(|unit| unit.what.most_documents()).fold(0, u64::saturating_add)
     }
 
     /// Whether a grain is an answer, without its score, which takes longer.
@@ -206,9 +236,13 @@ impl Asked<'_> {
     /// `ERR_INTEGRITY` if a segment cannot be read; `ERR_TIMEOUT`.
     pub fn has(&self, sequence: Sequence) -> Result<bool> {
         for (at, part) in self.texts.parts().enumerate() {
-            if let Some(document) = part.document(sequence) {
-                return answers(&self.plan, (at, part), document, &self.watch);
+            let Some(document) = part.document(sequence) else { continue };
+            for plan in &self.plans {
+                if answers(plan, (at, part), document, &self.watch)? {
+                    return Ok(true);
+                }
             }
+            return Ok(false);
         }
         Ok(false)
     }
@@ -218,16 +252,17 @@ impl Asked<'_> {
     /// mostly unknown has no answer near it. 0 if nothing in the question counts.
     #[must_use]
     pub fn ceiling(&self) -> f64 {
-        self.plan.ceiling()
+        self.plans.iter().map(Plan::ceiling).fold(0.0, f64::max)
     }
 
     /// What scores are made of, to score the same way again: 16 bytes and 8 for each thing that
     /// counts.
     #[must_use]
     pub fn statistics(&self) -> Vec<u8> {
-        let Extent { documents, length } = self.plan.extent;
+        let extent = self.plans.first().map_or_else(|| self.texts.extent(), |plan| plan.extent);
+        let Extent { documents, length } = extent;
         let mut bytes = [documents.to_le_bytes(), length.to_le_bytes()].concat();
-        bytes.extend(self.plan.units.iter().flat_map(|unit| unit.value.to_bits().to_le_bytes()));
+        bytes.extend(self.units().flat_map(|unit| unit.value.to_bits().to_le_bytes()));
         bytes
     }
 
@@ -236,12 +271,16 @@ impl Asked<'_> {
     #[must_use]
     pub fn terms(&self) -> Vec<(String, u64)> {
         let told = |sought: &Sought| (sought.term.to_string(), sought.frequency);
-        let terms = self.plan.units.iter().flat_map(|unit| match &unit.what {
+        let terms = self.units().flat_map(|unit| match &unit.what {
             What::Term(term) => vec![told(term)],
             What::Phrase(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
             What::Group(terms) => terms.iter().map(|(term, _)| told(term)).collect(),
         });
         terms.collect()
+    }
+
+    fn units(&self) -> impl Iterator<Item = &Unit> {
+        self.plans.iter().flat_map(|plan| &plan.units)
     }
 }
 

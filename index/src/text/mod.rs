@@ -7,6 +7,7 @@
 //!   lend it
 //! - `items`, `stop_words`, `endings`, `syntax`, `question`: what is asked
 //! - `slips`: how far a misspelt word is from a term
+//! - `blind`: words as tokens
 //! - `matched`: whether one grain answers, and in which fields
 //! - `score`: what a word is worth
 //! - `packed`, `directory`, `forward`, `segment`: documents that do not change any more
@@ -41,6 +42,8 @@ mod question;
 mod syntax;
 
 mod slips;
+
+mod blind;
 
 mod matched;
 

@@ -15,7 +15,7 @@ use super::places::Places;
 use super::standing::Marks;
 use crate::audit::{AuditEntry, ImportNote};
 use crate::error::{Error, Result};
-use crate::keys::{self, AuditHead, Envelope, StateRecord};
+use crate::keys::{self, AuditHead, RowKey, StateRecord};
 use crate::truth::Logged;
 
 const AUDIT: &str = "audit";
@@ -75,7 +75,8 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
     let mut end = check.view.chain_before_genesis()?.head();
     for row in table.range(..keys::AUDIT_HEAD)? {
         let (key, entry) = row?;
-        if let Some(entry) = follow(&mut end, key.value(), entry.value(), findings)? {
+        if follow(&mut end, key.value(), entry.value(), findings)?.is_some() {
+            let entry = check.view.entry(entry.value())?;
             compare(check, &entry, told, findings)?;
         }
     }
@@ -281,8 +282,10 @@ fn compare_import(
             places.add(Sequence::new(at));
         }
         // A row that cannot be read was found when the log was walked, and shows here as well.
-        match Logged::open(Sequence::new(at), envelope.value()) {
-            Ok(Logged::Blob(blob)) => digest.update(ContentAddress::of(&blob).as_bytes()),
+        match Logged::open(Sequence::new(at), envelope.value(), check.view.vault()) {
+            Ok(Logged::Blob(blob)) => {
+                digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
+            }
             Ok(Logged::Erased(address)) => digest.update(address.as_bytes()),
             Err(_) => continue,
         }
@@ -302,7 +305,7 @@ fn find(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Option<Sequence>> {
-    let at = check.view.place_of(address)?;
+    let at = check.view.place_told(address)?;
     if at.is_none() {
         let detail = format!("the log does not have {address}, which it tells of");
         findings.add(Fault::Unaudited, place, detail);
@@ -320,11 +323,11 @@ fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
         let key = key.value();
         let place = Place::Row(REASONS, key);
         count(&mut findings.checked.reasons);
-        let opened = Envelope::open(key, envelope.value());
+        let opened = check.view.vault().open(RowKey::reason(key), envelope.value());
         let Some(text) = findings.damage(Fault::Audit, place, opened)? else { continue };
         let given = entries.get(key)?.filter(|_| key != keys::AUDIT_HEAD);
         let given = given.and_then(|entry| fields(entry.value()).ok()?.remove("reason_hash"));
-        if given != Some(Value::Bytes(chain.reason_hash(text).to_vec())) {
+        if given != Some(Value::Bytes(chain.reason_hash(&text).to_vec())) {
             findings.add(Fault::Audit, place, "its entry was given another reason, or none");
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef, ValueRef};
 use grainstore_index::{
-    Facts, Field, Object, Order, Posting, Scope, Sequence, Shape, Tie, TimeRange, Word, object_hash,
+    Facts, Field, Object, Order, Posting, Scope, Sequence, Shape, TimeRange, Word, object_hash,
 };
 use redb::ReadTransaction;
 
@@ -26,6 +26,7 @@ use crate::maintain::rows::{self, Table};
 use crate::maintain::scratch::Scratch;
 use crate::source::{Opening, Source};
 use crate::truth::Truth;
+use crate::vault::person_of;
 use crate::view::{View, with_fields};
 
 const INDEX: &str = "index";
@@ -203,11 +204,13 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
         let facts = Facts::of(grain);
         let scope = Scope::Exact(facts.namespace);
         for shape in shapes(grain) {
-            let index = check.view.index();
-            let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
-            let time = facts.time;
-            scan.seek(Posting { time, tie: Tie::of(address.as_bytes()), sequence: place })?;
-            if scan.next().transpose()?.is_some_and(|found| found.sequence == place) {
+            let is_found = check.view.with_index_of(person_of(grain), |index| {
+                let mut scan = index.scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
+                let (time, tie) = (facts.time, check.view.vault().tie(&address));
+                scan.seek(Posting { time, tie, sequence: place })?;
+                Ok(scan.next().transpose()?.is_some_and(|found| found.sequence == place))
+            })?;
+            if is_found {
                 count(&mut findings.checked.index_rows);
             } else {
                 let detail = format!("it is not found by {}", shape.index_name());

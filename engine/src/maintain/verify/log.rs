@@ -13,7 +13,7 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use super::standing;
 use crate::error::{Error, Result};
-use crate::keys::{self, Envelope, StateRecord, Stub, Wrapping};
+use crate::keys::{self, RowKey, StateRecord, Stub, Wrapping};
 use crate::view::{is_signed, is_withdrawal, stored_grain, with_fields};
 
 const LOG: &str = "log";
@@ -46,8 +46,10 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
                 }
                 continue;
             }
-            let opened = Envelope::open(key, envelope.value());
+            let row = RowKey::log(Sequence::new(key));
+            let opened = check.view.vault().open(row, envelope.value());
             let blob = findings.damage(Fault::Log, place, opened)?;
+            let blob = blob.as_deref();
             if let Some(true) = blob.and_then(|blob| is_signed(blob).ok())
                 && !check.view.has_wrapping(Sequence::new(key))?
             {
@@ -91,7 +93,7 @@ pub(super) fn check_states(
     rows_beside(check, keys::STATE, (Fault::State, STATE), findings, |findings, at, record| {
         count(&mut findings.checked.states);
         let place = Place::Row(STATE, at.get());
-        let decoded = keys::decode_state(at, record);
+        let decoded = check.view.vault().decode_state(at, record);
         let Some(record) = findings.damage(Fault::State, place, decoded)? else { return Ok(()) };
         let StateRecord { state, since } = record;
         if !state.is_current() && !(1..entries).contains(&since) {
@@ -174,7 +176,11 @@ pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Re
     rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
         count(&mut findings.checked.signatures);
         let place = Place::Row(SIGNATURES, at.get());
-        let opened = findings.damage(Fault::Signature, place, Wrapping::open(at, row))?;
+        let opened = findings.damage(
+            Fault::Signature,
+            place,
+            Wrapping::open(at, row, check.view.vault()),
+        )?;
         let (Some(Wrapping { prefix, suffix, .. }), Some(blob)) = (opened, check.readable(at)?)
         else {
             return Ok(());

@@ -24,7 +24,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::error::{Result, guarded};
-use crate::keys::{self, Envelope, Stub};
+use crate::keys::{self, RowKey, Stub};
 use crate::maintain::pages::Whole;
 use crate::maintain::scratch::Scratch;
 use crate::pending::Pending;
@@ -168,8 +168,8 @@ impl<'c> Check<'c> {
     /// The blob at a place, where it can be read and was not erased.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
         let row = self.log.get(place.get())?;
-        let row = row.filter(|row| !Stub::is(row.value()));
-        let blob = row.as_ref().and_then(|row| Envelope::open(place.get(), row.value()).ok());
-        Ok(blob.map(<[u8]>::to_vec))
+        let Some(row) = row.filter(|row| !Stub::is(row.value())) else { return Ok(None) };
+        let blob = self.view.vault().open(RowKey::log(place), row.value()).ok();
+        Ok(blob.map(std::borrow::Cow::into_owned))
     }
 }

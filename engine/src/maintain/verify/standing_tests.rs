@@ -14,6 +14,7 @@ use crate::format::{BeliefBuilder, ContentAddress, Grain};
 use crate::keys::{Envelope, StateRecord, Wrapping};
 use crate::pending::Pending;
 use crate::truth::Truth;
+use crate::vault::{Keeper, Vault};
 use crate::view::View;
 use crate::writer::{Request, Writer};
 use crate::{Offer, OpenOptions, Session, SessionOptions, Store};
@@ -121,10 +122,10 @@ fn state(at: u64, change: impl Fn(&mut GrainState) + Send + 'static) -> Change {
         let sequence = Sequence::new(at);
         let mut states = txn.open_table(keys::STATE).unwrap();
         let row = states.get(at).unwrap();
-        let before = row.map(|row| keys::decode_state(sequence, row.value()).unwrap());
+        let before = row.map(|row| Vault::default().decode_state(sequence, row.value()).unwrap());
         let mut record = before.unwrap_or_else(|| StateRecord { since: 1, ..<_>::default() });
         change(&mut record.state);
-        states.insert(at, &keys::encode_state(sequence, &record)).unwrap();
+        states.insert(at, &Vault::default().encode_state(sequence, &record)).unwrap();
     })
 }
 
@@ -160,9 +161,11 @@ fn unverifiable(at: u64) -> Change {
         let sequence = Sequence::new(at);
         let mut table = txn.open_table(keys::SIGNATURES).unwrap();
         let row = table.get(at).unwrap().unwrap().value().to_vec();
-        let kept = Wrapping::open(sequence, &row).unwrap();
+        let kept = Wrapping::open(sequence, &row, &Vault::default()).unwrap();
         assert!(kept.valid && Envelope::open(at, &row).is_ok());
-        let sealed = Wrapping { valid: false, ..kept }.seal(sequence).unwrap();
+        let sealed = Wrapping { valid: false, ..kept }
+            .seal(sequence, &Vault::default(), &Keeper::default())
+            .unwrap();
         table.insert(at, sealed.as_slice()).unwrap();
     })
 }

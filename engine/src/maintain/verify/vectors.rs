@@ -43,8 +43,11 @@ pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Resul
                 };
                 listed += 1;
                 count(&mut findings.checked.vectors);
-                let opened =
-                    findings.damage(Fault::Vector, place, Placed::open(row, bytes.value()))?;
+                let opened = findings.damage(
+                    Fault::Vector,
+                    place,
+                    Placed::open(row, bytes.value(), check.view.vault()),
+                )?;
                 let Some(Placed { space, sequence, vector, .. }) = opened else { continue };
                 if sequence != at {
                     let detail =

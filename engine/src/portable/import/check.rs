@@ -12,15 +12,18 @@ use grainstore_format::{
 use sha2::{Digest, Sha256};
 
 use super::claims::{self, Stated};
-use super::{Importing, of_file};
+use super::entering::Entering;
+use super::{Importing, in_file, of_file};
+use crate::consent::is_withdrawn;
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
 use crate::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
 use crate::policy::{Proofs, check_ownership, cosigners};
 use crate::query::Halt;
+use crate::reach::Reach;
 use crate::session::{MAX_BATCH_BYTES, Session};
-use crate::view::{View, stored_grain};
+use crate::view::{View, stored_grain, with_fields};
 
 /// Grains between two looks at whether to stop, and two words of progress.
 pub(super) const CHECK_EVERY: u64 = 256;
@@ -85,7 +88,8 @@ impl<S: ReadAt> Files<S> {
     /// Those of [`Session::import`].
     pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
         let view = session.view()?;
-        let stated = claims::stated(&view, self, session.viewer())?;
+        let stated =
+            claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
         let mut checked = Checked {
             files: Vec::new(),
             stated,
@@ -94,12 +98,17 @@ impl<S: ReadAt> Files<S> {
             conflicts: Conflicts::default(),
         };
         let mut wanted = self.wanted(&checked.stated)?;
+        let entering = Entering::new(session, &view, self)?;
+        let (room, total) = (MAX_BATCH_BYTES, self.len());
         let mut pass =
-            Pass { session, view: &view, how, room: MAX_BATCH_BYTES, done: 0, total: self.len() };
+            Pass { session, view: &view, entering, store_failed: false, how, room, done: 0, total };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
-            // Of the store the pass over a file reads what was erased, at most.
-            checked.files.push(found.map_err(|error| of_file(name, error))?);
+            // What the rules ask of the store may fail; all else is about the file.
+            checked.files.push(found.map_err(|error| match pass.store_failed {
+                true => in_file(name, error),
+                false => of_file(name, error),
+            })?);
         }
         for (address, stated) in wanted {
             if let Some(prepared) = stored(session, &view, &address)? {
@@ -138,6 +147,10 @@ impl<S: ReadAt> Files<S> {
 struct Pass<'p, 'h> {
     session: &'p Session,
     view: &'p View,
+    /// The rules of the store.
+    entering: Entering<'p>,
+    /// Whether it was the store that failed.
+    store_failed: bool,
     how: &'p Importing<'h>,
     /// Bytes of successors that may still be kept in memory.
     room: usize,
@@ -158,7 +171,8 @@ impl Pass<'_, '_> {
             let entry = entry?;
             digest_entry(&mut digest, &entry);
             let place = |error: Error| error.within(Path::new(&format!("grain {number}")));
-            let signer = self.entry(&entry, number, &mut found, checked).map_err(place)?;
+            let signer =
+                self.entry(&entry, number, &mut found, (checked, wanted)).map_err(place)?;
             if let Some((address, stated)) = wanted.remove_entry(&entry.address())
                 && !found.left_out.contains(&number)
             {
@@ -175,16 +189,13 @@ impl Pass<'_, '_> {
 
     /// Checks a grain by itself. Says who signed it.
     fn entry(
-        &self,
+        &mut self,
         entry: &Entry,
         number: u32,
         found: &mut Found,
-        checked: &mut Checked,
+        (checked, wanted): (&mut Checked, &BTreeMap<ContentAddress, Carried>),
     ) -> Result<Option<String>> {
-        if !self.session.viewer().reaches_partition(entry.grain().partition()) {
-            let message = "its namespace is outside this session's";
-            return Err(Error::new(ErrorKind::Access, message));
-        }
+        self.session.viewer().check_writes(entry.grain())?;
         let signer = self.signer(entry)?;
         if signer.is_some() {
             found.valid.push(number);
@@ -194,7 +205,16 @@ impl Pass<'_, '_> {
             Ok(()) if is_disclosed_view(entry.grain()) => {
                 Some("a disclosed view is not stored as a grain of its own".to_owned())
             }
-            Ok(()) => None,
+            Ok(()) if self.rests_on_withdrawn(entry)? => {
+                Some("the consent it rests on was withdrawn".to_owned())
+            }
+            Ok(()) => {
+                let (address, grain) = (entry.address(), entry.grain());
+                let supersedes = wanted.contains_key(&address);
+                let refusal = self.entering.refusal(&address, grain, supersedes);
+                let refusal = refusal.inspect_err(|_| self.store_failed = true)?;
+                refusal.map(|refusal| format!("left out: refused by {}", refusal.text()))
+            }
         };
         if let Err(error) = check_not_erased(self.view, &entry.address(), entry.grain()) {
             if !error.is_erased() {
@@ -207,6 +227,15 @@ impl Pass<'_, '_> {
             checked.conflicts.note(entry.address(), Disputed::Grain, why);
         }
         Ok(signer)
+    }
+
+    /// Whether the store has a withdrawal of the consent a grain rests on. One that comes in the files
+    /// hides it, and does not keep it out.
+    fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
+        if entry.grain().get("processing_basis").is_none() {
+            return Ok(false);
+        }
+        with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
     fn signer(&self, entry: &Entry) -> Result<Option<String>> {

@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 use super::check::Files;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::prevails;
-use crate::reach::{Reach, Viewer};
+use crate::reach::Reach;
 use crate::view::View;
 
 /// Claims about grains that are here already, and better signatures of such, that one import may
@@ -23,9 +23,8 @@ pub(super) type Stated = (ContentAddress, GrainState);
 pub(super) fn stated<S: ReadAt>(
     view: &View,
     files: &Files<S>,
-    viewer: &Viewer,
+    reach: &Reach<'_>,
 ) -> Result<Vec<Stated>> {
-    let reach = Reach::new(viewer, view);
     let mut found = Vec::new();
     files.each_manifest_entry(|address, Carried { state, .. }| {
         let Some(sequence) = view.sequence_of(&address)? else { return Ok(()) };

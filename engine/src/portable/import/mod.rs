@@ -9,6 +9,7 @@
 
 mod check;
 mod claims;
+mod entering;
 mod stage;
 mod staging;
 

@@ -21,6 +21,7 @@ use crate::plan::{
     Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms, parents,
 };
 use crate::query::Halt;
+use crate::reach::Reach;
 use crate::writer::Ground;
 
 /// Claims, or grains to protect, that one plan decides.
@@ -40,7 +41,8 @@ pub(super) fn stage<S: ReadAt>(
     author: &Author,
     cancel: &Cancel,
 ) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
-    let stated = claims::stated(ground.view, files, &author.viewer)?;
+    let reach = Reach::new(&author.viewer, ground.view, ground.now);
+    let stated = claims::stated(ground.view, files, &reach)?;
     if stated != checked.stated {
         return Ok(None);
     }
@@ -49,7 +51,7 @@ pub(super) fn stage<S: ReadAt>(
         checked,
         author,
         cancel,
-        staging: Staging::open(ground.view, ground.txn)?,
+        staging: Staging::open(ground.view, ground.regime, ground.txn)?,
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),

@@ -11,9 +11,10 @@ use grainstore_index::Sequence;
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::keys::{self, Envelope, STATE_LEN, StateRecord, Wrapping};
+use crate::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
 use crate::plan::{Beneath, Plan};
-use crate::view::View;
+use crate::preset::Regime;
+use crate::view::{View, with_fields};
 
 /// Address -> place, of the grains that are new.
 const PLACES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
@@ -24,6 +25,7 @@ const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
 /// The tables, open.
 pub(super) struct Staging<'t> {
     view: &'t View,
+    regime: &'t Regime,
     txn: &'t WriteTransaction,
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_LEN]>,
@@ -73,10 +75,15 @@ impl Outcome {
 }
 
 impl<'t> Staging<'t> {
-    pub(super) fn open(view: &'t View, txn: &'t WriteTransaction) -> Result<Self> {
+    pub(super) fn open(
+        view: &'t View,
+        regime: &'t Regime,
+        txn: &'t WriteTransaction,
+    ) -> Result<Self> {
         let before = view.last_sequence()?;
         Ok(Self {
             view,
+            regime,
             txn,
             log: txn.open_table(keys::LOG)?,
             states: txn.open_table(keys::STATE)?,
@@ -110,7 +117,11 @@ impl<'t> Staging<'t> {
             let message = format!("a store holds {} grains at most", Sequence::MAX.get());
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        self.log.insert(sequence.get(), Envelope::seal(sequence.get(), blob).as_slice())?;
+        let vault = self.view.vault();
+        vault.enroll([blob])?;
+        let keeper = with_fields(blob, |grain| vault.keeper_of(grain, self.regime))?;
+        let row = vault.seal(RowKey::log(sequence), blob, &keeper)?;
+        self.log.insert(sequence.get(), row.as_slice())?;
         self.places.insert(address.as_bytes(), sequence.get())?;
         for parent in parents {
             self.children.insert((*parent.as_bytes(), sequence.get()), ())?;
@@ -136,7 +147,8 @@ impl<'t> Staging<'t> {
         entry: u64,
     ) -> Result<()> {
         let record = self.record_at(sequence)?.with_state(state, entry);
-        self.states.insert(sequence.get(), &keys::encode_state(sequence, &record))?;
+        let record = self.view.vault().encode_state(sequence, &record);
+        self.states.insert(sequence.get(), &record)?;
         Ok(())
     }
 
@@ -177,9 +189,9 @@ impl<'t> Staging<'t> {
         let rows = self.log.range(self.before.get().saturating_add(1)..)?;
         Ok(rows.map(|row| {
             let (sequence, envelope) = row?;
-            let sequence = sequence.value();
-            let blob = Envelope::open(sequence, envelope.value())?.to_vec();
-            Ok((Sequence::new(sequence), blob))
+            let sequence = Sequence::new(sequence.value());
+            let blob = self.view.vault().open(RowKey::log(sequence), envelope.value())?;
+            Ok((sequence, blob.into_owned()))
         }))
     }
 
@@ -187,7 +199,7 @@ impl<'t> Staging<'t> {
     pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
         let Some(signatures) = &self.signatures else { return Ok(None) };
         let row = signatures.get(sequence.get())?;
-        row.map(|row| Wrapping::open(sequence, row.value())).transpose()
+        row.map(|row| Wrapping::open(sequence, row.value(), self.view.vault())).transpose()
     }
 
     /// Takes a valid envelope in the place of one that is not.
@@ -203,13 +215,19 @@ impl<'t> Staging<'t> {
             Some(signatures) => signatures,
             none => none.insert(self.txn.open_table(keys::SIGNATURES)?),
         };
-        signatures.insert(sequence.get(), wrapping.seal(sequence)?.as_slice())?;
+        let vault = self.view.vault();
+        let keeper = match self.log.get(sequence.get())? {
+            Some(row) => vault.keeper_beside(row.value())?,
+            None => vault.keeper(),
+        };
+        let row = wrapping.seal(sequence, vault, &keeper)?;
+        signatures.insert(sequence.get(), row.as_slice())?;
         Ok(())
     }
 
     fn record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.states.get(sequence.get())? {
-            Some(record) => keys::decode_state(sequence, record.value()),
+            Some(record) => self.view.vault().decode_state(sequence, record.value()),
             None => Ok(StateRecord::default()),
         }
     }
@@ -231,7 +249,7 @@ impl Beneath for Staging<'_> {
         let row = self.log.get(sequence.get())?;
         let missing = || Error::integrity(format!("the log has no entry {}", sequence.get()));
         let row = row.ok_or_else(missing)?;
-        Ok(Envelope::open(sequence.get(), row.value())?.to_vec())
+        Ok(self.view.vault().open(RowKey::log(sequence), row.value())?.into_owned())
     }
 
     fn state_at(&self, sequence: Sequence) -> Result<GrainState> {

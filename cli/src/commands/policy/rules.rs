@@ -1,0 +1,80 @@
+//! `grain policy show` and `grain policy set`: the rules a store holds to, and changing them.
+
+use clap::Args;
+use grainstore::{Preset, RuleSet};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::input::{MAX_TEXT, Source};
+
+/// Add rules to those of the store: a file of rules, TOML or JSON (docs/presets.md)
+///
+/// Only the operator does so, without --namespace and --user. What would loosen a rule is refused, unless
+/// --allow-weaker says that it is meant. Either way it goes into the audit log, with the reason.
+#[derive(Debug, Args)]
+pub(super) struct Set {
+    /// The file, or - for stdin
+    #[arg(value_name = "FILE|-")]
+    file: Source,
+    /// Take what loosens rules as well
+    #[arg(long)]
+    allow_weaker: bool,
+    /// Why: it goes into the audit log
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+impl Set {
+    pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let file = self.file.read_text(MAX_TEXT, &mut context.output)?;
+        let changed = context.session()?.change_rules(&file, self.allow_weaker, &self.reason)?;
+        if context.output.is_json() {
+            return context.output.json_line(&changed);
+        }
+        if !changed.changed {
+            return context.output.line("nothing changed: these rules hold already");
+        }
+        for rule in &changed.added {
+            context.output.line(&format!("added     {rule}"))?;
+        }
+        for what in &changed.loosened {
+            context.output.line(&format!("loosened  {what}"))?;
+        }
+        context.output.line("the rules of the store are changed; grain policy show shows them")
+    }
+}
+
+/// The preset of this name, unless there is such a file.
+pub(super) fn preset(source: &Source) -> Option<Preset> {
+    let Source::File(path) = source else { return None };
+    let preset = Preset::named(path.to_str()?).ok()?;
+    (!path.exists()).then_some(preset)
+}
+
+/// A rule set: what holds, and on which article each of it stands.
+pub(super) fn show(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
+    let output = &mut context.output;
+    if output.is_json() {
+        return output.json_line(rules);
+    }
+    output.line(&format!("preset      {}: {}", rules.preset, rules.title))?;
+    for also in &rules.also {
+        output.line(&format!("and         {also}"))?;
+    }
+    for what in &rules.loosened {
+        output.line(&format!("loosened    {what}"))?;
+    }
+    output.line("")?;
+    for (name, value, article, meaning) in rules.settings.table() {
+        output.line(&format!("{name:<24} {value:<10} {article}"))?;
+        output.line(&format!("    {meaning}"))?;
+    }
+    for rule in &rules.rules {
+        let on: Vec<_> = rule.on.iter().map(|deed| deed.name()).collect();
+        output.line("")?;
+        output.line(&format!("{}  {}  ({})", rule.id, rule.effect(), on.join(", ")))?;
+        output.line(&format!("    {}: {}", rule.article, rule.because))?;
+        output.line(&format!("    fix: {}", rule.fix))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Users and consents from outside: `--user`, sessions of `rpc`, and what a withdrawal hides.
+
+use serde_json::{Value, json};
+
+use crate::kit::{Place, belief, head};
+
+fn of(user: &str, object: &str) -> String {
+    let mut grain: Value = serde_json::from_str(&belief("alice", object)).unwrap();
+    grain["user_id"] = json!(user);
+    grain.to_string()
+}
+
+#[test]
+fn a_command_for_a_user_sees_and_writes_no_other() {
+    let place = Place::with_store();
+    let (anns, bobs) = (place.put(&of("ann", "tea")), place.put(&of("bob", "milk")));
+    let nobodys = place.put(&belief("alice", "water"));
+    for (address, code) in [(&anns, 0), (&bobs, 1), (&nobodys, 0)] {
+        let run = place.grain(&["get", address, "--user", "ann"]);
+        assert_eq!(run.code, code, "{}", run.err);
+        assert!(code == 0 || run.error_code() == "ERR_NOT_FOUND");
+        assert!(!run.err.contains("milk"), "{}", run.err);
+    }
+    let run = place.grain(&["get", head(&bobs, 9), "--user", "ann"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_NOT_FOUND"));
+    let told = |arguments: &[&str]| {
+        let arguments = [arguments, &["--user", "ann"]].concat();
+        place.grain(&arguments).done().text().to_owned()
+    };
+    for arguments in [
+        &["recall", "alice", "--json"][..],
+        &["recall", "--text", "milk", "--json"],
+        &["cal", "RECALL | LIMIT 10"],
+        &["history", "--subject", "alice", "--relation", "prefers", "--json"],
+        &["audit", "--tail", "20", "--json"],
+        &["stats", "--json"],
+    ] {
+        let told = told(arguments);
+        assert!(!told.contains("milk") && !told.contains(&bobs), "{arguments:?}: {told}");
+    }
+    assert!(told(&["recall", "alice", "--json"]).contains("water"));
+    let exported = place.grain(&["export", "ann.mg", "--user", "ann", "--json"]).done();
+    assert_eq!(exported.json()["exported"], 2);
+    let run = place.feed(&["put", "--user", "ann"], of("bob", "wine"));
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
+    let run = place.feed(&["supersede", &bobs, "-", "--user", "ann"], of("ann", "wine"));
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_NOT_FOUND"));
+}
+
+#[test]
+fn a_session_for_a_user_is_made_no_wider_by_a_request() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let grain =
+        |user: &str, object: &str| -> Value { serde_json::from_str(&of(user, object)).unwrap() };
+    rpc.result("put", &json!({ "grain": grain("bob", "milk") }));
+    rpc.result("session", &json!({ "namespace": null, "user_id": "ann" }));
+    let others = json!({ "query": "RECALL | COUNT", "user_id": "bob" });
+    assert_eq!(rpc.refusal("cal", &others), "ERR_ACCESS");
+    let own = json!({ "query": "RECALL | COUNT", "user_id": "ann" });
+    assert_eq!(rpc.result("cal", &own)["count"], 0);
+    assert_eq!(rpc.refusal("put", &json!({ "grain": grain("bob", "wine") })), "ERR_ACCESS");
+    let copy = place.path().join("copy");
+    assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_ACCESS");
+    rpc.result("session", &json!({ "namespace": null }));
+    assert_eq!(rpc.result("cal", &others)["count"], 1);
+}
+
+#[test]
+fn what_was_withdrawn_is_gone_at_once_and_get_says_why() {
+    let place = Place::with_store();
+    let mut consent = json!({
+        "type": "consent", "subject_did": "did:web:a", "grantee_did": "did:web:b",
+        "scope": ["store"], "is_withdrawal": false, "created_at": 1_768_471_200_000_i64,
+    });
+    let basis = place.put(&consent.to_string());
+    let mut resting: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
+    resting["processing_basis"] = json!(basis);
+    let address = place.put(&resting.to_string());
+    place.grain(&["get", &address]).done();
+    consent["is_withdrawal"] = json!(true);
+    consent["prior_consent"] = json!(basis);
+    place.put(&consent.to_string());
+    let run = place.grain(&["get", &address, "--json"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_WITHDRAWN"));
+    assert!(run.err.contains("was withdrawn") && run.err.contains("anew"), "{}", run.err);
+    assert_eq!(place.grain(&["cal", "RECALL beliefs | COUNT"]).done().line(), "0");
+    let run = place.feed(&["put"], resting.to_string().replace("tea", "milk"));
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_WITHDRAWN"));
+}

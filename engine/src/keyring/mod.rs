@@ -1,0 +1,391 @@
+//! The keyring of an encrypted store: the master key wraps a random secret a person and one of the
+//! store's, and everything else is derived from those (ruling 26).
+//!
+//! Slots are appended and synced before their first use, and zeroed to erase. Which row is whose the
+//! rows say; knows no grains.
+
+mod holder;
+mod medium;
+mod provider;
+mod secret;
+mod slot;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+use grainstore_format::ContentAddress;
+
+use self::medium::{Medium, SlotFile};
+use self::provider::bad_key;
+use self::secret::{Cipher, Secret, Tokens};
+use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
+use crate::directory;
+use crate::error::{Error, Result};
+use crate::sync::{Mutex, RwLock};
+
+pub(crate) use holder::Holder;
+pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
+pub(crate) use secret::fill;
+
+/// The slot of the store itself.
+pub(crate) const STORE: u32 = 0;
+/// Keyholders whose keys are kept ready. Beyond, all are derived anew when they are next needed.
+const READY: usize = 4096;
+
+const WRAP: &str = "grainstore wrap v1";
+const SHARED: &str = "grainstore store tokens v1";
+const STATES: &str = "grainstore states v1";
+
+/// What a token under the store's key stands for, beside the fields of the index.
+const ADDRESS: u8 = 0xa0;
+const PERSON: u8 = 0xa1;
+const SUCCESSOR: u8 = 0xa2;
+const LOST: u8 = 0xa3;
+
+/// The keys of an open store.
+pub(crate) struct Keyring {
+    store_id: [u8; 16],
+    /// The secret of the store: the salt of every derived key.
+    salt: Secret,
+    /// Tokens of what is found before a person is known: addresses and user ids.
+    shared: Arc<Tokens>,
+    states: Tokens,
+    store: Arc<Holder>,
+    people: RwLock<People>,
+    file: Mutex<File>,
+}
+
+/// Who has a slot.
+#[derive(Default)]
+struct People {
+    by_token: HashMap<[u8; 32], u32>,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    ready: HashMap<u32, Arc<Holder>>,
+    /// The number of the next slot.
+    next: u32,
+}
+
+/// The slots on disk, and what wraps their secrets.
+struct File {
+    medium: Box<dyn Medium>,
+    store: StoreSlot,
+    wrap: Cipher,
+}
+
+/// Every secret under a new master key, and what wraps them.
+pub(crate) struct Rewrapped {
+    store: StoreSlot,
+    wrap: Cipher,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keyring(..)")
+    }
+}
+
+impl Keyring {
+    /// Creates the keyring of a new store in a directory.
+    ///
+    /// # Errors
+    /// `ERR_KEY` where the provider has no key; `ERR_IO`.
+    pub(crate) fn create(
+        directory: &Path,
+        provider: &dyn KeyProvider,
+        store_id: [u8; 16],
+    ) -> Result<Self> {
+        let medium = Box::new(SlotFile(directory::keyring(directory)));
+        Self::create_on(medium, provider, store_id)
+    }
+
+    fn create_on(
+        mut medium: Box<dyn Medium>,
+        provider: &dyn KeyProvider,
+        store_id: [u8; 16],
+    ) -> Result<Self> {
+        let derivation = provider.derivation()?;
+        let wrap = wrapping(provider, &derivation, &store_id)?;
+        let secret = Secret::random()?;
+        let wrapped = [0; WRAPPED];
+        let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
+        store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
+        medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
+        let people = People { next: 1, ..People::default() };
+        Ok(Self::of(secret, people, File { medium, store, wrap }))
+    }
+
+    /// Opens the keyring in a directory; nothing where there is none.
+    ///
+    /// # Errors
+    /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` for a damaged slot; `ERR_IO`.
+    pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
+        Self::open_on(Box::new(SlotFile(directory::keyring(directory))), provider)
+    }
+
+    fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
+        let Some(bytes) = medium.read()? else { return Ok(None) };
+        // What stands behind the last whole slot was never used: it is synced first.
+        let (slots, _) = bytes.as_chunks::<SLOT>();
+        let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
+        let (first, others) = slots.split_first().ok_or_else(damaged)?;
+        let Slot::Store(store) = Slot::decode(STORE, first)? else { return Err(damaged()) };
+        let wrap = wrapping(provider, &store.derivation, &store.store_id)?;
+        let secret = unwrap_in(&wrap, &store.bound(), &store.wrapped);
+        let secret = secret.ok_or_else(|| bad_key("the key is not the one of this store"))?;
+        let mut people = People { next: 1, ..People::default() };
+        for slot in others {
+            let number = people.next;
+            people.next = number.checked_add(1).ok_or_else(damaged)?;
+            match Slot::decode(number, slot)? {
+                Slot::Person(person) => people.add(number, person),
+                Slot::Erased => {}
+                Slot::Store(_) => return Err(damaged()),
+            }
+        }
+        Ok(Some(Self::of(secret, people, File { medium, store: *store, wrap })))
+    }
+
+    fn of(salt: Secret, people: People, file: File) -> Self {
+        let key = |purpose| salt.derive(&file.store.store_id, purpose).tokens();
+        let (shared, states) = (Arc::new(key(SHARED)), key(STATES));
+        Self {
+            store_id: file.store.store_id,
+            states,
+            store: Arc::new(Holder::new(STORE, &salt, &salt, &shared)),
+            shared,
+            salt,
+            people: RwLock::new(people),
+            file: Mutex::new(file),
+        }
+    }
+
+    /// Whose keyring it is.
+    pub(crate) fn store_id(&self) -> &[u8; 16] {
+        &self.store_id
+    }
+
+    /// The keys of the store itself.
+    pub(crate) fn store(&self) -> &Arc<Holder> {
+        &self.store
+    }
+
+    /// Whether anybody has a slot.
+    pub(crate) fn has_people(&self) -> bool {
+        !self.people.read().unwrap_or_else(PoisonError::into_inner).by_token.is_empty()
+    }
+
+    /// The keys in a slot; nothing where they were destroyed, or never were.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a slot that does not open with the store's key.
+    pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<Holder>>> {
+        if slot == STORE {
+            return Ok(Some(Arc::clone(&self.store)));
+        }
+        let ready = |people: &People| people.ready.get(&slot).map(Arc::clone);
+        if let Some(holder) = ready(&self.people.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(Some(holder));
+        }
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(person) = people.wrapped.get(&slot) else { return Ok(None) };
+        let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
+        let damaged = || Error::truth_damaged(format!("slot {slot} of the keyring does not open"));
+        let secret = secret.ok_or_else(damaged)?;
+        let holder = Arc::new(Holder::new(slot, &secret, &self.salt, &self.shared));
+        people.keep(&holder);
+        Ok(Some(holder))
+    }
+
+    /// The keys of a person; nothing for one who has none.
+    ///
+    /// # Errors
+    /// As [`Keyring::holder`].
+    pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
+        let token = self.person(user_id);
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        let slot = people.by_token.get(&token).copied();
+        drop(people);
+        slot.map_or(Ok(None), |slot| self.holder(slot))
+    }
+
+    /// Gives a slot to each of these people who has none, durably.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
+        let mut new: Vec<[u8; 32]> = Vec::new();
+        {
+            let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+            for user_id in user_ids {
+                let token = self.person(user_id);
+                if !people.by_token.contains_key(&token) && !new.contains(&token) {
+                    new.push(token);
+                }
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let first = people.next;
+        let mut bytes = Vec::with_capacity(new.len() * SLOT);
+        let mut slots = Vec::with_capacity(new.len());
+        for (number, token) in (first..).zip(new) {
+            let mut person = PersonSlot { token, generation: 1, wrapped: [0; WRAPPED] };
+            person.wrapped = wrap_in(&file.wrap, &person.bound(number), &Secret::random()?)?;
+            let person = Box::new(person);
+            bytes.extend_from_slice(&Slot::Person(person.clone()).encode(number));
+            slots.push((number, person));
+        }
+        file.medium.write_at(offset(first), &bytes)?;
+        for (number, person) in slots {
+            people.next = number.saturating_add(1);
+            people.add(number, person);
+        }
+        Ok(())
+    }
+
+    /// The slot of a person; nothing for one who has none.
+    pub(crate) fn slot_of(&self, person: &[u8; 32]) -> Option<u32> {
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        people.by_token.get(person).copied()
+    }
+
+    /// Destroys the secret in a slot: what was encrypted under it is noise from now on, in every copy of
+    /// the rows that lie beside this keyring. One that is destroyed already stays so.
+    ///
+    /// # Errors
+    /// `ERR_IO`: whether it is gone is in doubt then; do it again.
+    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(person) = people.wrapped.get(&slot) else { return Ok(()) };
+        let token = person.token;
+        file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+        people.by_token.retain(|known, number| *known != token || *number != slot);
+        people.wrapped.remove(&slot);
+        people.ready.remove(&slot);
+        Ok(())
+    }
+
+    /// All secrets wrapped under another master key, for [`Keyring::rewrap`].
+    ///
+    /// # Errors
+    /// `ERR_KEY` where the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
+    pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<Rewrapped> {
+        let derivation = provider.derivation()?;
+        let wrap = wrapping(provider, &derivation, &self.store_id)?;
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        let master = file.store.master.saturating_add(1);
+        let mut store = StoreSlot { derivation, master, ..file.store.clone() };
+        store.wrapped = wrap_in(&wrap, &store.bound(), &self.salt)?;
+        let mut bytes = Slot::Store(Box::new(store.clone())).encode(STORE).to_vec();
+        let mut wrapped = HashMap::new();
+        for number in 1..people.next {
+            let slot = match people.wrapped.get(&number) {
+                None => Slot::Erased,
+                Some(person) => {
+                    let damaged = || Error::truth_damaged("a slot of the keyring does not open");
+                    let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
+                    let secret = secret.ok_or_else(damaged)?;
+                    let mut person = person.clone();
+                    person.wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
+                    wrapped.insert(number, person.clone());
+                    Slot::Person(person)
+                }
+            };
+            bytes.extend_from_slice(&slot.encode(number));
+        }
+        Ok(Rewrapped { store, wrap, wrapped, bytes })
+    }
+
+    /// Goes on with secrets under another master key. No row is written anew. Nobody gets or loses a slot
+    /// in between: that is the writer's, who does this.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn rewrap(&self, new: Rewrapped) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        file.medium.replace(&new.bytes)?;
+        (file.store, file.wrap, people.wrapped) = (new.store, new.wrap, new.wrapped);
+        Ok(())
+    }
+
+    /// Writes the same slots into another directory.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn copy_to(&self, directory: &Path) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = file.medium.read()?.unwrap_or_default();
+        SlotFile(directory::keyring(directory)).replace(&bytes)
+    }
+
+    /// What stands for an address on disk.
+    pub(crate) fn address(&self, address: &ContentAddress) -> [u8; 32] {
+        self.shared.of(ADDRESS, &[address.as_bytes()])
+    }
+
+    /// What stands for a person on disk.
+    pub(crate) fn person(&self, user_id: &str) -> [u8; 32] {
+        self.shared.of(PERSON, &[user_id.as_bytes()])
+    }
+
+    /// What stands for the unknown address of the grain at a place of the log.
+    pub(crate) fn lost(&self, sequence: u64) -> [u8; 32] {
+        self.shared.of(LOST, &[&sequence.to_be_bytes()])
+    }
+
+    /// What hides an address inside a state record: each record, with all else that is in it, has a pad of its own.
+    pub(crate) fn pad(&self, record: &[u8]) -> [u8; 32] {
+        self.states.of(SUCCESSOR, &[record])
+    }
+}
+
+impl People {
+    fn add(&mut self, number: u32, person: Box<PersonSlot>) {
+        self.by_token.insert(person.token, number);
+        self.wrapped.insert(number, person);
+    }
+
+    fn keep(&mut self, holder: &Arc<Holder>) {
+        if self.ready.len() >= READY {
+            self.ready.clear();
+        }
+        self.ready.insert(holder.slot, Arc::clone(holder));
+    }
+}
+
+fn offset(slot: u32) -> u64 {
+    u64::from(slot).saturating_mul(SLOT as u64)
+}
+
+/// What wraps secrets under the provider's master key.
+fn wrapping(
+    provider: &dyn KeyProvider,
+    derivation: &Derivation,
+    store_id: &[u8; 16],
+) -> Result<Cipher> {
+    Ok(provider.master_key(derivation)?.0.derive(store_id, WRAP).cipher())
+}
+
+fn wrap_in(wrap: &Cipher, bound: &[u8], secret: &Secret) -> Result<[u8; WRAPPED]> {
+    let wrapped = wrap.seal(bound, secret.bytes())?;
+    wrapped.try_into().map_err(|_| Error::integrity("a wrapped secret has another length"))
+}
+
+fn unwrap_in(wrap: &Cipher, bound: &[u8], wrapped: &[u8; WRAPPED]) -> Option<Secret> {
+    let opened = zeroize::Zeroizing::new(wrap.open(bound, wrapped)?);
+    opened.as_slice().try_into().ok().map(Secret::new)
+}
+
+#[cfg(test)]
+mod tests;

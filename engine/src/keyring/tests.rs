@@ -1,0 +1,140 @@
+//! Tests of the keyring as a whole: what it opens, what it refuses, what is gone when it is erased.
+
+use super::*;
+
+const ID: [u8; 16] = [3; 16];
+
+fn code<T>(result: Result<T>) -> Option<&'static str> {
+    result.err().map(|error| error.code())
+}
+
+fn key(byte: u8) -> MasterKey {
+    MasterKey::new([byte; 32])
+}
+
+fn ring(dir: &Path) -> Keyring {
+    Keyring::create(dir, &key(1), ID).unwrap()
+}
+
+fn open(dir: &Path, byte: u8) -> Result<Keyring> {
+    Keyring::open(dir, &key(byte)).map(|ring| ring.unwrap())
+}
+
+/// What somebody's key makes of a text.
+fn sealed(ring: &Keyring, user: &str) -> Vec<u8> {
+    ring.holder_of(user).unwrap().unwrap().data.seal(b"row", b"body").unwrap()
+}
+
+fn opened(ring: &Keyring, user: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+    ring.holder_of(user).unwrap()?.data.open(b"row", sealed)
+}
+
+#[test]
+fn keys_are_the_same_after_opening_and_another_masters_are_refused() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann", "bob", "ann"]).unwrap();
+    ring.enroll(["bob", "cem"]).unwrap();
+    let (of_ann, of_bob) = (sealed(&ring, "ann"), sealed(&ring, "bob"));
+    let address = ContentAddress::of(b"grain");
+    let again = open(dir.path(), 1).unwrap();
+    assert_eq!(again.address(&address), ring.address(&address));
+    assert_eq!(opened(&again, "ann", &of_ann).unwrap(), b"body");
+    assert_eq!(opened(&again, "bob", &of_bob).unwrap(), b"body");
+    assert_eq!(opened(&again, "bob", &of_ann), None, "it is another person's");
+    assert!(again.holder_of("dan").unwrap().is_none());
+    assert_eq!(code(open(dir.path(), 2)), Some("ERR_KEY"));
+    let phrase = Passphrase::new("words").cost(64, 1, 1);
+    assert_eq!(code(Keyring::open(dir.path(), &phrase)), Some("ERR_KEY"));
+}
+
+#[test]
+fn a_person_has_one_slot_and_nobody_is_given_that_of_one_who_was_erased() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann", "bob"]).unwrap();
+    let slot = |ring: &Keyring, user| ring.holder_of(user).unwrap().map(|holder| holder.slot);
+    assert_eq!((slot(&ring, "ann"), slot(&ring, "bob")), (Some(1), Some(2)));
+    ring.destroy(1).unwrap();
+    ring.destroy(1).unwrap();
+    assert_eq!(slot(&ring, "ann"), None);
+    assert!(ring.holder(1).unwrap().is_none());
+    ring.enroll(["ann"]).unwrap();
+    let again = open(dir.path(), 1).unwrap();
+    for ring in [&ring, &again] {
+        assert_eq!((slot(ring, "ann"), slot(ring, "bob")), (Some(3), Some(2)));
+    }
+}
+
+#[test]
+fn a_destroyed_secret_is_in_no_byte_of_the_file() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann", "bob"]).unwrap();
+    let file = directory::keyring(dir.path());
+    let before = std::fs::read(&file).unwrap();
+    let slot = |bytes: &[u8], number: usize| bytes[number * SLOT..][..SLOT].to_vec();
+    assert_ne!(slot(&before, 1), [0; SLOT]);
+    let of_ann = sealed(&ring, "ann");
+    ring.destroy(1).unwrap();
+    let after = std::fs::read(&file).unwrap();
+    assert_eq!(slot(&after, 1), [0; SLOT]);
+    assert_eq!((slot(&after, 0), slot(&after, 2)), (slot(&before, 0), slot(&before, 2)));
+    assert_eq!(opened(&open(dir.path(), 1).unwrap(), "ann", &of_ann), None);
+}
+
+#[test]
+fn another_master_key_opens_the_same_secrets() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann", "bob", "cem"]).unwrap();
+    ring.destroy(2).unwrap();
+    let of_ann = sealed(&ring, "ann");
+    let phrase = Passphrase::new("words").cost(64, 1, 1);
+    ring.rewrap(ring.rewrapped(&phrase).unwrap()).unwrap();
+    assert_eq!(code(open(dir.path(), 1)), Some("ERR_KEY"));
+    let again = Keyring::open(dir.path(), &phrase).unwrap().unwrap();
+    for ring in [&ring, &again] {
+        assert_eq!(opened(ring, "ann", &of_ann).unwrap(), b"body");
+        assert!(ring.holder_of("bob").unwrap().is_none(), "erased before, erased after");
+    }
+    again.enroll(["dan"]).unwrap();
+    again.rewrap(again.rewrapped(&key(9)).unwrap()).unwrap();
+    assert_eq!(opened(&open(dir.path(), 9).unwrap(), "ann", &of_ann).unwrap(), b"body");
+    let names: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|at| at.unwrap().file_name()).collect();
+    assert_eq!(names, ["keyring"], "nothing is left beside it");
+}
+
+#[test]
+fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
+    let dir = tempfile::TempDir::new().unwrap();
+    ring(dir.path()).enroll(["ann", "bob"]).unwrap();
+    let file = directory::keyring(dir.path());
+    let whole = std::fs::read(&file).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 4;
+        std::fs::write(&file, &damaged).unwrap();
+        assert_eq!(code(open(dir.path(), 1)), Some("ERR_INTEGRITY"), "byte {at}");
+    }
+    for length in [0, 5, SLOT - 1] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        assert_eq!(code(open(dir.path(), 1)), Some("ERR_INTEGRITY"), "{length} bytes");
+    }
+    std::fs::write(&file, &whole[..2 * SLOT + 60]).unwrap();
+    let ring = open(dir.path(), 1).unwrap();
+    assert!(ring.holder_of("ann").unwrap().is_some());
+    assert!(ring.holder_of("bob").unwrap().is_none());
+    ring.enroll(["cem"]).unwrap();
+    assert!(open(dir.path(), 1).unwrap().holder_of("cem").unwrap().is_some());
+}
+
+#[test]
+fn nothing_of_it_is_shown() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann"]).unwrap();
+    let holder = ring.holder_of("ann").unwrap().unwrap();
+    assert_eq!(format!("{ring:?} {holder:?}"), "Keyring(..) Holder(slot 1)");
+}

@@ -1,0 +1,324 @@
+//! Conditions: what of the facts of a grain a rule asks about. Every part that is given must hold; a
+//! condition without parts always does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore_format::{GrainType, Value};
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Basis, BasisKind, Facts, Level};
+
+/// How deep conditions lie in each other.
+const MAX_DEPTH: usize = 8;
+/// Texts of the lists that one part names.
+const MAX_LISTED: usize = 4096;
+
+/// A value a field is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Scalar {
+    Flag(bool),
+    Whole(i64),
+    Text(String),
+}
+
+impl Scalar {
+    fn is(&self, value: &Value) -> bool {
+        match self {
+            Self::Flag(flag) => value.as_bool() == Some(*flag),
+            Self::Whole(whole) => value.as_i64() == Some(*whole),
+            Self::Text(text) => value.as_str() == Some(text),
+        }
+    }
+}
+
+/// A text with `{names}` in it, and the list that has the same names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Placeholders {
+    of: String,
+    r#in: String,
+}
+
+/// Named lists of texts and named conditions that conditions of a file refer to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    pub(super) lists: BTreeMap<String, Vec<String>>,
+    pub(super) conditions: BTreeMap<String, Condition>,
+}
+
+/// One condition, as files have it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Condition {
+    /// Names of conditions, all of which hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    is: Vec<String>,
+    /// Grain types, one of which it is.
+    #[serde(rename = "type", skip_serializing_if = "Vec::is_empty")]
+    types: Vec<String>,
+    /// Fields that are there and not empty, all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    has: Vec<String>,
+    /// Tags, one of which it has; `phi:*` is any that begins so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tag: Vec<String>,
+    /// Namespaces, in or below one of which it lies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    namespace: Vec<String>,
+    /// It is at least so sensitive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensitivity: Option<Level>,
+    /// Fields with the values one of which each has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    equals: BTreeMap<String, Vec<Scalar>>,
+    /// Fields that are there, with the values none of which each has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    differs: BTreeMap<String, Vec<Scalar>>,
+    /// Fields with patterns one of which some word of each fits, upper or lower case.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    matches: BTreeMap<String, Vec<String>>,
+    /// What its `processing_basis` is, one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    basis: Vec<BasisKind>,
+    /// Its `processing_basis` is one of these words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    basis_word: Vec<String>,
+    /// Its `processing_basis` is a consent to one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    consent_scope: Vec<String>,
+    /// The session has one of these purposes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    purpose: Vec<String>,
+    /// Whether the session says what it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purposes_named: Option<bool>,
+    /// Whether it is under litigation hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<bool>,
+    /// Whether it is encrypted at rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encrypted: Option<bool>,
+    /// Whether a review found it right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<bool>,
+    /// A text whose `{names}` are the entries of a list, where it has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    placeholders: Option<Placeholders>,
+    /// Conditions, all of which hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    all: Vec<Condition>,
+    /// Conditions, one of which holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    any: Vec<Condition>,
+    /// A condition that does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not: Option<Box<Condition>>,
+}
+
+impl Condition {
+    /// Whether it holds. `personal` is how sensitive whatever has a user counts at least.
+    pub(super) fn holds(&self, facts: &Facts<'_>, personal: Level) -> bool {
+        self.fits_grain(facts, personal)
+            && self.fits_circumstances(facts)
+            && self.fits_basis(facts.basis)
+            && self.fits_fields(facts)
+            && self.all.iter().all(|part| part.holds(facts, personal))
+            && (self.any.is_empty() || self.any.iter().any(|part| part.holds(facts, personal)))
+            && self.not.as_ref().is_none_or(|part| !part.holds(facts, personal))
+    }
+
+    fn fits_grain(&self, facts: &Facts<'_>, personal: Level) -> bool {
+        let grain = facts.grain;
+        let one_of = |list: &[String], fits: &mut dyn FnMut(&str) -> bool| {
+            list.is_empty() || list.iter().any(|each| fits(each))
+        };
+        let level = || {
+            let stated = Level::from(grain.sensitivity());
+            if facts.has("user_id") { stated.max(personal) } else { stated }
+        };
+        (self.tag.is_empty() || grain.any_tag(&mut |tag| self.tag.iter().any(|p| fits(p, tag))))
+            && one_of(&self.types, &mut |name| GrainType::from_name(name) == Some(grain.kind()))
+            && one_of(&self.namespace, &mut |outer| is_within(grain.namespace(), outer))
+            && self.sensitivity.is_none_or(|least| level() >= least)
+    }
+
+    fn fits_circumstances(&self, facts: &Facts<'_>) -> bool {
+        let purposes = facts.purposes;
+        (self.purpose.is_empty() || purposes.iter().any(|for_what| self.purpose.contains(for_what)))
+            && self.purposes_named.is_none_or(|named| named != purposes.is_empty())
+            && self.held.is_none_or(|held| held == facts.held)
+            && self.encrypted.is_none_or(|encrypted| encrypted == facts.encrypted)
+            && self.verified.is_none_or(|verified| verified == facts.verified)
+    }
+
+    fn fits_basis(&self, basis: &Basis) -> bool {
+        let word = |of: &[String]| matches!(basis, Basis::Word(word) if of.contains(word));
+        let scope = |of: &[String]| matches!(basis, Basis::Consent(scope) if scope.iter().any(|one| of.contains(one)));
+        (self.basis.is_empty() || self.basis.contains(&basis.kind()))
+            && (self.basis_word.is_empty() || word(&self.basis_word))
+            && (self.consent_scope.is_empty() || scope(&self.consent_scope))
+    }
+
+    fn fits_fields(&self, facts: &Facts<'_>) -> bool {
+        let is_one_of = |of: &[Scalar], value: &Value| of.iter().any(|scalar| scalar.is(value));
+        self.has.iter().all(|name| facts.has(name))
+            && self
+                .equals
+                .iter()
+                .all(|(name, of)| facts.any_value(name, &mut |value| is_one_of(of, value)))
+            && self
+                .differs
+                .iter()
+                .all(|(name, of)| facts.any_value(name, &mut |value| !is_one_of(of, value)))
+            && self.matches.iter().all(|(name, patterns)| {
+                facts.any_value(name, &mut |value| has_such_word(patterns, value))
+            })
+            && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
+    }
+
+    /// Whether it asks what the `processing_basis` of a grain is.
+    pub(super) fn asks_basis(&self) -> bool {
+        let own = [self.basis.len(), self.basis_word.len(), self.consent_scope.len()];
+        own.iter().any(|asked| *asked > 0) || self.parts().any(Self::asks_basis)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        self.all.iter().chain(&self.any).chain(self.not.as_deref())
+    }
+
+    /// The same condition with what names stand for: `@name` for a list, `is` for conditions.
+    ///
+    /// # Errors
+    /// What is wrong with it, for a person.
+    pub(super) fn resolved(&self, scope: &Scope) -> Result<Self, String> {
+        self.resolved_at(scope, 0)
+    }
+
+    fn resolved_at(&self, scope: &Scope, depth: usize) -> Result<Self, String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("conditions lie more than {MAX_DEPTH} deep in each other"));
+        }
+        let inner = |part: &Self| part.resolved_at(scope, depth + 1);
+        let mut all = self.all.iter().map(inner).collect::<Result<Vec<_>, _>>()?;
+        for name in &self.is {
+            let named = scope.conditions.get(name);
+            let named = named.ok_or_else(|| format!("there is no condition {name:?}"))?;
+            all.push(inner(named)?);
+        }
+        if let Some(name) = self.types.iter().find(|name| GrainType::from_name(name).is_none()) {
+            return Err(format!("there is no grain type {name:?}"));
+        }
+        let listed = |of: &[String]| listed(of, scope);
+        let matches = self.matches.iter();
+        let matches = matches.map(|(name, of)| Ok::<_, String>((name.clone(), listed(of)?)));
+        Ok(Self {
+            is: Vec::new(),
+            tag: listed(&self.tag)?,
+            matches: matches.collect::<Result<_, _>>()?,
+            equals: values(&self.equals, scope)?,
+            differs: values(&self.differs, scope)?,
+            basis_word: listed(&self.basis_word)?,
+            consent_scope: listed(&self.consent_scope)?,
+            purpose: listed(&self.purpose)?,
+            all,
+            any: self.any.iter().map(inner).collect::<Result<_, _>>()?,
+            not: self.not.as_deref().map(inner).transpose()?.map(Box::new),
+            ..self.clone()
+        })
+    }
+}
+
+/// Texts with the entries of a list in the place of its `@name`; those may be names themselves.
+fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String> {
+    let mut texts = of.to_vec();
+    for _ in 0..MAX_DEPTH {
+        if !texts.iter().any(|text| text.starts_with('@')) {
+            return Ok(texts);
+        }
+        let mut next = Vec::with_capacity(texts.len());
+        for text in texts {
+            match text.strip_prefix('@') {
+                None => next.push(text),
+                Some(name) => {
+                    let list = scope.lists.get(name);
+                    let list = list.ok_or_else(|| format!("there is no list {name:?}"))?;
+                    next.extend_from_slice(list);
+                }
+            }
+        }
+        if next.len() > MAX_LISTED {
+            return Err(format!("its lists have more than {MAX_LISTED} entries"));
+        }
+        texts = next;
+    }
+    Err("its lists name each other in a circle".to_owned())
+}
+
+/// As [`listed`], for the values of fields.
+fn values(
+    of: &BTreeMap<String, Vec<Scalar>>,
+    scope: &Scope,
+) -> Result<BTreeMap<String, Vec<Scalar>>, String> {
+    let mut fields = BTreeMap::new();
+    for (name, scalars) in of {
+        let mut values = Vec::with_capacity(scalars.len());
+        for scalar in scalars {
+            match scalar {
+                Scalar::Text(text) => {
+                    let texts = listed(std::slice::from_ref(text), scope)?;
+                    values.extend(texts.into_iter().map(Scalar::Text));
+                }
+                other => values.push(other.clone()),
+            }
+        }
+        fields.insert(name.clone(), values);
+    }
+    Ok(fields)
+}
+
+/// Whether a text is as the pattern says: the same, or beginning with what stands before its `*`.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => text.starts_with(beginning),
+        None => text == pattern,
+    }
+}
+
+/// Whether some word of a text fits a pattern: an expression of licenses has several.
+fn has_such_word(patterns: &[String], value: &Value) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split(|c: char| c.is_whitespace() || "()/,;".contains(c));
+    words.any(|word| {
+        !word.is_empty() && patterns.iter().any(|p| fits(&p.to_ascii_lowercase(), word))
+    })
+}
+
+/// Whether a namespace is another or lies below it.
+fn is_within(namespace: &str, outer: &str) -> bool {
+    let rest = namespace.strip_prefix(outer);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+impl Placeholders {
+    /// Whether text and list name the same, where the grain has both.
+    fn agree(&self, facts: &Facts<'_>) -> bool {
+        if !facts.has(&self.of) || !facts.has(&self.r#in) {
+            return true;
+        }
+        let (mut named, mut listed) = (BTreeSet::new(), BTreeSet::new());
+        facts.any_value(&self.of, &mut |value| {
+            let text = value.as_str().unwrap_or_default();
+            let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
+            named.extend(parts.map(|(name, _)| name.to_owned()));
+            false
+        });
+        facts.any_value(&self.r#in, &mut |value| {
+            let items = value.as_array().unwrap_or_default();
+            listed.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
+            false
+        });
+        named == listed
+    }
+}

@@ -1,0 +1,33 @@
+//! The words of rules: ids, articles, reasons and ways out.
+//!
+//! They go into errors and audit records, which outlive the store whose rules they are of, so each
+//! distinct text is kept once for as long as the process lives. Only whoever may change the rules of a
+//! store brings new ones.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// This text, for good.
+pub(super) fn kept(text: &str) -> &'static str {
+    let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = words.get(text) {
+        return known;
+    }
+    let new: &'static str = Box::leak(text.into());
+    words.insert(new);
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_kept_once() {
+        let (one, other) = (kept("a text of a rule"), kept(&String::from("a text of a rule")));
+        assert!(std::ptr::eq(one, other));
+        assert_eq!(kept("another text"), "another text");
+    }
+}

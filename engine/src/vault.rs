@@ -1,0 +1,265 @@
+//! Rows of the truth as they lie on disk: in the open, or encrypted under the key of whoever a grain
+//! belongs to. Everybody who reads or writes one goes through here.
+//!
+//! Decides whose key it is, and what the store encrypts. Keys themselves lie in `keyring`, bytes of rows
+//! in `keys`.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, GrainRef};
+use grainstore_index::{Blind, Sequence, Tie};
+
+use crate::error::{Error, Result};
+use crate::keyring::{Holder, Keyring, STORE};
+use crate::keys::{
+    AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
+    encode_state,
+};
+use crate::preset::Regime;
+
+/// The keys of a store, or that it has none. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Vault(Option<Arc<Keyring>>);
+
+/// Under whose key a row is encrypted: nobody's, where it lies in the open.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keeper(Option<Arc<Holder>>);
+
+impl Vault {
+    /// A store with these keys.
+    pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
+        Self(Some(keyring))
+    }
+
+    /// The keys; nothing in a store that is not encrypted.
+    pub(crate) fn keyring(&self) -> Option<&Arc<Keyring>> {
+        self.0.as_ref()
+    }
+
+    /// The body of a row.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that have changed or were written for another row; `ERR_ERASED` where
+    /// the key was destroyed; `ERR_STORE_VERSION`.
+    pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
+        let Some(sealed) = Sealed::of(bytes)? else {
+            return Envelope::open(row.key, bytes).map(Cow::Borrowed);
+        };
+        let damaged =
+            || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
+        let Some(keyring) = &self.0 else {
+            return Err(Error::truth_damaged("an encrypted row lies in a store without keys"));
+        };
+        let Some(holder) = keyring.holder(sealed.slot)? else {
+            return Err(Error::erased("the key of this entry was destroyed"));
+        };
+        let body = holder.data.open(&row.bound(sealed.slot), sealed.body);
+        body.map(Cow::Owned).ok_or_else(damaged)
+    }
+
+    /// A row with this body.
+    ///
+    /// # Errors
+    /// `ERR_IO` where the system has no random bytes.
+    pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+        match &keeper.0 {
+            None => Ok(Envelope::seal(row.key, body)),
+            Some(holder) => {
+                let sealed = holder.data.seal(&row.bound(holder.slot), body)?;
+                Ok(Sealed::encode(holder.slot, &sealed))
+            }
+        }
+    }
+
+    /// Under whose key the rows of a grain are encrypted, if the rules of the store have it encrypted. Its
+    /// person has a slot by then: see [`Vault::enroll`].
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` where the person has none.
+    pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
+        match &self.0 {
+            Some(keyring) if regime.encrypts(grain) => {
+                self.holder_of(keyring, person_of(grain)).map(|holder| Keeper(Some(holder)))
+            }
+            _ => Ok(Keeper::default()),
+        }
+    }
+
+    /// Under whose key a row is encrypted that stands beside this one.
+    ///
+    /// # Errors
+    /// As [`Vault::open`].
+    pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<Keeper> {
+        let Some(keyring) = &self.0 else { return Ok(Keeper::default()) };
+        let Some(sealed) = Sealed::of(bytes)? else { return Ok(Keeper::default()) };
+        match keyring.holder(sealed.slot)? {
+            Some(holder) => Ok(Keeper(Some(holder))),
+            None => Err(Error::erased("the key of this entry was destroyed")),
+        }
+    }
+
+    /// Under whose key rows are encrypted that are of no grain.
+    pub(crate) fn keeper(&self) -> Keeper {
+        Keeper(self.0.as_ref().map(|keyring| Arc::clone(keyring.store())))
+    }
+
+    /// Who makes the tokens of a grain for the indexes; nobody where they hold words.
+    ///
+    /// # Errors
+    /// As [`Vault::keeper_of`].
+    pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<Holder>>> {
+        let Some(keyring) = &self.0 else { return Ok(None) };
+        self.holder_of(keyring, person_of(grain)).map(Some)
+    }
+
+    /// Who makes the tokens of these people's grains; nobody where the indexes hold words.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a damaged slot.
+    pub(crate) fn blinds<'u>(
+        &self,
+        user_ids: impl IntoIterator<Item = &'u str>,
+    ) -> Result<Vec<Arc<dyn Blind>>> {
+        let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
+        let Some(keyring) = &self.0 else { return Ok(blinds) };
+        for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
+            // Nobody who has no slot has grains.
+            blinds.extend(keyring.holder_of(user_id)?.map(|holder| holder as Arc<dyn Blind>));
+        }
+        Ok(blinds)
+    }
+
+    /// Who makes the tokens of grains that are nobody's; nobody where the indexes hold words.
+    pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
+        self.0.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
+    }
+
+    /// Whether there are people whose grains are encrypted under keys of their own.
+    pub(crate) fn has_people(&self) -> bool {
+        self.0.as_ref().is_some_and(|keyring| keyring.has_people())
+    }
+
+    /// Gives slots to the people of these grains, durably, before anything is written under their keys.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn enroll<'b>(&self, blobs: impl IntoIterator<Item = &'b [u8]>) -> Result<()> {
+        let Some(keyring) = &self.0 else { return Ok(()) };
+        let mut people: Vec<String> = Vec::new();
+        for blob in blobs {
+            crate::view::with_fields(blob, |grain| {
+                if let Some(user) = person_of(grain)
+                    && people.last().is_none_or(|last| last != user)
+                {
+                    people.push(user.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        keyring.enroll(people.iter().map(String::as_str))
+    }
+
+    /// Copies the keyring, if there is one, into another directory. Its secrets stay wrapped.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn copy_to(&self, directory: &Path) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |keyring| keyring.copy_to(directory))
+    }
+
+    /// An address as the index keeps it.
+    pub(crate) fn address(&self, address: &ContentAddress) -> AddressKey {
+        match &self.0 {
+            None => AddressKey::plain(address),
+            Some(keyring) => AddressKey::blinded(keyring.address(address)),
+        }
+    }
+
+    /// What stands for the address of a grain whose key was destroyed before it was written down.
+    pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
+        let lost = self.0.as_ref().map(|keyring| keyring.lost(at.get()));
+        AddressKey::blinded(lost.unwrap_or_default())
+    }
+
+    /// The slot of a person; nothing for one who has none.
+    pub(crate) fn slot_of(&self, person: &UserToken) -> Option<u32> {
+        self.0.as_ref()?.slot_of(&person.0)
+    }
+
+    /// Destroys the key in the slot of a person: what was encrypted under it cannot be read any more by
+    /// anybody. The slot of the store is nobody's.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
+        match &self.0 {
+            Some(keyring) if slot != STORE => keyring.destroy(slot),
+            _ => Ok(()),
+        }
+    }
+
+    /// What puts grains of one time in order before they are looked at: the start of their addresses, of
+    /// which an encrypted store shows nothing.
+    pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
+        match &self.0 {
+            None => Tie::of(address.as_bytes()),
+            Some(_) => Tie::FIRST,
+        }
+    }
+
+    /// The row that keeps the key of pseudonyms and reason hashes: the key itself, encrypted where the
+    /// store is.
+    ///
+    /// # Errors
+    /// As [`Vault::seal`].
+    pub(crate) fn seal_audit_key(&self, key: &[u8; 32]) -> Result<Vec<u8>> {
+        match &self.0 {
+            None => Ok(key.to_vec()),
+            Some(_) => self.seal(RowKey::AUDIT_KEY, key, &self.keeper()),
+        }
+    }
+
+    /// # Errors
+    /// As [`Vault::open`]; `ERR_INTEGRITY` for one of another length.
+    pub(crate) fn open_audit_key(&self, row: &[u8]) -> Result<[u8; 32]> {
+        let key = match &self.0 {
+            None => Cow::Borrowed(row),
+            Some(_) => self.open(RowKey::AUDIT_KEY, row)?,
+        };
+        (*key).try_into().map_err(|_| Error::integrity("the audit key is damaged"))
+    }
+
+    /// The bytes of a state record.
+    pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
+        encode_state(sequence, record, |rest| self.pad(rest))
+    }
+
+    /// # Errors
+    /// As [`decode_state`].
+    pub(crate) fn decode_state(
+        &self,
+        sequence: Sequence,
+        bytes: &[u8; STATE_LEN],
+    ) -> Result<StateRecord> {
+        decode_state(sequence, bytes, |rest| self.pad(rest))
+    }
+
+    fn pad(&self, rest: &[u8]) -> [u8; 32] {
+        self.0.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
+    }
+
+    fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<Holder>> {
+        let holder = match user {
+            None => keyring.holder(STORE)?,
+            Some(user) => keyring.holder_of(user)?,
+        };
+        holder.ok_or_else(|| Error::erased("the key of the person it is about was destroyed"))
+    }
+}
+
+/// Whose grain it is (OMS 12.4); nobody's, where it names no person.
+pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
+    grain.text("user_id").filter(|user| !user.is_empty())
+}

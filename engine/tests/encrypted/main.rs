@@ -1,0 +1,12 @@
+//! Encrypted stores: what they answer, what they refuse, and what lies on disk.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test stops at a surprise"
+)]
+
+mod answers;
+mod bytes;
+mod opening;
+mod world;

@@ -1,0 +1,72 @@
+//! What opens an encrypted store, and what does not.
+
+use grainstore::{KeyFile, MasterKey, OpenOptions, Passphrase, SessionOptions, Store};
+use tempfile::TempDir;
+
+use super::world::{World, belief, options};
+
+fn code(result: grainstore::Result<Store>) -> Option<&'static str> {
+    result.err().map(|error| error.code())
+}
+
+#[test]
+fn another_key_no_key_and_a_key_too_many_are_refused_before_anything() {
+    let world = World::new();
+    world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap();
+    world.store.close();
+    let before = world.files();
+    let path = world.dir.path();
+    assert_eq!(code(Store::open(path, &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
+    assert_eq!(code(Store::open(path, &options(Passphrase::new("words")))), Some("ERR_KEY"));
+    assert_eq!(code(Store::open(path, &OpenOptions::new())), Some("ERR_KEY"));
+    let missing = KeyFile::new(path.join("nowhere"));
+    assert_eq!(code(Store::open(path, &options(missing))), Some("ERR_KEY"));
+    assert_eq!(world.files(), before, "a refusal changes nothing");
+    let plain = TempDir::new().unwrap();
+    Store::open(plain.path(), &OpenOptions::new().create(true)).unwrap().close();
+    assert_eq!(code(Store::open(plain.path(), &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
+}
+
+#[test]
+fn a_passphrase_opens_what_it_created() {
+    let dir = TempDir::new().unwrap();
+    let cheap = || Passphrase::new("open sesame").cost(64, 1, 1);
+    let store = Store::open(dir.path(), &options(cheap())).unwrap();
+    let session = store.session(SessionOptions::default());
+    let address = session.put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
+    store.close();
+    // The cost lies in the store.
+    let store = Store::open(dir.path(), &options(Passphrase::new("open sesame"))).unwrap();
+    assert!(store.session(SessionOptions::default()).exists(&address).unwrap());
+    store.close();
+    assert_eq!(code(Store::open(dir.path(), &options(Passphrase::new("sesame")))), Some("ERR_KEY"));
+}
+
+#[test]
+fn a_store_without_its_keyring_or_with_anothers_does_not_open() {
+    let (one, other) = (World::new(), World::new());
+    one.store.close();
+    other.store.close();
+    let ring = |world: &World| world.dir.path().join("keyring");
+    let kept = std::fs::read(ring(&one)).unwrap();
+    std::fs::copy(ring(&other), ring(&one)).unwrap();
+    let key = || options(MasterKey::new(super::world::KEY));
+    assert_eq!(code(Store::open(one.dir.path(), &key())), Some("ERR_INTEGRITY"));
+    std::fs::remove_file(ring(&one)).unwrap();
+    assert_eq!(code(Store::open(one.dir.path(), &key())), Some("ERR_KEY"));
+    assert_eq!(code(Store::open(one.dir.path(), &OpenOptions::new())), Some("ERR_INTEGRITY"));
+    std::fs::write(ring(&one), kept).unwrap();
+    assert_eq!(code(Store::open(one.dir.path(), &key())), None);
+}
+
+#[test]
+fn a_backup_is_opened_with_the_same_key() {
+    let world = World::new();
+    let address = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
+    let to = TempDir::new().unwrap();
+    let to = to.path().join("copy");
+    world.store.backup(&to).unwrap();
+    assert_eq!(code(Store::open(&to, &OpenOptions::new())), Some("ERR_KEY"));
+    let copy = super::world::open(&to);
+    assert!(copy.session(SessionOptions::default()).exists(&address).unwrap());
+}

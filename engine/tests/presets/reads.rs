@@ -1,0 +1,93 @@
+//! Reads in the audit log: there where the preset wants them, and nowhere else.
+
+use grainstore::cal::Query;
+use grainstore::format::{BeliefBuilder, EpochMs, Grain};
+use grainstore::{AuditEntry, OpenOptions, Page, Preset, Session, SessionOptions, Store};
+use tempfile::TempDir;
+
+fn open(dir: &TempDir, preset: Preset) -> Store {
+    Store::open(dir.path(), &OpenOptions::new().create(true).preset(preset)).unwrap()
+}
+
+fn agent(store: &Store) -> Session {
+    store.session(SessionOptions {
+        actor: Some("did:web:a".to_owned()),
+        ..SessionOptions::default()
+    })
+}
+
+fn grain(object: &str) -> Grain {
+    BeliefBuilder::new(EpochMs::new(1000), "alice", "likes", object, 1.0).build().unwrap()
+}
+
+fn reads(session: &Session) -> Vec<AuditEntry> {
+    let entries = session.audit(None, 1000).unwrap();
+    entries.into_iter().filter(|entry| entry.operation == "read").collect()
+}
+
+#[test]
+fn each_way_to_read_has_an_entry_under_a_preset_that_wants_it_and_none_under_others() {
+    for preset in Preset::all() {
+        let wanted = preset.rules().unwrap().settings.audit_reads.value;
+        let dir = TempDir::new().unwrap();
+        let store = open(&dir, preset);
+        let session = agent(&store);
+        let puts = session.put_batch([grain("tea"), grain("water")]).unwrap();
+        let [tea, water] = puts.iter().map(grainstore::Put::address).collect::<Vec<_>>()[..] else {
+            panic!("two grains")
+        };
+        session.get(&tea).unwrap();
+        session.get_batch(&[tea, water]).unwrap();
+        session.query(&Query::default(), &Page::default()).unwrap();
+        session.ask("RECALL beliefs WHERE object = \"water\"").unwrap();
+        session.ask("RECALL beliefs | COUNT").unwrap();
+        session.latest("alice", "likes").unwrap();
+        session.history(&tea).unwrap();
+        session.history_of("alice", "likes", None, None).unwrap();
+        let found = reads(&session);
+        if !wanted {
+            assert!(found.is_empty(), "{}", preset.name());
+            continue;
+        }
+        let counts: Vec<_> = found.iter().map(|entry| entry.subjects.len()).collect();
+        assert_eq!(counts, [1, 2, 2, 1, 0, 1, 1, 2], "{}", preset.name());
+        assert_eq!(found[0].subjects, [tea]);
+        assert_eq!(found[3].subjects, [water]);
+        assert!(found.iter().all(|entry| entry.decision == "done" && entry.actor != "operator"));
+        assert!(session.get(&grainstore::ContentAddress::of(b"nothing")).is_err());
+        assert_eq!(reads(&session).len(), found.len(), "what is not there was not read");
+        assert!(store.verify(true).unwrap().ok);
+    }
+}
+
+#[test]
+fn reads_are_written_with_the_next_commit_and_when_the_store_closes() {
+    let dir = TempDir::new().unwrap();
+    let preset = Preset::named("hipaa").unwrap();
+    let store = open(&dir, preset);
+    let session = agent(&store);
+    let tea = session.put(grain("tea")).unwrap().address();
+    let before = store.stats().unwrap().audit_entries;
+    session.get(&tea).unwrap();
+    session.put(grain("water")).unwrap();
+    assert_eq!(store.stats().unwrap().audit_entries, before + 2, "the put, and the read before it");
+    session.get(&tea).unwrap();
+    drop(session);
+    store.close();
+    let store = open(&dir, preset);
+    assert_eq!(reads(&agent(&store)).len(), 2);
+    assert!(store.verify(true).unwrap().ok);
+}
+
+#[test]
+fn many_reads_at_once_are_all_there() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir, Preset::named("gdpr").unwrap());
+    let session = agent(&store);
+    let tea = session.put(grain("tea")).unwrap().address();
+    for _ in 0..5000 {
+        session.get(&tea).unwrap();
+    }
+    let entries = session.audit(None, 10_000).unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.operation == "read").count(), 5000);
+}

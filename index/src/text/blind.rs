@@ -1,0 +1,109 @@
+//! Words as tokens, for grains whose words nobody reads without their key. Knows no keys.
+//!
+//! A token is made of a whole term, so equal terms of one keyholder are found, and nothing that begins
+//! or sounds like one.
+
+use data_encoding::BASE64URL_NOPAD;
+
+use super::document::{Document, Word};
+use super::question::{Ask, Clause, Question};
+use crate::blind::Blind;
+use crate::error::{Error, Result};
+
+/// Bytes of a token that are kept: 20 characters.
+const KEPT: usize = 15;
+
+/// A term as it is kept. No analysed word begins so.
+fn token(blind: &dyn Blind, term: &str) -> Box<str> {
+    let token = blind.word(term);
+    let kept = BASE64URL_NOPAD.encode(token.get(..KEPT).unwrap_or(&token));
+    format!("\u{1}{kept}").into()
+}
+
+impl Document {
+    /// The same words as tokens.
+    #[must_use]
+    pub fn blinded(&self, blind: &dyn Blind) -> Self {
+        let word = |word: &Word| Word { term: token(blind, &word.term), ..word.clone() };
+        self.words().iter().map(word).collect()
+    }
+}
+
+impl Question {
+    /// The same question in the tokens of a keyholder.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` for what is asked by its beginning, or in spite of a slip: tokens tell of neither.
+    pub fn blinded(&self, blind: &dyn Blind) -> Result<Self> {
+        let clause = |clause: &Clause| {
+            Ok(Clause { occur: clause.occur, ask: blind_ask(blind, &clause.ask)? })
+        };
+        self.clauses().iter().map(clause).collect()
+    }
+}
+
+fn blind_ask(blind: &dyn Blind, ask: &Ask) -> Result<Ask> {
+    Ok(match ask {
+        Ask::Word(terms) => Ask::Word(terms.iter().map(|term| token(blind, term)).collect()),
+        Ask::Phrase(terms) => {
+            Ask::Phrase(terms.iter().map(|(term, far)| (token(blind, term), *far)).collect())
+        }
+        Ask::Prefix(_) | Ask::Begin(..) | Ask::Fuzzy(..) => {
+            let message = "encrypted words are found whole: not by their beginning, nor misspelt";
+            return Err(Error::limit(message));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Language;
+
+    #[derive(Debug)]
+    struct Key(u8);
+
+    impl Blind for Key {
+        fn own(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+            let mut token = [self.0; 32];
+            token.iter_mut().zip(text).for_each(|(to, from)| *to ^= from ^ kind);
+            token
+        }
+
+        fn shared(&self, kind: u8, text: &[u8]) -> [u8; 32] {
+            Self(0).own(kind, text)
+        }
+
+        fn word(&self, term: &str) -> [u8; 32] {
+            self.own(9, term.as_bytes())
+        }
+    }
+
+    fn question(text: &str) -> Question {
+        Question::parse(text, Language::from_code("en").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_question_asks_for_the_tokens_documents_have_of_the_same_key() {
+        let document: Document = ["cat", "dog"]
+            .map(|term| Word { term: term.into(), weight: 1, lent: 0, places: [0].into() })
+            .into_iter()
+            .collect();
+        let asked = |key| question("cat").blinded(&Key(key)).unwrap();
+        let kept = document.blinded(&Key(1));
+        assert!(asked(1).is_answered_by(&kept));
+        assert!(!asked(2).is_answered_by(&kept), "another key");
+        assert!(!question("cat").is_answered_by(&kept), "the word itself");
+        assert!(kept.words().iter().all(|word| word.term.len() == 21));
+        assert!(kept.words().is_sorted_by(|a, b| a.term < b.term));
+    }
+
+    #[test]
+    fn beginnings_and_slips_are_refused() {
+        for text in ["uni*", "wrod~", "+uni*", "cat -dgo~"] {
+            let refused = question(text).blinded(&Key(1));
+            assert_eq!(refused.map_err(|e| e.kind().code()).err(), Some("ERR_LIMIT"), "{text}");
+        }
+        assert!(question("\"cat dog\" -bird").blinded(&Key(1)).is_ok());
+    }
+}

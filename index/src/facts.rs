@@ -218,10 +218,13 @@ const RETENTION_POLICY: &str = "retention_policy";
 /// That of the finance profile.
 const RETENTION_YEARS: &str = "fin:retention_years";
 
-/// Whether a field, or one in `context`, says how long its grain has to be kept.
+/// Whether a field, or one in `context`, says how long its grain has to be kept, or that it will be held.
 fn retains(name: &str, value: &ValueRef<'_>) -> bool {
     match (name, value) {
         (RETENTION_POLICY | RETENTION_YEARS, _) => true,
+        ("invalidation_policy", ValueRef::Map(policy)) => {
+            policy.get("fallback_mode").is_some_and(|mode| mode.as_str() == Some("hold"))
+        }
         ("context", ValueRef::Map(context)) => context.get(RETENTION_YEARS).is_some(),
         _ => false,
     }

@@ -131,6 +131,10 @@ fn a_grain_that_has_to_be_kept_is_found_by_its_user() {
     for (more, user) in [
         (r#""retention_policy": {"minimum_retention_years": 5}, "user_id": "u""#, "u"),
         (r#""retention_policy": {}"#, ""),
+        (
+            r#""invalidation_policy": {"mode": "timed", "locked_until": 5, "fallback_mode": "hold"}"#,
+            "",
+        ),
     ] {
         let mut expected = triple();
         if !user.is_empty() {

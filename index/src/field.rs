@@ -35,8 +35,9 @@ pub enum Field<'a> {
     Premise,
     /// `prior_consent`: the grant that a consent renews or withdraws.
     PriorConsent,
-    /// The `user_id` of a grain that says how long it has to be kept, or nothing: in
-    /// `retention_policy`, or in `fin:retention_years` wherever that stands.
+    /// The `user_id` of a grain that says how long it has to be kept, or an empty one: in
+    /// `retention_policy`, in `fin:retention_years` wherever that stands, or by an invalidation policy
+    /// that becomes a hold.
     Retained,
     /// A field of a domain profile by its whole name, e.g. `hc:patient_id`, at the top of the
     /// payload or in `context` (OMS Appendix A). Numbers are written as

@@ -9,7 +9,7 @@ use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 use super::retention::{self, Retention};
 use super::ruled;
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::Rule;
+use crate::policy::{Rule, Terms};
 use crate::preset::Regime;
 use crate::view::{View, with_fields};
 
@@ -39,12 +39,28 @@ pub(crate) struct Verdict {
     pub(crate) refusal: Option<Error>,
 }
 
+/// What a grain itself says of its erasure.
+struct Duty {
+    retention: Retention,
+    terms: Terms,
+}
+
+impl Duty {
+    fn of(grain: &GrainRef<'_>) -> Self {
+        Self { retention: Retention::of(grain), terms: Terms::of(grain) }
+    }
+}
+
 impl Verdict {
     fn hold(&mut self, address: ContentAddress) {
         self.holds.push(address);
     }
 
-    fn retention(&mut self, address: ContentAddress, retention: &Retention, asked: &Asked<'_>) {
+    fn duty(&mut self, address: ContentAddress, duty: &Duty, asked: &Asked<'_>) {
+        let Duty { retention, terms } = duty;
+        if terms.is_held_since(asked.now) && !self.holds.contains(&address) {
+            self.hold(address);
+        }
         let overridden = Rule::RetentionOverridden.row().name;
         if *retention == Retention::Malformed
             && asked.overrides
@@ -114,10 +130,9 @@ pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<V
         }
     }
     for at in listed(view, Field::Retained, user)? {
-        let (address, retention) =
-            read(view, at, |grain| is_of(grain, user).then(|| Retention::of(grain)))?;
-        if let Some(retention) = retention {
-            verdict.retention(address, &retention, asked);
+        let (address, duty) = read(view, at, |grain| is_of(grain, user).then(|| Duty::of(grain)))?;
+        if let Some(duty) = duty {
+            verdict.duty(address, &duty, asked);
         }
     }
     if ruled::asks(&asked.regime.rules()) {
@@ -134,11 +149,11 @@ pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<V
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Result<Verdict> {
     let mut verdict = Verdict::default();
-    let (address, retention) = read(view, at, Retention::of)?;
+    let (address, duty) = read(view, at, Duty::of)?;
     if view.state_at(at)?.held {
         verdict.hold(address);
     }
-    verdict.retention(address, &retention, asked);
+    verdict.duty(address, &duty, asked);
     if ruled::asks(&asked.regime.rules()) {
         verdict.ask_rules((view, at), asked)?;
     }

@@ -58,6 +58,11 @@ pub(crate) enum Scope {
     Unknown,
 }
 
+/// Whether the time of a lock, in seconds, is over.
+fn is_over(until: u64, now: EpochMs) -> bool {
+    u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= until)
+}
+
 impl Terms {
     /// The terms of a stored grain.
     pub(crate) fn of(grain: &GrainRef<'_>) -> Self {
@@ -68,13 +73,16 @@ impl Terms {
         }
     }
 
+    /// Whether a timed lock has become a hold, which nobody lifts.
+    pub(crate) fn is_held_since(&self, now: EpochMs) -> bool {
+        matches!(&self.mode, Mode::Timed(until, Fallback::Hold) if is_over(*until, now))
+    }
+
     /// Whether the grain is erased when the consent it rests on was withdrawn.
     pub(crate) fn ends_with_consent(&self, now: EpochMs) -> bool {
         match &self.mode {
             Mode::ConsentCascade => true,
-            Mode::Timed(until, Fallback::ConsentCascade) => {
-                u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= *until)
-            }
+            Mode::Timed(until, Fallback::ConsentCascade) => is_over(*until, now),
             _ => false,
         }
     }

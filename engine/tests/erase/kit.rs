@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use grainstore::cal::Query;
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
-use grainstore::format::Encoding;
+use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
     ContentAddress, EpochMs, Grain, ManualClock, Offer, OpenOptions, Page, Session, SessionOptions,
     Store,
@@ -213,6 +213,14 @@ impl World {
             let blob = grain(&fields).encode(encoding).unwrap();
             let offer = Offer::from(blob).with_vectors(vec![vector]);
             self.of_ann.push(session.put(offer).unwrap().address());
+        }
+        let key = SigningKey::ed25519_from_seed(&[7; 32]);
+        for user in [ANN, BOB] {
+            let word = if user == ANN { self.word(random) } else { "signed by him".to_owned() };
+            let blob = belief(user, &word, 1003, "").encode(Encoding::MessagePack).unwrap();
+            let signed = session.put(sign(blob.bytes(), &key, None).unwrap()).unwrap().address();
+            let of = if user == ANN { &mut self.of_ann } else { &mut self.of_bob };
+            of.push(signed);
         }
         for user in [ANN, BOB] {
             let said = put(session, belief(user, "they both like tea", 1001, ""));

@@ -51,6 +51,24 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
 }
 
 #[test]
+fn a_timed_lock_that_becomes_a_hold_refuses_from_then_on() {
+    let second = NOW / 1000;
+    for (until, expected) in [(second, Err("ERR_INVALIDATION_DENIED")), (second + 1, Ok(1))] {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let session = operator(&store);
+        let policy = format!(
+            r#", "invalidation_policy": {{"mode": "timed", "locked_until": {until}, "fallback_mode": "hold"}}"#
+        );
+        let address = put(&session, belief(ANN, "tea", 1, &policy));
+        let alone = session.erase(&address, "asked", &Erasing::new().dry_run(true)).unwrap();
+        assert_eq!(alone.refusal.map(|refusal| refusal.code()), expected.err());
+        let erased = session.erase_user(ANN, "ann asked", &Erasing::new());
+        assert_eq!(erased.map(|e| e.erased).map_err(|error| error.code()), expected, "{until}");
+    }
+}
+
+#[test]
 fn what_has_to_be_kept_is_kept_to_the_last_moment() {
     let policy = r#", "retention_policy": {"minimum_retention_years": 3, "regulation": "law",
         "deletion_requires": "Records Officer"}"#;

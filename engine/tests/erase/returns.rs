@@ -21,8 +21,12 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
     let store = open(dir.path());
     let world = World::of(&store, 4);
     let session = operator(&store);
-    let blobs: Vec<_> =
-        world.of_ann.iter().map(|address| session.get(address).unwrap().blob).collect();
+    let offer = |address| {
+        let stored = session.get(address).unwrap();
+        let signed = stored.envelope.map(|envelope| Offer::Signed(envelope.bytes().to_vec()));
+        signed.unwrap_or(Offer::Blob(stored.blob))
+    };
+    let offers: Vec<Offer> = world.of_ann.iter().map(offer).collect();
     let file = exported(&store, &beside, "before.mg");
     store.backup(beside.path().join("backup")).unwrap();
     session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
@@ -30,13 +34,11 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
         if scrubbed {
             store.scrub().unwrap();
         }
-        for blob in &blobs {
-            assert_eq!(code(session.put(Offer::Blob(blob.clone()))), "ERR_ERASED");
+        for offer in &offers {
+            assert_eq!(code(session.put(offer.clone())), "ERR_ERASED");
         }
-        let batch =
-            vec![belief(BOB, "is kept out as well", 9, "").encode(Default::default()).unwrap()];
-        let batch = batch.into_iter().map(|blob| blob.bytes().to_vec()).chain(blobs.clone());
-        let batch = batch.map(Offer::Blob);
+        let mut batch = vec![Offer::Grain(belief(BOB, "is kept out as well", 9, ""))];
+        batch.extend(offers.clone());
         assert_eq!(code(session.put_batch(batch)), "ERR_ERASED");
         let imported = session.import([&file], &Importing::default()).unwrap();
         assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
@@ -124,7 +126,7 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
     });
     let shown = session.query(&every, &grainstore::Page::first(1000)).unwrap().results;
     assert!(shown.iter().all(|row| !world.of_ann.contains(&row.content_address)));
-    assert_eq!(session.history_of("s", "likes", None, None).unwrap().len(), 84);
+    assert_eq!(session.history_of("s", "likes", None, None).unwrap().len(), 85);
     session.neighbours("s", &grainstore::Walk::default()).unwrap();
     assert!(session.subject_report(ANN).unwrap().addresses.is_empty());
     assert_eq!(session.erase_user(ANN, "again", &Erasing::new()).unwrap().erased, 0);

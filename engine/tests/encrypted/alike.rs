@@ -72,7 +72,7 @@ fn some_grain(random: &mut Random, at: i64, known: &[ContentAddress]) -> Grain {
     if !user.is_empty() {
         json["user_id"] = user.into();
     }
-    if random.below(3) == 0 {
+    if random.percent(33) {
         json["type"] = "event".into();
         json["role"] = "user".into();
         json["content"] =
@@ -186,16 +186,20 @@ fn compare(twins: &Twins, random: &mut Random, questions: usize) -> usize {
 #[test]
 fn both_answer_alike_before_and_after_folding_and_reopening() {
     let mut random = Random::new(11);
-    let mut twins = Twins::new(&mut random, 260);
-    let mut found = compare(&twins, &mut random, 60);
+    let mut twins = Twins::new(&mut random, 180);
+    let mut found = compare(&twins, &mut random, 30);
     twins.stores.iter().for_each(|store| store.flush().unwrap());
-    found += compare(&twins, &mut random, 60);
-    twins.stores.iter().for_each(|store| drop(store.compact().unwrap()));
+    found += compare(&twins, &mut random, 30);
+    for store in &twins.stores {
+        store.compact().unwrap();
+    }
     twins = twins.reopened();
-    found += compare(&twins, &mut random, 60);
-    twins.stores.iter().for_each(|store| drop(store.reindex().unwrap()));
-    found += compare(&twins, &mut random, 60);
-    assert!(found > 300, "{found} rows are no test");
+    found += compare(&twins, &mut random, 30);
+    for store in &twins.stores {
+        store.reindex().unwrap();
+    }
+    found += compare(&twins, &mut random, 30);
+    assert!(found > 200, "{found} rows are no test");
     let verified = twins.stores[1].verify(true).unwrap();
     assert!(verified.problems.is_empty(), "{:?}", verified.problems);
 }
@@ -203,7 +207,7 @@ fn both_answer_alike_before_and_after_folding_and_reopening() {
 #[test]
 fn what_one_exports_the_other_imports() {
     let mut random = Random::new(12);
-    let twins = Twins::new(&mut random, 60);
+    let twins = Twins::new(&mut random, 30);
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("all.mg");
     let operator = |store: &Store| store.session(Default::default());
@@ -212,10 +216,11 @@ fn what_one_exports_the_other_imports() {
     let dirs = [TempDir::new().unwrap(), TempDir::new().unwrap()];
     let stores = open(&dirs);
     for store in &stores {
-        let imported = operator(store).import(&[file.clone()], &Default::default()).unwrap();
+        let imported =
+            operator(store).import(std::slice::from_ref(&file), &Default::default()).unwrap();
         assert_eq!(imported.added, exported.exported);
         assert!(store.verify(true).unwrap().problems.is_empty());
     }
     let copies = Twins { dirs, stores, addresses: twins.addresses.clone() };
-    assert!(compare(&copies, &mut random, 30) > 30);
+    assert!(compare(&copies, &mut random, 20) > 20);
 }

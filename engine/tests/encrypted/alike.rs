@@ -222,5 +222,5 @@ fn what_one_exports_the_other_imports() {
         assert!(store.verify(true).unwrap().problems.is_empty());
     }
     let copies = Twins { dirs, stores, addresses: twins.addresses.clone() };
-    assert!(compare(&copies, &mut random, 20) > 20);
+    assert!(compare(&copies, &mut random, 40) > 20);
 }

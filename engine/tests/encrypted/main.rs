@@ -8,5 +8,6 @@
 
 mod answers;
 mod bytes;
+mod erasing;
 mod opening;
 mod world;

@@ -114,6 +114,26 @@ fn an_export_says_what_it_is_for_where_a_rule_asks() {
 }
 
 #[test]
+fn health_data_goes_into_a_store_with_keys_and_into_no_other() {
+    let grain = of_user("tea").replace(
+        '{',
+        "{\"processing_basis\": \"contract\", \"structural_tags\": [\"phi:diagnosis\"],",
+    );
+    let plain = Place::empty();
+    plain.grain(&["init", "--preset", "hipaa"]).done();
+    let run = plain.feed(&["put"], &grain);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_POLICY"));
+    assert!(run.err.contains("hipaa.encryption") && run.err.contains("--encrypt"), "{}", run.err);
+    let place = Place::empty();
+    place.grain(&["init", "--preset", "hipaa", "--encrypt", "--key-file", "key"]).done();
+    let address = place.feed(&["put", "--key-file", "key"], &grain).done().line();
+    let got = place.grain(&["get", &address, "--key-file", "key"]).done();
+    assert!(got.text().contains("phi:diagnosis"), "{}", got.text());
+    let shown = place.grain(&["policy", "show", "--key-file", "key"]).done();
+    assert!(shown.text().starts_with("preset      hipaa"), "{}", shown.text());
+}
+
+#[test]
 fn rpc_opens_with_a_preset_and_has_fewer_rows_where_it_says_so() {
     let place = Place::empty();
     let path = place.path().join("s");

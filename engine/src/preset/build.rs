@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::builtin::Preset;
-use super::condition::Scope;
 use super::file::{RuleFile, bad};
+use super::names::Scope;
 use super::rule::{Rule, RuleSet};
 use super::settings::Settings;
 use super::words::kept;
@@ -82,11 +82,19 @@ impl Kept {
     /// # Errors
     /// `ERR_STORE_VERSION` for a preset this version does not have.
     pub(crate) fn rules(&self) -> Result<RuleSet> {
-        let preset = Preset::named(&self.name)
-            .map_err(|error| Error::new(ErrorKind::StoreVersion, error.to_string()))?;
-        let mut draft = Draft::of(preset)?;
-        self.overrides.iter().try_for_each(|file| draft.apply(file))?;
-        Ok(draft.finish(preset))
+        Ok(self.draft()?.finish(self.preset()?))
+    }
+
+    fn preset(&self) -> Result<Preset> {
+        Preset::named(&self.name)
+            .map_err(|error| Error::new(ErrorKind::StoreVersion, error.to_string()))
+    }
+
+    fn draft(&self) -> Result<Draft> {
+        let mut draft = Draft::of(self.preset()?)?;
+        // Each was taken once: what later presets have no longer keeps no store shut.
+        self.overrides.iter().try_for_each(|file| draft.apply(file, false))?;
+        Ok(draft)
     }
 
     /// What a further file would change; nothing where it changes nothing.
@@ -99,6 +107,8 @@ impl Kept {
             return Err(bad("name and title are those of a preset: a change has neither"));
         }
         let before = self.rules()?;
+        let mut draft = self.draft()?;
+        draft.apply(&file, true)?;
         let mut kept = self.clone();
         kept.overrides.push(file);
         if kept.overrides.len() > MAX_OVERRIDES {
@@ -146,12 +156,12 @@ impl Draft {
                 loosened: Vec::new(),
             },
         };
-        draft.rules_of(file)?;
+        draft.rules_of(file, true)?;
         Ok(draft)
     }
 
     /// Changes the rules as a file says.
-    fn apply(&mut self, file: &RuleFile) -> Result<()> {
+    fn apply(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
         if let Some(name) = &file.extends {
             self.join(Preset::named(name)?)?;
         }
@@ -159,12 +169,15 @@ impl Draft {
         self.loosened.extend(loosened);
         for id in &file.drop {
             let Some(at) = self.rules.iter().position(|rule| rule.id == id) else {
-                return Err(bad(&format!("it drops {id:?}, and there is no such rule")));
+                if is_new {
+                    return Err(bad(&format!("it drops {id:?}, and there is no such rule")));
+                }
+                continue;
             };
             let rule = self.rules.remove(at);
             self.loosened.push(format!("without {} ({})", rule.id, rule.article));
         }
-        self.rules_of(file)
+        self.rules_of(file, is_new)
     }
 
     /// Adds another preset: its rules, and of each setting what satisfies both.
@@ -182,16 +195,17 @@ impl Draft {
         Ok(())
     }
 
-    fn rules_of(&mut self, file: &RuleFile) -> Result<()> {
+    fn rules_of(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
         for (name, list) in &file.lists {
-            if self.scope.lists.insert(name.clone(), list.clone()).is_some_and(|was| was != *list) {
+            let was = self.scope.lists.insert(name.clone(), list.clone());
+            if is_new && was.is_some_and(|was| was != *list) {
                 return Err(bad(&format!("there is a list {name:?} already")));
             }
         }
         for (name, condition) in &file.conditions {
             let resolved = condition.resolved(&self.scope).map_err(|why| bad(&why))?;
             let was = self.scope.conditions.insert(name.clone(), resolved.clone());
-            if was.is_some_and(|was| was != resolved) {
+            if is_new && was.is_some_and(|was| was != resolved) {
                 return Err(bad(&format!("there is a condition {name:?} already")));
             }
         }

@@ -7,11 +7,10 @@ use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Basis, BasisKind, Facts, Level};
+use super::names::{Scope, listed, values};
 
 /// How deep conditions lie in each other.
 const MAX_DEPTH: usize = 8;
-/// Texts of the lists that one part names.
-const MAX_LISTED: usize = 4096;
 
 /// A value a field is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,13 +37,6 @@ impl Scalar {
 pub(super) struct Placeholders {
     of: String,
     r#in: String,
-}
-
-/// Named lists of texts and named conditions that conditions of a file refer to.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Scope {
-    pub(super) lists: BTreeMap<String, Vec<String>>,
-    pub(super) conditions: BTreeMap<String, Condition>,
 }
 
 /// One condition, as files have it.
@@ -177,6 +169,11 @@ impl Condition {
             && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
     }
 
+    /// Whether it holds of no grain without a tag.
+    pub(super) fn wants_tag(&self) -> bool {
+        !self.tag.is_empty() || self.all.iter().any(Self::wants_tag)
+    }
+
     /// Whether it asks what the `processing_basis` of a grain is.
     pub(super) fn asks_basis(&self) -> bool {
         let own = [self.basis.len(), self.basis_word.len(), self.consent_scope.len()];
@@ -227,54 +224,6 @@ impl Condition {
             ..self.clone()
         })
     }
-}
-
-/// Texts with the entries of a list in the place of its `@name`; those may be names themselves.
-fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String> {
-    let mut texts = of.to_vec();
-    for _ in 0..MAX_DEPTH {
-        if !texts.iter().any(|text| text.starts_with('@')) {
-            return Ok(texts);
-        }
-        let mut next = Vec::with_capacity(texts.len());
-        for text in texts {
-            match text.strip_prefix('@') {
-                None => next.push(text),
-                Some(name) => {
-                    let list = scope.lists.get(name);
-                    let list = list.ok_or_else(|| format!("there is no list {name:?}"))?;
-                    next.extend_from_slice(list);
-                }
-            }
-        }
-        if next.len() > MAX_LISTED {
-            return Err(format!("its lists have more than {MAX_LISTED} entries"));
-        }
-        texts = next;
-    }
-    Err("its lists name each other in a circle".to_owned())
-}
-
-/// As [`listed`], for the values of fields.
-fn values(
-    of: &BTreeMap<String, Vec<Scalar>>,
-    scope: &Scope,
-) -> Result<BTreeMap<String, Vec<Scalar>>, String> {
-    let mut fields = BTreeMap::new();
-    for (name, scalars) in of {
-        let mut values = Vec::with_capacity(scalars.len());
-        for scalar in scalars {
-            match scalar {
-                Scalar::Text(text) => {
-                    let texts = listed(std::slice::from_ref(text), scope)?;
-                    values.extend(texts.into_iter().map(Scalar::Text));
-                }
-                other => values.push(other.clone()),
-            }
-        }
-        fields.insert(name.clone(), values);
-    }
-    Ok(fields)
 }
 
 /// Whether a text is as the pattern says: the same, or beginning with what stands before its `*`.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::condition::{Condition, Scope};
+use super::condition::Condition;
 use super::facts::{Facts, Fields, Level};
 use super::file::{Deed, FileRule, Mark, Range};
+use super::names::Scope;
 use super::settings::{Encrypt, Settings};
 use super::words::kept;
 use crate::error::{Error, ErrorKind};
@@ -117,6 +118,9 @@ pub struct RuleSet {
     /// Whether a rule of each deed asks what the basis of a grain is.
     #[serde(skip)]
     asks_basis: [bool; 5],
+    /// Whether every rule of each deed is about grains with some tag.
+    #[serde(skip)]
+    wants_tag: [bool; 5],
 }
 
 /// What a rule says no to.
@@ -164,11 +168,16 @@ impl RuleSet {
             let rules = rules.iter().enumerate().filter(move |(_, rule)| rule.on.contains(&deed));
             rules.map(|(place, _)| place).collect()
         };
+        let tagged = |deed: &Deed| {
+            let mut of_deed = rules.iter().filter(|rule| rule.on.contains(deed));
+            of_deed.all(|rule| rule.when.wants_tag())
+        };
         let asking =
             |deed: &Deed| rules.iter().any(|rule| rule.on.contains(deed) && rule.asks_basis());
         Self {
             by_deed: Deed::ALL.map(of_deed),
             asks_basis: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(asking)),
+            wants_tag: [0, 1, 2, 3, 4].map(|at: usize| Deed::ALL.get(at).is_some_and(tagged)),
             preset: kept(preset),
             title: kept(title),
             also,
@@ -220,6 +229,10 @@ impl RuleSet {
 
     /// Whether a deed may be done, by these facts alone. The first rule that refuses counts.
     pub(crate) fn decide(&self, deed: Deed, facts: &Facts<'_>) -> Decision {
+        let wants_tag = self.wants_tag.get(deed as usize) == Some(&true);
+        if wants_tag && !facts.grain.any_tag(&mut |_| true) {
+            return Decision::default();
+        }
         let personal = self.personal();
         let places = self.by_deed.get(deed as usize).map(Vec::as_slice).unwrap_or_default();
         let mut decision = Decision::default();

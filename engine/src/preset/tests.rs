@@ -69,6 +69,18 @@ fn what_is_kept_of_rules_has_these_bytes_and_is_read_back() {
     }
 }
 
+/// A rule that a later version of a preset has no longer, or a list it has got: the store opens.
+#[test]
+fn what_was_taken_once_is_read_whatever_became_of_the_preset() {
+    let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.long-gone"],
+        "lists":{"health":["phi:own"]}}]}"#;
+    let row = crate::keys::Envelope::seal(0, json.as_bytes());
+    let rules = Kept::open(&row).unwrap().rules().unwrap();
+    assert_eq!(rules.rules, Preset::named("gdpr").unwrap().rules().unwrap().rules);
+    let unknown = Kept::open(&crate::keys::Envelope::seal(0, br#"{"name":"pipl"}"#)).unwrap();
+    assert_eq!(unknown.rules().unwrap_err().code(), "ERR_STORE_VERSION");
+}
+
 /// A change, what it loosens and what it adds.
 #[test]
 fn what_a_change_loosens_is_found_and_named() {

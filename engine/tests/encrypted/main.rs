@@ -6,8 +6,11 @@
     reason = "a test stops at a surprise"
 )]
 
+mod alike;
 mod answers;
 mod bytes;
 mod erasing;
 mod opening;
+#[path = "../kit/random.rs"]
+mod random;
 mod world;

@@ -109,9 +109,9 @@ pub(crate) fn turn(user: &str, session: &str, words: &str, at: i64) -> Grain {
     Grain::from_json(&json.to_string()).unwrap()
 }
 
-/// The addresses of the first page of an answer, or the code it was refused with.
+/// The addresses of an answer, or the code it was refused with.
 pub(crate) fn asked(session: &Session, query: &Query) -> Result<Vec<ContentAddress>, &'static str> {
-    let answer = session.query(query, &Page::first(50)).map_err(|error| error.code())?;
+    let answer = session.query(query, &Page::first(1000)).map_err(|error| error.code())?;
     Ok(answer.results.into_iter().map(|row| row.content_address).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Stores of random steps, and a naive reading of what each session sees of them.
 
 use grainstore::embed::{Embedding, Metric};
-use grainstore::{ContentAddress, Offer};
+use grainstore::{ContentAddress, Erasing, Offer};
 use serde_json::{Value, json};
 
 use crate::kit::{NOW, Place, address, code, grain, with};
@@ -26,8 +26,10 @@ pub(crate) struct Written {
     pub(crate) secret: String,
     pub(crate) kind: Kind,
     place: (usize, usize),
-    /// The consent it rests on.
-    on: Option<usize>,
+    /// The consent it rests on, and which version of it.
+    on: Option<(usize, usize)>,
+    /// Whether all of its user was erased.
+    pub(crate) is_erased: bool,
     /// Addresses that stand in it.
     pub(crate) names: Vec<ContentAddress>,
     pub(crate) superseded_by: Option<ContentAddress>,
@@ -72,6 +74,17 @@ impl World {
     pub(crate) fn wait(&mut self) {
         self.now = LATER;
         self.place.at(LATER);
+    }
+
+    /// Erases all of a user, and goes on once it is scrubbed or while it is.
+    pub(crate) fn erase(&mut self, user: usize, at_once: bool) {
+        let Some(name) = USERS[user] else { return };
+        let erased = self.place.all().erase_user(name, "asked to", &Erasing::new().now(at_once));
+        let is_theirs = |grain: &Written| grain.place.1 == user;
+        assert_eq!(code(erased), "OK", "{name}");
+        for grain in self.grains.iter_mut().filter(|grain| is_theirs(grain)) {
+            grain.is_erased = true;
+        }
     }
 
     fn take(&mut self, step: &Step) {
@@ -130,11 +143,11 @@ impl World {
         let (kind, more) = self.told(kind, link);
         let place = if kind == Kind::Skill { (4, place.1) } else { place };
         let on = on.and_then(|which| self.pick(which));
+        let version = on.map_or(0, |at| self.grains.len() % self.consents[at].versions.len());
         let mut fields = with(self.common(place), &more);
         let mut names: Vec<_> = link.into_iter().collect();
         if let Some(at) = on {
-            let versions = &self.consents[at].versions;
-            let basis = self.grains[versions[self.grains.len() % versions.len()]].address;
+            let basis = self.grains[self.consents[at].versions[version]].address;
             fields["processing_basis"] = json!(basis.to_string());
             names.push(basis);
         }
@@ -146,7 +159,8 @@ impl World {
         assert_eq!(refused, if holds { "OK" } else { "ERR_WITHDRAWN" });
         if holds {
             let at = self.note(&fields, kind, place, names);
-            (self.grains[at].on, self.grains[at].has_vector) = (on, true);
+            self.grains[at].on = on.map(|consent| (consent, version));
+            self.grains[at].has_vector = true;
         }
     }
 
@@ -254,6 +268,7 @@ impl World {
             kind,
             place,
             on: None,
+            is_erased: false,
             names,
             superseded_by: None,
             is_current: true,
@@ -288,12 +303,16 @@ impl World {
 
     /// Whether the consent a grain rests on holds now.
     pub(crate) fn holds(&self, grain: &Written) -> bool {
-        grain.on.is_none_or(|at| self.consents[at].holds(self.now))
+        let Some((at, version)) = grain.on else { return true };
+        let consent = &self.consents[at];
+        // Of what was erased nobody can show that there was consent.
+        let is_there = |version: &usize| !self.grains[*version].is_erased;
+        consent.holds(self.now) && consent.versions[version..].iter().all(is_there)
     }
 
     /// Whether a session is shown a grain.
     pub(crate) fn sees(&self, who: Who, grain: &Written) -> bool {
-        self.reaches(who, grain) && self.holds(grain)
+        !grain.is_erased && self.reaches(who, grain) && self.holds(grain)
     }
 }
 

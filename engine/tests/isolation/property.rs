@@ -107,6 +107,7 @@ fn check(world: &World, who: Who, knows: &Knows, read: &Read, about: Option<&Wri
     }
     if let Some(about) = about.filter(|_| read.name == "get") {
         let answer = match (world.reaches(who, about), world.holds(about)) {
+            _ if about.is_erased => vec!["ERR_ERASED"],
             (false, _) => vec!["ERR_NOT_FOUND"],
             (true, false) => vec!["ERR_WITHDRAWN"],
             (true, true) => vec![],
@@ -122,6 +123,7 @@ proptest! {
     fn nobody_is_told_of_what_they_do_not_see(
         steps in steps(),
         waits in any::<bool>(),
+        erased in prop::option::of((1..3_usize, any::<bool>())),
         whose in prop::sample::subsequence((0..24_usize).collect::<Vec<_>>(), 3),
     ) {
         let mut world = World::of(&steps);
@@ -129,6 +131,9 @@ proptest! {
             world.wait();
         }
         prop_assume!(!world.grains.is_empty());
+        if let Some((user, at_once)) = erased {
+            world.erase(user, at_once);
+        }
         for at in whose {
             let who = Who { space: SPACES[at / 4], user: USERS[at % 4] };
             let knows = Knows::of(&world, who);

@@ -191,3 +191,23 @@ fn a_trial_of_a_supersession_knows_the_rules() {
     let entries = session.audit(None, 100).unwrap();
     assert!(entries.iter().all(|entry| entry.decision == "done"), "a trial leaves no entry");
 }
+
+/// A session that was there before is held to new rules on reading as well.
+#[test]
+fn a_session_that_is_there_reads_by_the_rules_as_they_are_now() {
+    let dir = TempDir::new().unwrap();
+    let store = new(&dir, "open");
+    let session = operator(&store);
+    let json = r#"{"type": "consent", "subject_did": "did:web:alice", "grantee_did": "did:web:agent",
+        "scope": ["store"], "is_withdrawal": false, "created_at": 1000}"#;
+    let consent = session.put(Grain::from_json(json).unwrap()).unwrap().address().to_string();
+    let mut fields = of_user("tea").into_fields();
+    fields.insert("processing_basis".to_owned(), consent.as_str().into());
+    let tea = session.put(Grain::from_fields(fields).unwrap()).unwrap().address();
+    session.get(&tea).unwrap();
+    session.change_rules(r#"extends = "gdpr""#, false, "we serve Europe").unwrap();
+    assert_eq!(session.get(&tea).map(drop).unwrap_err().code(), "ERR_POLICY");
+    assert!(!session.exists(&tea).unwrap());
+    session.change_rules(r#"drop = ["gdpr.consent-retrieve"]"#, true, "they agreed").unwrap();
+    session.get(&tea).unwrap();
+}

@@ -295,7 +295,8 @@ impl Stage<'_> {
         let mut digest = Sha256::new();
         let mut added = 0;
         for row in self.staging.new_blobs()? {
-            digest.update(ContentAddress::of(&row?.1).as_bytes());
+            let address = ContentAddress::of(&row?.1);
+            digest.update(self.ground.view.vault().address(&address).as_bytes());
             added += 1;
         }
         let Imported { duplicate, refused, .. } = self.counts;

@@ -55,6 +55,15 @@ impl World {
         Self { dir, store }
     }
 
+    /// The same, opened in another way.
+    pub(crate) fn reopened_with(self, how: impl FnOnce(OpenOptions) -> OpenOptions) -> Self {
+        let Self { dir, store } = self;
+        store.close();
+        let key = MasterKey::new(KEY);
+        let store = Store::open(dir.path(), &how(options(key))).unwrap();
+        Self { dir, store }
+    }
+
     /// Every file of the store by its name.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();

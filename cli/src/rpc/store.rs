@@ -15,9 +15,9 @@ use super::methods;
 use super::params::{self, Nothing, PresetName};
 use crate::error::{Code, Error};
 
-/// What of OMS this version is (section 17): it reads, writes, checks and addresses every grain type,
-/// but has no erasure yet, which level 2 asks for.
-const OMS_LEVEL: u8 = 1;
+/// What of OMS this version is (section 17): a production store, with encrypted envelopes under keys of
+/// people, blind tokens, the hexastore, full text, an audit chain, recovery and presets.
+const OMS_LEVEL: u8 = 3;
 /// What of CAL this version is.
 const CAL_CONFORMANCE: &str = "core";
 

@@ -17,7 +17,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
     let place = Place::empty();
     let mut rpc = place.rpc();
     let hello = rpc.result("hello", &json!({}));
-    assert_eq!((&hello["name"], &hello["oms_level"]), (&json!("grainstore"), &json!(1)));
+    assert_eq!((&hello["name"], &hello["oms_level"]), (&json!("grainstore"), &json!(3)));
     let methods: Vec<_> =
         hello["methods"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(

@@ -108,6 +108,14 @@ impl RowKey {
         Self { table: 2, key: sequence.get() }
     }
 
+    pub(crate) fn log_row(row: u64) -> Self {
+        Self::log(Sequence::new(row))
+    }
+
+    pub(crate) fn signature_row(row: u64) -> Self {
+        Self::signature(Sequence::new(row))
+    }
+
     pub(crate) fn reason(entry: u64) -> Self {
         Self { table: 3, key: entry }
     }

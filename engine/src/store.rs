@@ -272,7 +272,9 @@ impl Store {
         let followers = retrieval.follow(home, &shared)?;
         // Before anything is written: whoever was erased is given another key.
         for erased in view.erasures()?.pending {
-            view.vault().destroy(erased.slot)?;
+            if let Some(person) = &erased.user {
+                view.vault().destroy(person, erased.slot)?;
+            }
         }
         let scrub = Scrub::of(&view)?;
         let writer = Writer {

@@ -100,6 +100,15 @@ impl Vault {
         }
     }
 
+    /// Under the key of a person.
+    ///
+    /// # Errors
+    /// `ERR_ERASED` where the person has none.
+    pub(crate) fn keeper_for(&self, user_id: &str) -> Result<Keeper> {
+        let Some(keyring) = &self.0 else { return Ok(Keeper::default()) };
+        self.holder_of(keyring, Some(user_id)).map(|holder| Keeper(Some(holder)))
+    }
+
     /// Under whose key rows are encrypted that are of no grain.
     pub(crate) fn keeper(&self) -> Keeper {
         Keeper(self.0.as_ref().map(|keyring| Arc::clone(keyring.store())))
@@ -126,7 +135,8 @@ impl Vault {
         let Some(keyring) = &self.0 else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
             // Nobody who has no slot has grains.
-            blinds.extend(keyring.holder_of(user_id)?.map(|holder| holder as Arc<dyn Blind>));
+            let holders = keyring.holders_of(user_id)?.into_iter();
+            blinds.extend(holders.map(|holder| holder as Arc<dyn Blind>));
         }
         Ok(blinds)
     }
@@ -183,21 +193,19 @@ impl Vault {
         AddressKey::blinded(lost.unwrap_or_default())
     }
 
-    /// The slot of a person; nothing for one who has none.
-    pub(crate) fn slot_of(&self, person: &UserToken) -> Option<u32> {
-        self.0.as_ref()?.slot_of(&person.0)
+    /// The last slot of a person; that of the store, which is nobody's, for one who has none.
+    pub(crate) fn slot_of(&self, person: &UserToken) -> u32 {
+        let slots = self.0.as_ref().map(|keyring| keyring.slots_of(&person.0));
+        slots.unwrap_or_default().last().copied().unwrap_or(STORE)
     }
 
-    /// Destroys the key in the slot of a person: what was encrypted under it cannot be read any more by
-    /// anybody. The slot of the store is nobody's.
+    /// Destroys the keys of a person up to a slot: what was encrypted under them cannot be read any more
+    /// by anybody.
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
-        match &self.0 {
-            Some(keyring) if slot != STORE => keyring.destroy(slot),
-            _ => Ok(()),
-        }
+    pub(crate) fn destroy(&self, person: &UserToken, to: u32) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |keyring| keyring.destroy(&person.0, to))
     }
 
     /// What puts grains of one time in order before they are looked at: the start of their addresses, of

@@ -33,10 +33,12 @@ enum What {
         #[arg(long, value_enum, default_value_t)]
         algorithm: AlgorithmName,
     },
-    /// Change the key of an encrypted store: --key-file has the present one
+    /// Change the key of an encrypted store (--key-file has the present one), or with --user the key of one
+    /// person, whose grains are encrypted anew
     Rotate {
-        /// The file with the new key; it is made where there is none
-        file: PathBuf,
+        /// The file with the new key of the store; it is made where there is none
+        #[arg(required_unless_present = "user", conflicts_with = "user")]
+        file: Option<PathBuf>,
     },
     /// Print the DID of the key in a file
     Show {
@@ -83,7 +85,8 @@ pub(super) fn read(
 impl Keys {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let (key, file) = match self.what {
-            What::Rotate { file } => return rotate(&file, context),
+            What::Rotate { file: Some(file) } => return rotate(&file, context),
+            What::Rotate { file: None } => return rotate_user(context),
             What::New { file, algorithm } => {
                 let (key, secret) = new_key(algorithm)?;
                 write_new(&file, &*secret)?;
@@ -114,6 +117,18 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
             .json_line(&json!({ "rotated": true, "key_file": file.display().to_string() }));
     }
     context.output.line(&format!("from now on the store opens with {}", file.display()))
+}
+
+/// Encrypts anew what lies under the key of the person of --user.
+fn rotate_user(context: &mut Context<'_>) -> Result<()> {
+    let user = context.globals.user.clone().unwrap_or_default();
+    let rows = context.open(false)?.rotate_user_key(&user)?;
+    if context.output.is_json() {
+        return context
+            .output
+            .json_line(&json!({ "rotated": true, "user_id": user, "rows": rows }));
+    }
+    context.output.line(&format!("{rows} rows are encrypted anew, and the former key is destroyed"))
 }
 
 /// A new key and the secret it is made of.

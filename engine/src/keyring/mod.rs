@@ -60,7 +60,8 @@ pub(crate) struct Keyring {
 /// Who has a slot.
 #[derive(Default)]
 struct People {
-    by_token: HashMap<[u8; 32], u32>,
+    /// The slots of each, ascending: one, but for as long as somebody's key is being changed.
+    by_token: HashMap<[u8; 32], Vec<u32>>,
     wrapped: HashMap<u32, Box<PersonSlot>>,
     ready: HashMap<u32, Arc<Holder>>,
     /// The number of the next slot.
@@ -201,16 +202,31 @@ impl Keyring {
         Ok(Some(holder))
     }
 
-    /// The keys of a person; nothing for one who has none.
+    /// The keys that a person's grains are written under; nothing for one who has none.
     ///
     /// # Errors
     /// As [`Keyring::holder`].
     pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
-        let token = self.person(user_id);
-        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
-        let slot = people.by_token.get(&token).copied();
-        drop(people);
+        let slot = self.slots_of(&self.person(user_id)).last().copied();
         slot.map_or(Ok(None), |slot| self.holder(slot))
+    }
+
+    /// All keys that a person's grains may lie under.
+    ///
+    /// # Errors
+    /// As [`Keyring::holder`].
+    pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
+        let mut holders = Vec::new();
+        for slot in self.slots_of(&self.person(user_id)) {
+            holders.extend(self.holder(slot)?);
+        }
+        Ok(holders)
+    }
+
+    /// The slots of a person, the one that is written under last.
+    pub(crate) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        people.by_token.get(person).cloned().unwrap_or_default()
     }
 
     /// Gives a slot to each of these people who has none, durably.
@@ -231,13 +247,32 @@ impl Keyring {
         if new.is_empty() {
             return Ok(());
         }
+        self.append(new.into_iter().map(|token| (token, 1)).collect())
+    }
+
+    /// Gives a person a further slot, which is written under from now on. What lies under the former ones
+    /// stays readable until they are destroyed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn renew(&self, person: &[u8; 32]) -> Result<()> {
+        let slot = self.slots_of(person).last().copied();
+        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        let former = slot.and_then(|slot| people.wrapped.get(&slot));
+        let generation = former.map_or(0, |former| former.generation).saturating_add(1);
+        drop(people);
+        self.append(vec![(*person, generation)])
+    }
+
+    /// Appends slots with new secrets, durably.
+    fn append(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
         let first = people.next;
         let mut bytes = Vec::with_capacity(new.len() * SLOT);
         let mut slots = Vec::with_capacity(new.len());
-        for (number, token) in (first..).zip(new) {
-            let mut person = PersonSlot { token, generation: 1, wrapped: [0; WRAPPED] };
+        for (number, (token, generation)) in (first..).zip(new) {
+            let mut person = PersonSlot { token, generation, wrapped: [0; WRAPPED] };
             person.wrapped = wrap_in(&file.wrap, &person.bound(number), &Secret::random()?)?;
             let person = Box::new(person);
             bytes.extend_from_slice(&Slot::Person(person.clone()).encode(number));
@@ -251,26 +286,21 @@ impl Keyring {
         Ok(())
     }
 
-    /// The slot of a person; nothing for one who has none.
-    pub(crate) fn slot_of(&self, person: &[u8; 32]) -> Option<u32> {
-        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
-        people.by_token.get(person).copied()
-    }
-
-    /// Destroys the secret in a slot: what was encrypted under it is noise from now on, in every copy of
-    /// the rows that lie beside this keyring. One that is destroyed already stays so.
+    /// Destroys the secrets of a person, up to a slot: what was encrypted under them is noise from now on, in
+    /// every copy of the rows that lie beside this keyring. Those that are destroyed already stay so.
     ///
     /// # Errors
-    /// `ERR_IO`: whether it is gone is in doubt then; do it again.
-    pub(crate) fn destroy(&self, slot: u32) -> Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(person) = people.wrapped.get(&slot) else { return Ok(()) };
-        let token = person.token;
-        file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
-        people.by_token.retain(|known, number| *known != token || *number != slot);
-        people.wrapped.remove(&slot);
-        people.ready.remove(&slot);
+    /// `ERR_IO`: whether they are gone is in doubt then; do it again.
+    pub(crate) fn destroy(&self, person: &[u8; 32], to: u32) -> Result<()> {
+        for slot in self.slots_of(person) {
+            if slot > to {
+                break;
+            }
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+            people.remove(person, slot);
+        }
         Ok(())
     }
 
@@ -352,8 +382,19 @@ impl Keyring {
 
 impl People {
     fn add(&mut self, number: u32, person: Box<PersonSlot>) {
-        self.by_token.insert(person.token, number);
+        self.by_token.entry(person.token).or_default().push(number);
         self.wrapped.insert(number, person);
+    }
+
+    fn remove(&mut self, person: &[u8; 32], number: u32) {
+        if let Some(slots) = self.by_token.get_mut(person) {
+            slots.retain(|slot| *slot != number);
+            if slots.is_empty() {
+                self.by_token.remove(person);
+            }
+        }
+        self.wrapped.remove(&number);
+        self.ready.remove(&number);
     }
 
     fn keep(&mut self, holder: &Arc<Holder>) {

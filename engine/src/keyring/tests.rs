@@ -55,8 +55,8 @@ fn a_person_has_one_slot_and_nobody_is_given_that_of_one_who_was_erased() {
     ring.enroll(["ann", "bob"]).unwrap();
     let slot = |ring: &Keyring, user| ring.holder_of(user).unwrap().map(|holder| holder.slot);
     assert_eq!((slot(&ring, "ann"), slot(&ring, "bob")), (Some(1), Some(2)));
-    ring.destroy(1).unwrap();
-    ring.destroy(1).unwrap();
+    ring.destroy(&ring.person("ann"), 1).unwrap();
+    ring.destroy(&ring.person("ann"), 1).unwrap();
     assert_eq!(slot(&ring, "ann"), None);
     assert!(ring.holder(1).unwrap().is_none());
     ring.enroll(["ann"]).unwrap();
@@ -64,6 +64,30 @@ fn a_person_has_one_slot_and_nobody_is_given_that_of_one_who_was_erased() {
     for ring in [&ring, &again] {
         assert_eq!((slot(ring, "ann"), slot(ring, "bob")), (Some(3), Some(2)));
     }
+}
+
+#[test]
+fn a_person_whose_key_is_changed_has_both_until_the_former_is_destroyed() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann", "bob"]).unwrap();
+    let former = sealed(&ring, "ann");
+    ring.renew(&ring.person("ann")).unwrap();
+    let ring = open(dir.path(), 1).unwrap();
+    let person = ring.person("ann");
+    assert_eq!(ring.slots_of(&person), [1, 3]);
+    assert_eq!(opened(&ring, "ann", &former), None, "it is written under the new one");
+    let all = ring.holders_of("ann").unwrap();
+    assert!(all.iter().any(|holder| holder.data.open(b"row", &former).is_some()));
+    let new = sealed(&ring, "ann");
+    ring.destroy(&person, 1).unwrap();
+    let ring = open(dir.path(), 1).unwrap();
+    assert_eq!(ring.slots_of(&person), [3]);
+    assert_eq!(opened(&ring, "ann", &new).unwrap(), b"body");
+    ring.renew(&person).unwrap();
+    ring.destroy(&person, 4).unwrap();
+    assert!(ring.slots_of(&person).is_empty(), "all up to the last");
+    assert!(open(dir.path(), 1).unwrap().holder_of("bob").unwrap().is_some());
 }
 
 #[test]
@@ -76,7 +100,7 @@ fn a_destroyed_secret_is_in_no_byte_of_the_file() {
     let slot = |bytes: &[u8], number: usize| bytes[number * SLOT..][..SLOT].to_vec();
     assert_ne!(slot(&before, 1), [0; SLOT]);
     let of_ann = sealed(&ring, "ann");
-    ring.destroy(1).unwrap();
+    ring.destroy(&ring.person("ann"), 1).unwrap();
     let after = std::fs::read(&file).unwrap();
     assert_eq!(slot(&after, 1), [0; SLOT]);
     assert_eq!((slot(&after, 0), slot(&after, 2)), (slot(&before, 0), slot(&before, 2)));
@@ -88,7 +112,7 @@ fn another_master_key_opens_the_same_secrets() {
     let dir = tempfile::TempDir::new().unwrap();
     let ring = ring(dir.path());
     ring.enroll(["ann", "bob", "cem"]).unwrap();
-    ring.destroy(2).unwrap();
+    ring.destroy(&ring.person("bob"), 2).unwrap();
     let of_ann = sealed(&ring, "ann");
     let phrase = Passphrase::new("words").cost(64, 1, 1);
     ring.rewrap(ring.rewrapped(&phrase).unwrap()).unwrap();

@@ -136,7 +136,7 @@ pub(crate) struct Erasures {
 pub(crate) struct Unscrubbed {
     /// Nothing for grains that were erased one by one: they are stubs already.
     pub(crate) user: Option<UserToken>,
-    /// The slot of the user's key, which is destroyed; 0 where there is none.
+    /// The last slot the user had, which is destroyed with those before it; 0 where there is none.
     pub(crate) slot: u32,
     pub(crate) cutoff: Sequence,
     pub(crate) entry: u64,

@@ -1,12 +1,39 @@
-//! Another master key for an encrypted store. Secrets are wrapped anew; no row is.
+//! Other keys for an encrypted store: another master key, under which secrets are wrapped anew and no row
+//! is; or another key for one person, under which all of theirs is encrypted anew.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use grainstore_format::{ContentAddress, normalise_text};
+use redb::{TableDefinition, TableError};
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::keyring::KeyProvider;
+use crate::keyring::{KeyProvider, Keyring};
+use crate::keys::{self, RowKey, Sealed};
 use crate::store::Store;
+use crate::truth::Truth;
+use crate::vault::Vault;
+use crate::view::View;
 use crate::writer::Writer;
+
+/// Bytes of rows that are encrypted anew in one transaction.
+const AT_ONCE: usize = 4 << 20;
+/// How long questions that began before may still be answered with the former key.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A table whose rows lie under keys of people.
+type Rows = TableDefinition<'static, u64, &'static [u8]>;
+/// What a row of it is bound to.
+type Bound = fn(u64) -> RowKey;
+
+const TABLES: [(Rows, Bound); 4] = [
+    (keys::LOG, RowKey::log_row),
+    (keys::SIGNATURES, RowKey::signature_row),
+    (keys::REASONS, RowKey::reason),
+    (keys::VECTORS, RowKey::vector),
+];
 
 impl Store {
     /// Changes the master key: from now on the store opens with the new one alone. What grains are
@@ -20,26 +47,131 @@ impl Store {
         let key: Arc<dyn KeyProvider> = Arc::new(key);
         self.alone(move |writer| writer.rotate_key(key.as_ref()))
     }
+
+    /// Changes the key of a person: all that lies under the former one is encrypted anew and the indexes
+    /// are built anew, while writes wait. Then the former key is destroyed. Gives how many rows were
+    /// encrypted anew. One that is cut short loses nothing: both keys hold until it is done again.
+    ///
+    /// # Errors
+    /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a person without a key; `ERR_IO`,
+    /// `ERR_INTEGRITY`.
+    pub fn rotate_user_key(&self, user_id: &str) -> Result<u64> {
+        let user_id = normalise_text(user_id)?.into_owned();
+        self.alone(move |writer| writer.rotate_user_key(&user_id))
+    }
 }
 
 impl Writer {
     fn rotate_key(&mut self, key: &dyn KeyProvider) -> Result<()> {
-        let Some(keyring) = self.db.vault().keyring().cloned() else {
-            let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-            return Err(Error::new(kind, "this store is not encrypted: it has no key to change")
-                .with_hint("import what it holds into a store that is created with a key"));
-        };
+        let keyring = self.keyring()?;
         // A key that cannot be had leaves no entry.
         let prepared = keyring.rewrapped(key)?;
-        self.record(AuditRecord {
-            operation: Operation::RotateKey,
-            actor: None,
-            subjects: Vec::new(),
-            refused: false,
-            refused_by: None,
-            rules: Vec::new(),
-            reason: None,
-        })?;
+        self.record(rotated(Vec::new()))?;
         self.or_stop(|_| keyring.rewrap(prepared))
     }
+
+    fn rotate_user_key(&mut self, user_id: &str) -> Result<u64> {
+        let keyring = self.keyring()?;
+        let person = keyring.person(user_id);
+        let former = keyring.slots_of(&person);
+        let Some(last) = former.last().copied() else {
+            let message = "this person has no key in this store";
+            return Err(Error::new(ErrorKind::NotFound, message)
+                .with_hint("check the user_id; a person is given a key with the first grain"));
+        };
+        self.record(rotated(vec![ContentAddress::from_bytes(person)]))?;
+        self.or_stop(|_| keyring.renew(&person))?;
+        let mut rows = 0;
+        for (table, row_key) in TABLES {
+            rows += self.encrypt_anew(table, row_key, &former, user_id)?;
+        }
+        self.fold_all()?;
+        let before = Arc::clone(&self.view);
+        self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
+        self.retrieval.library.forget()?;
+        let began = Instant::now();
+        while before.is_read_elsewhere() && began.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+        self.or_stop(|_| keyring.destroy(&person, last))?;
+        Ok(rows)
+    }
+
+    /// Encrypts what a table has under some keys of a person under the one that is written under now.
+    fn encrypt_anew(
+        &mut self,
+        table: Rows,
+        row_key: Bound,
+        former: &[u32],
+        user_id: &str,
+    ) -> Result<u64> {
+        let vault = self.db.vault().clone();
+        let (mut rows, mut from) = (0_u64, 0);
+        loop {
+            let view = Arc::clone(&self.view);
+            let opened = match view.transaction().open_table(table) {
+                Err(TableError::TableDoesNotExist(_)) => return Ok(rows),
+                opened => opened?,
+            };
+            let (mut batch, mut bytes, mut next) = (Vec::new(), 0_usize, None);
+            for row in opened.range(from..)? {
+                let (key, row) = row?;
+                let key = key.value();
+                if bytes >= AT_ONCE {
+                    next = Some(key);
+                    break;
+                }
+                if is_under(row.value(), former)? {
+                    let anew = anew(&vault, row_key(key), row.value(), user_id)?;
+                    bytes = bytes.saturating_add(anew.len());
+                    batch.push((key, anew));
+                }
+            }
+            drop((opened, view));
+            rows = rows.saturating_add(u64::try_from(batch.len()).unwrap_or(u64::MAX));
+            self.changing(|txn| {
+                let mut table = txn.open_table(table)?;
+                batch
+                    .iter()
+                    .try_for_each(|(key, row)| table.insert(key, row.as_slice()).map(drop))?;
+                Ok(())
+            })?;
+            match next {
+                Some(next) => from = next,
+                None => return Ok(rows),
+            }
+        }
+    }
+
+    /// The keys of the store.
+    fn keyring(&self) -> Result<Arc<Keyring>> {
+        self.db.vault().keyring().cloned().ok_or_else(|| {
+            let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+            Error::new(kind, "this store is not encrypted: it has no key to change")
+                .with_hint("import what it holds into a store that is created with a key")
+        })
+    }
+}
+
+/// The entry of a change of keys: of this person's, or the master key.
+fn rotated(subjects: Vec<ContentAddress>) -> AuditRecord {
+    AuditRecord {
+        operation: Operation::RotateKey,
+        actor: None,
+        subjects,
+        refused: false,
+        refused_by: None,
+        rules: Vec::new(),
+        reason: None,
+    }
+}
+
+/// Whether a row lies under one of these keys.
+fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
+    Ok(Sealed::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
+}
+
+fn anew(vault: &Vault, key: RowKey, row: &[u8], user_id: &str) -> Result<Vec<u8>> {
+    let body = vault.open(key, row)?;
+    vault.seal(key, &body, &vault.keeper_for(user_id)?)
 }

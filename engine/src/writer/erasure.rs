@@ -69,7 +69,9 @@ impl Writer {
     pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
         self.or_stop(|writer| {
             for erased in writer.view.erasures()?.pending {
-                writer.db.vault().destroy(erased.slot)?;
+                if let Some(person) = &erased.user {
+                    writer.db.vault().destroy(person, erased.slot)?;
+                }
             }
             Ok(())
         })
@@ -177,7 +179,7 @@ fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
 fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
     let (view, txn, entry) = (ground.view, ground.txn, ground.first_entry);
     let cutoff = view.last_sequence()?;
-    let slot = effect.user.and_then(|token| view.vault().slot_of(&token)).unwrap_or_default();
+    let slot = effect.user.map_or(0, |token| view.vault().slot_of(&token));
     if let Some(token) = &effect.user {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
         let mut tombstones = txn.open_table(keys::TOMBSTONES)?;

@@ -13,4 +13,5 @@ mod erasing;
 mod opening;
 #[path = "../kit/random.rs"]
 mod random;
+mod rotating;
 mod world;

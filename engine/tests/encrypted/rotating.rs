@@ -1,0 +1,82 @@
+//! Other keys: everything stays readable, and what the former key opened it opens no more.
+
+use grainstore::cal::Query;
+use grainstore::{Erasing, MasterKey, Passphrase, Store};
+
+use super::world::{World, asked, belief, open, options, turn};
+
+#[test]
+fn another_master_key_opens_everything_and_the_former_one_nothing() {
+    let world = World::new();
+    let address = world.operator().put(belief(Some("ann"), "a", "tea", 1)).unwrap().address();
+    let before = world.rows_of_slot(1);
+    world.store.rotate_key(Passphrase::new("words").cost(64, 1, 1)).unwrap();
+    assert_eq!(world.rows_of_slot(1), before, "no row is written anew");
+    let later = world.operator().put(belief(Some("bob"), "b", "tea", 2)).unwrap().address();
+    world.store.close();
+    let opened = Store::open(world.dir.path(), &options(MasterKey::new(super::world::KEY)));
+    assert_eq!(opened.map_err(|error| error.code()).err(), Some("ERR_KEY"));
+    let store = Store::open(world.dir.path(), &options(Passphrase::new("words"))).unwrap();
+    let session = store.session(Default::default());
+    assert!(session.exists(&address).unwrap() && session.exists(&later).unwrap());
+    let entries = session.audit(None, 99).unwrap();
+    assert!(entries.iter().any(|entry| entry.operation == "rotate_key"));
+}
+
+#[test]
+fn another_key_of_a_person_takes_all_of_theirs_and_nothing_of_others() {
+    let world = World::new();
+    let operator = world.operator();
+    let mut kept = Vec::new();
+    for at in 0..40 {
+        let words = if at == 7 { "a zebra" } else { "some tea" };
+        kept.push(operator.put(turn("ann", "s", words, 10 + at)).unwrap());
+    }
+    let old = operator.put(belief(Some("ann"), "ann", "tea", 100)).unwrap().address();
+    let new = belief(Some("ann"), "ann", "coffee", 200);
+    let new = operator.supersede(&old, new, Some("said so")).unwrap();
+    operator.put(belief(Some("bob"), "bob", "tea", 100)).unwrap();
+    let (of_ann, of_bob) = (world.rows_of_slot(1), world.rows_of_slot(2));
+    let rows = world.store.rotate_user_key("ann").unwrap();
+    // The grains, and the reason of the supersession.
+    assert_eq!(rows, u64::try_from(of_ann.len() + 1).unwrap());
+    assert!(world.rows_of_slot(1).is_empty());
+    assert_eq!(world.rows_of_slot(3).len(), of_ann.len());
+    assert_eq!(world.rows_of_slot(2), of_bob);
+    let check = |world: &World| {
+        let ann = world.user("ann");
+        assert_eq!(
+            asked(&ann, &Query::default().searching("zebra")).unwrap().len(),
+            5,
+            "with its neighbours"
+        );
+        assert_eq!(asked(&ann, &Query::default().searching("coffee")), Ok(vec![new]));
+        assert_eq!(ann.get(&old).unwrap().state.superseded_by, Some(new));
+        let bob = world.user("bob");
+        assert_eq!(asked(&bob, &Query::default().searching("tea")).unwrap().len(), 1);
+        let audit = world.operator().audit(None, 999).unwrap();
+        let reason = audit.iter().find(|entry| entry.operation == "supersede").unwrap();
+        assert_eq!(reason.reason.as_deref(), Some("said so"));
+        let problems = world.store.verify(true).unwrap().problems;
+        assert!(problems.is_empty(), "{problems:?}");
+    };
+    check(&world);
+    let world = world.reopened();
+    check(&world);
+    assert_eq!(world.files()["keyring"][128..256], [0; 128], "the former key is destroyed");
+    let erased = world.operator().erase_user("ann", "asked to", &Erasing::new().now(true)).unwrap();
+    assert_eq!(erased.erased, u64::try_from(kept.len() + 2).unwrap());
+    world.store.close();
+    assert_eq!(world.files()["keyring"][3 * 128..4 * 128], [0; 128]);
+    assert!(open(world.dir.path()).verify(true).unwrap().problems.is_empty());
+}
+
+#[test]
+fn who_has_no_key_has_none_to_change() {
+    let (world, plain) = (World::new(), World::plain());
+    let code = |result: grainstore::Result<u64>| result.map_err(|error| error.code()).err();
+    assert_eq!(code(world.store.rotate_user_key("nobody")), Some("ERR_NOT_FOUND"));
+    assert_eq!(code(plain.store.rotate_user_key("ann")), Some("ERR_KEY"));
+    let refused = plain.store.rotate_key(MasterKey::new([1; 32]));
+    assert_eq!(refused.map_err(|error| error.code()).err(), Some("ERR_KEY"));
+}

@@ -717,22 +717,28 @@ struct Identity {
 }
 
 impl Identity {
-    /// That of a store that is created in a directory, and its keys.
+    /// That of a store that is created in a directory, and its keys. A keyring that lies there already is
+    /// never written over: it may be all that is left of a store, or of an attempt to create this one.
     fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
-        let identity = Self::random()?;
-        let vault = match &options.key {
-            None => {
-                // One that an earlier attempt left is no longer anybody's.
-                directory::remove(&directory::keyring(path))?;
-                Vault::default()
+        let mut identity = Self::random()?;
+        let Some(key) = &options.key else {
+            if directory::keyring(path).exists() {
+                let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
+                let message = "a keyring lies in this directory, and no store";
+                return Err(Error::new(kind, message).with_hint(
+                    "put back the store it belongs to; or give its key to make an encrypted one",
+                ));
             }
-            Some(key) => {
-                let id = identity.store_id;
-                let keyring = Keyring::create(path, key.0.as_ref(), id)?;
-                Vault::keyed(Arc::new(keyring))
-            }
+            return Ok((identity, Vault::default()));
         };
-        Ok((identity, vault))
+        let keyring = match Keyring::open(path, key.0.as_ref())? {
+            Some(keyring) => {
+                identity.store_id = *keyring.store_id();
+                keyring
+            }
+            None => Keyring::create(path, key.0.as_ref(), identity.store_id)?,
+        };
+        Ok((identity, Vault::keyed(Arc::new(keyring))))
     }
 
     fn random() -> Result<Self> {

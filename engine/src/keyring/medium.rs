@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind as Io, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::directory;
 use crate::error::Result;
@@ -33,6 +33,7 @@ impl SlotFile {
 
 impl Medium for SlotFile {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        discard(&self.new_name())?;
         match fs::read(&self.0) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
@@ -50,7 +51,7 @@ impl Medium for SlotFile {
 
     fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         let new = self.new_name();
-        directory::remove(&new)?;
+        discard(&new)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -69,7 +70,17 @@ impl Medium for SlotFile {
     }
 }
 
-/// Overwrites a file that has no name any more.
+/// Overwrites and removes what an exchange that was cut short has left, if it has.
+fn discard(new: &Path) -> Result<()> {
+    match OpenOptions::new().read(true).write(true).open(new) {
+        Ok(file) => wipe(file)?,
+        Err(error) if error.kind() == Io::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    directory::remove(new)
+}
+
+/// Overwrites all of a file.
 fn wipe(mut file: File) -> Result<()> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

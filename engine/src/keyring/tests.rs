@@ -131,6 +131,19 @@ fn another_master_key_opens_the_same_secrets() {
 }
 
 #[test]
+fn what_a_change_of_the_master_key_that_was_cut_short_left_is_gone_with_the_next_opening() {
+    let dir = tempfile::TempDir::new().unwrap();
+    ring(dir.path()).enroll(["ann"]).unwrap();
+    let left = dir.path().join("keyring.new");
+    std::fs::copy(directory::keyring(dir.path()), &left).unwrap();
+    let beside = dir.path().join("beside");
+    std::fs::hard_link(&left, &beside).unwrap();
+    assert!(open(dir.path(), 1).unwrap().holder_of("ann").unwrap().is_some());
+    assert!(!left.exists());
+    assert!(std::fs::read(beside).unwrap().iter().all(|byte| *byte == 0), "it was overwritten");
+}
+
+#[test]
 fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
     let dir = tempfile::TempDir::new().unwrap();
     ring(dir.path()).enroll(["ann", "bob"]).unwrap();

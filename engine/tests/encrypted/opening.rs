@@ -70,3 +70,24 @@ fn a_backup_is_opened_with_the_same_key() {
     let copy = super::world::open(&to);
     assert!(copy.session(SessionOptions::default()).exists(&address).unwrap());
 }
+
+#[test]
+fn a_keyring_without_its_store_is_never_written_over() {
+    let world = World::new();
+    let address = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
+    world.store.close();
+    let path = world.dir.path();
+    let (grains, aside) = (path.join("grains.redb"), path.join("aside"));
+    std::fs::rename(&grains, &aside).unwrap();
+    let kept = std::fs::read(path.join("keyring")).unwrap();
+    let create = OpenOptions::new().create(true);
+    assert_eq!(code(Store::open(path, &create)), Some("ERR_KEY"));
+    assert_eq!(code(Store::open(path, &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
+    assert!(!grains.exists());
+    // With its own key it is taken for what an attempt to create the store has left.
+    super::world::open(path).close();
+    assert_eq!(std::fs::read(path.join("keyring")).unwrap(), kept);
+    std::fs::rename(&aside, &grains).unwrap();
+    let store = super::world::open(path);
+    assert!(store.session(SessionOptions::default()).exists(&address).unwrap());
+}

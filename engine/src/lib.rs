@@ -8,7 +8,7 @@
 //! - `directory`: lock and names. `keys`: every byte layout of the truth. `keyring`, `vault`: whose key a row is under.
 //! - `source`, `truth`, `folder`, `indexed`, `view`: one consistent state to read from, and how the derived index follows the log.
 //! - `consent`, `reach`: what a session sees of it.
-//! - `store`: open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
+//! - `meta`, `store`: what a store says of itself; open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
 //!   the rules of a store. `noting`: reads in the audit log.
@@ -41,6 +41,7 @@ mod latest;
 mod maintain;
 mod marks;
 mod memory;
+mod meta;
 mod noting;
 mod offer;
 mod options;

@@ -9,10 +9,11 @@ use serde::Serialize;
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
+use crate::meta::kept_rules;
 use crate::plan::Author;
 use crate::preset::{Change, Kept, RuleSet};
 use crate::session::Session;
-use crate::store::{Store, kept_rules};
+use crate::store::Store;
 use crate::writer::{Writer, append_audit};
 
 /// What a change of rules came to.

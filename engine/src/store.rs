@@ -8,22 +8,19 @@ use std::time::Duration;
 use grainstore_cal::Writes;
 use grainstore_format::DidResolver;
 use grainstore_index::Sequence;
-use redb::{Builder, Database, ReadableDatabase, ReadableTable};
-use sha2::{Digest, Sha256};
+use redb::{Builder, Database};
 
 use crate::access::{Access, Counters};
-use crate::audit::{AuditRecord, Chain, Operation};
 use crate::clock::Clock;
 use crate::directory;
 use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
-use crate::keyring::{Keyring, fill};
-use crate::keys::{self, AuditHead};
+use crate::meta::{Identity, Meta, check_meta, rules_of, set_up, vault_at, wording_of};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
-use crate::preset::{Kept, Preset, Regime, RuleSet};
+use crate::preset::{Regime, RuleSet};
 use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -32,10 +29,9 @@ use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::texts::{Library, Wording};
 use crate::truth::Truth;
-use crate::vault::Vault;
 use crate::vectors::Vectors;
 use crate::view::View;
-use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer, append_audit};
+use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer};
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -271,11 +267,7 @@ impl Store {
         retrieval.check(&view)?;
         let followers = retrieval.follow(home, &shared)?;
         // Before anything is written: whoever was erased is given another key.
-        for erased in view.erasures()?.pending {
-            if let Some(person) = &erased.user {
-                view.vault().destroy(person, erased.slot)?;
-            }
-        }
+        view.destroy_secrets()?;
         let scrub = Scrub::of(&view)?;
         let writer = Writer {
             db,
@@ -333,7 +325,7 @@ impl Store {
         let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
-            let vault = Vault::default();
+            let vault = crate::vault::Vault::default();
             if empty {
                 set_up(&db, &Identity::random()?, &vault, options)?;
             }
@@ -569,209 +561,5 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// Writes the tables, the stamp and the genesis of a new store.
-fn set_up(
-    db: &Database,
-    Identity { store_id, audit_key }: &Identity,
-    vault: &Vault,
-    options: &OpenOptions,
-) -> Result<()> {
-    let txn = db.begin_write()?;
-    txn.open_table(keys::LOG)?;
-    txn.open_table(keys::STATE)?;
-    txn.open_table(keys::ROOTS)?;
-    txn.open_table(keys::REASONS)?;
-    {
-        let mut meta = txn.open_table(keys::META)?;
-        meta.insert(keys::META_FORMAT, keys::FORMAT.to_be_bytes().as_slice())?;
-        meta.insert(keys::META_STORE_ID, store_id.as_slice())?;
-        meta.insert(keys::META_AUDIT_KEY, vault.seal_audit_key(audit_key)?.as_slice())?;
-        if vault.keyring().is_some() {
-            meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
-        }
-        if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
-            meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
-        }
-    }
-    let genesis = AuditRecord {
-        operation: Operation::Create,
-        actor: None,
-        subjects: Vec::new(),
-        refused: false,
-        refused_by: None,
-        rules: Vec::new(),
-        reason: None,
-    };
-    let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
-    append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
-    txn.commit()?;
-    Ok(())
-}
-
-/// How grains are read for their words: as the options say, which is kept, or as it was kept.
-fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
-    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
-        Some(row) => Some(Wording::open(row.value())?),
-        None => None,
-    };
-    let Some(said) = &options.wording else { return Ok(kept.unwrap_or_default()) };
-    if kept.as_ref() != Some(said) {
-        let txn = db.begin_write()?;
-        txn.open_table(keys::META)?.insert(keys::META_WORDING, said.seal()?.as_slice())?;
-        txn.commit()?;
-    }
-    Ok(said.clone())
-}
-
-/// The rules of the store, which are those that the options name where they name any.
-fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
-    let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
-    let asked = options.preset.map(Preset::name);
-    if let Some(asked) = asked.filter(|asked| *asked != kept.name()) {
-        let message =
-            format!("this store holds to {}, and was to be opened with {asked}", kept.name());
-        return Err(Error::new(ErrorKind::Policy, message).with_hint(
-            "open it without naming a preset; grain policy set FILE adds the rules of another",
-        ));
-    }
-    kept.rules()
-}
-
-/// What is kept of the rules of a store.
-///
-/// # Errors
-/// `ERR_INTEGRITY`, `ERR_IO`.
-pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
-    match meta.get(keys::META_PRESET)? {
-        Some(row) => Kept::open(row.value()),
-        None => Ok(Kept::of(Preset::default())),
-    }
-}
-
-/// What a store says about itself.
-struct Meta {
-    /// What cursors are sealed with.
-    cursor_key: [u8; 32],
-    /// Where the audit log goes on.
-    chain: Chain,
-}
-
-/// Checks the stamp and reads what the store says about itself.
-fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
-    let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
-    let txn = db.begin_read()?;
-    let meta = match txn.open_table(keys::META) {
-        Ok(meta) => meta,
-        Err(redb::TableError::TableDoesNotExist(_)) => {
-            return refused("this database has no meta table: it is no store".to_owned());
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let row = |name: &str| -> Result<Option<Vec<u8>>> {
-        Ok(meta.get(name)?.map(|row| row.value().to_vec()))
-    };
-    match row(keys::META_FORMAT)?.as_deref().map(<[u8; 4]>::try_from) {
-        Some(Ok(version)) if u32::from_be_bytes(version) == keys::FORMAT => {}
-        Some(Ok(version)) => {
-            let version = u32::from_be_bytes(version);
-            return refused(format!("store format {version} is not {}", keys::FORMAT));
-        }
-        _ => return refused("the store lacks its format stamp".to_owned()),
-    }
-    let missing = || Error::integrity("the store lacks its audit key or its audit head");
-    check_keyring(&row, vault)?;
-    let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
-    let audit = txn.open_table(keys::AUDIT)?;
-    let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
-    let head = AuditHead::decode(head.value())?;
-    let cursor_key = Sha256::new().chain_update("grainstore-cursor-v1").chain_update(key);
-    let chain = Chain::at(head, key).with_vault(vault.clone());
-    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain })
-}
-
-/// Checks that the keyring is the one of this store, and that it is there where it must be.
-fn check_keyring(row: &impl Fn(&str) -> Result<Option<Vec<u8>>>, vault: &Vault) -> Result<()> {
-    match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
-        (None, None) => Ok(()),
-        (Some(kind), _) if kind != keys::ENCRYPTED => {
-            let message = "the store is encrypted in a way that is not known";
-            Err(Error::new(ErrorKind::StoreVersion, message))
-        }
-        (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
-            .with_hint("put back the file named keyring; without it nothing can be read")),
-        (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
-        (Some(_), Some(keyring)) => match row(keys::META_STORE_ID)? {
-            Some(id) if id == keyring.store_id() => Ok(()),
-            _ => Err(Error::integrity("the keyring belongs to another store")),
-        },
-    }
-}
-
-/// What tells a store from others, and what its audit log is keyed with.
-struct Identity {
-    store_id: [u8; 16],
-    audit_key: [u8; 32],
-}
-
-impl Identity {
-    /// That of a store that is created in a directory, and its keys. A keyring that lies there already is
-    /// never written over: it may be all that is left of a store, or of an attempt to create this one.
-    fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
-        let mut identity = Self::random()?;
-        let Some(key) = &options.key else {
-            if directory::keyring(path).exists() {
-                let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-                let message = "a keyring lies in this directory, and no store";
-                return Err(Error::new(kind, message).with_hint(
-                    "put back the store it belongs to; or give its key to make an encrypted one",
-                ));
-            }
-            return Ok((identity, Vault::default()));
-        };
-        let keyring = match Keyring::open(path, key.0.as_ref())? {
-            Some(keyring) => {
-                identity.store_id = *keyring.store_id();
-                keyring
-            }
-            None => Keyring::create(path, key.0.as_ref(), identity.store_id)?,
-        };
-        Ok((identity, Vault::keyed(Arc::new(keyring))))
-    }
-
-    fn random() -> Result<Self> {
-        let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
-        fill(&mut identity.store_id)?;
-        fill(&mut identity.audit_key)?;
-        Ok(identity)
-    }
-}
-
-/// The keys of the store in a directory, opened before anything else of it.
-///
-/// # Errors
-/// `ERR_KEY` where the key is another one, is missing, or there is nothing to open with it.
-fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
-    let is_encrypted = directory::keyring(path).exists();
-    let refused = |message: &str, hint| {
-        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-        Err(Error::new(key, message).with_hint(hint))
-    };
-    match &options.key {
-        None if is_encrypted => refused(
-            "this store is encrypted, and no key was given",
-            "give the key or the passphrase the store was created with",
-        ),
-        None => Ok(Vault::default()),
-        Some(_) if !is_encrypted => refused(
-            "a key was given, and this store has no keyring",
-            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
-        ),
-        Some(key) => {
-            let keyring = Keyring::open(path, key.0.as_ref())?;
-            Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
-        }
     }
 }

@@ -162,6 +162,19 @@ impl Truth {
         row.map(|row| Tombstone::decode(&token, row.value())).transpose()
     }
 
+    /// Destroys the keys of people whose erasure is noted. Those that are destroyed already stay so.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn destroy_secrets(&self) -> Result<()> {
+        for erased in self.erasures()?.pending {
+            if let Some(person) = &erased.user {
+                self.vault().destroy(person, erased.slot)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Users who were erased.
     ///
     /// # Errors

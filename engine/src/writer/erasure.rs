@@ -67,14 +67,7 @@ impl Writer {
     /// # Errors
     /// `ERR_IO`, after which writing has ended.
     pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
-        self.or_stop(|writer| {
-            for erased in writer.view.erasures()?.pending {
-                if let Some(person) = &erased.user {
-                    writer.db.vault().destroy(person, erased.slot)?;
-                }
-            }
-            Ok(())
-        })
+        self.or_stop(|writer| writer.view.destroy_secrets())
     }
 
     /// Erases, if nothing stands against it; nothing where there is nothing to erase.

@@ -14,6 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 const GRAINS: &str = "grains.redb";
 /// The file with the wrapped secrets of an encrypted store.
 const KEYRING: &str = "keyring";
+/// The keyring while it is being exchanged.
+const NEW_KEYRING: &str = "keyring.new";
 /// The file with the derived index.
 const INDEX: &str = "index.redb";
 /// The truth while it is being created: it takes its name once it is whole.
@@ -94,19 +96,23 @@ pub(crate) fn lock_file(path: &Path) -> PathBuf {
     path.join(LOCK)
 }
 
-/// Whether a directory has nothing in it, or no more than a store's lock and a truth that was not
-/// finished: what a backup that was cut short leaves.
+/// Whether a directory has nothing in it, or no more than a store's lock and, beside a truth that was not
+/// finished, a keyring: what a backup that was cut short leaves. A keyring alone may be all that is left
+/// of a store.
 ///
 /// # Errors
 /// `ERR_IO`, also for what is no directory.
 pub(crate) fn is_free(path: &Path) -> Result<bool> {
+    let (mut keyring, mut unfinished) = (false, false);
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        if name != LOCK && name != NEW_GRAINS {
+        keyring |= name == KEYRING || name == NEW_KEYRING;
+        unfinished |= name == NEW_GRAINS;
+        if ![LOCK, NEW_GRAINS, KEYRING, NEW_KEYRING].iter().any(|known| name == *known) {
             return Ok(false);
         }
     }
-    Ok(true)
+    Ok(unfinished || !keyring)
 }
 
 /// Takes the store's lock, waiting for whoever has it.

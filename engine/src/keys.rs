@@ -57,6 +57,9 @@ pub(crate) const META_WORDING: &str = "wording";
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
 /// AES-256-GCM, tokens of HMAC-SHA256.
 pub(crate) const ENCRYPTED: [u8; 1] = [1];
+/// The row of the meta table that keeps the last slot of the keyring that anything lies under, as u32. It
+/// comes with the first.
+pub(crate) const META_SLOTS: &str = "slots";
 /// The row of the meta table that keeps the preset of the store and what changed its rules since: an
 /// envelope in row 0 of JSON. No row: the preset that holds where none is named.
 pub(crate) const META_PRESET: &str = "preset";

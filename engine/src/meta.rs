@@ -106,7 +106,7 @@ pub(crate) struct Meta {
 }
 
 /// Checks the stamp and reads what the store says about itself.
-pub(crate) fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
+pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
     let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
     let txn = db.begin_read()?;
     let meta = match txn.open_table(keys::META) {
@@ -128,7 +128,7 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
         _ => return refused("the store lacks its format stamp".to_owned()),
     }
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
-    check_keyring(&row, vault)?;
+    check_keyring(&row, vault, options.key.is_some())?;
     let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
@@ -139,8 +139,16 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault) -> Result<Meta> {
 }
 
 /// Checks that the keyring is the one of this store, and that it is there where it must be.
-fn check_keyring(row: &impl Fn(&str) -> Result<Option<Vec<u8>>>, vault: &Vault) -> Result<()> {
+fn check_keyring(
+    row: &impl Fn(&str) -> Result<Option<Vec<u8>>>,
+    vault: &Vault,
+    has_key: bool,
+) -> Result<()> {
     match (row(keys::META_ENCRYPTED)?.as_deref(), vault.keyring()) {
+        (None, None) if has_key => Err(bad_key(
+            "a key was given, and this store is not encrypted",
+            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
+        )),
         (None, None) => Ok(()),
         (Some(kind), _) if kind != keys::ENCRYPTED => {
             let message = "the store is encrypted in a way that is not known";
@@ -149,10 +157,20 @@ fn check_keyring(row: &impl Fn(&str) -> Result<Option<Vec<u8>>>, vault: &Vault) 
         (Some(_), None) => Err(Error::integrity("the store is encrypted, and its keyring is gone")
             .with_hint("put back the file named keyring; without it nothing can be read")),
         (None, Some(_)) => Err(Error::integrity("a keyring lies beside a store without keys")),
-        (Some(_), Some(keyring)) => match row(keys::META_STORE_ID)? {
-            Some(id) if id == keyring.store_id() => Ok(()),
-            _ => Err(Error::integrity("the keyring belongs to another store")),
-        },
+        (Some(_), Some(keyring))
+            if row(keys::META_STORE_ID)?.as_deref() != Some(keyring.store_id()) =>
+        {
+            Err(Error::integrity("the keyring belongs to another store"))
+        }
+        (Some(_), Some(keyring)) => {
+            match row(keys::META_SLOTS)?.as_deref().map(<[u8; 4]>::try_from) {
+                None => Ok(()),
+                Some(Ok(slot)) => keyring.note(u32::from_be_bytes(slot)),
+                Some(Err(_)) => {
+                    Err(Error::truth_damaged("the count of the keyring's slots is damaged"))
+                }
+            }
+        }
     }
 }
 
@@ -169,9 +187,8 @@ impl Identity {
         let mut identity = Self::random()?;
         let Some(key) = &options.key else {
             if directory::keyring(path).exists() {
-                let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-                let message = "a keyring lies in this directory, and no store";
-                return Err(Error::new(kind, message).with_hint(
+                return Err(bad_key(
+                    "a keyring lies in this directory, and no store",
                     "put back the store it belongs to; or give its key to make an encrypted one",
                 ));
             }
@@ -201,23 +218,20 @@ impl Identity {
 /// `ERR_KEY` where the key is another one, is missing, or there is nothing to open with it.
 pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
     let is_encrypted = directory::keyring(path).exists();
-    let refused = |message: &str, hint| {
-        let key = ErrorKind::Format(grainstore_format::ErrorKind::Key);
-        Err(Error::new(key, message).with_hint(hint))
-    };
     match &options.key {
-        None if is_encrypted => refused(
+        None if is_encrypted => Err(bad_key(
             "this store is encrypted, and no key was given",
-            "give the key or the passphrase the store was created with",
-        ),
+            "give the key or the passphrase it opens with",
+        )),
         None => Ok(Vault::default()),
-        Some(_) if !is_encrypted => refused(
-            "a key was given, and this store has no keyring",
-            "open it without a key; to encrypt what it holds, import it into a new encrypted store",
-        ),
+        // What the store says of itself tells whether its keyring is gone, or it never had one.
         Some(key) => {
             let keyring = Keyring::open(path, key.0.as_ref())?;
             Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
         }
     }
+}
+
+fn bad_key(message: &str, hint: &'static str) -> Error {
+    Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message).with_hint(hint)
 }

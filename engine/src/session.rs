@@ -414,6 +414,7 @@ impl Session {
             return Err(Error::new(schema, message).with_hint("store the grain it is a view of"));
         }
         self.viewer.check_writes(&prepared.grain)?;
+        self.view()?.vault().check_keys_of(prepared.grain.text("user_id"))?;
         Ok(Prepared { vectors, ..prepared })
     }
 

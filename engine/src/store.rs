@@ -128,7 +128,7 @@ impl Store {
         directory::sync(path)?;
         let start = || {
             let db = database.open(directory::grains(path))?;
-            let meta = check_meta(&db, &vault)?;
+            let meta = check_meta(&db, &vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
@@ -329,7 +329,7 @@ impl Store {
             if empty {
                 set_up(&db, &Identity::random()?, &vault, options)?;
             }
-            let meta = check_meta(&db, &vault)?;
+            let meta = check_meta(&db, &vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             let index = match create_index() {
@@ -374,7 +374,7 @@ pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
     let (file, opening) = (directory::grains(path), opening(options));
     let vault = vault_at(path, options)?;
     let db = opening.builder().open(&file)?;
-    check_meta(&db, &vault)?;
+    check_meta(&db, &vault, options)?;
     Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
 }
 

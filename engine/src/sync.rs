@@ -9,7 +9,7 @@
 mod primitives {
     use std::time::Duration;
 
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, mpsc};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, mpsc};
     pub(crate) use std::thread;
 
     /// Answers that come once.
@@ -30,7 +30,7 @@ mod primitives {
 mod primitives {
     use std::time::Duration;
 
-    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, mpsc};
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, mpsc};
     pub(crate) use shuttle::thread;
 
     /// Answers that come once.

@@ -5,16 +5,16 @@
 //! in `keys`.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blind, Sequence, Tie};
+use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 use crate::keyring::{Holder, Keyring, STORE};
 use crate::keys::{
-    AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
+    self, AddressKey, Envelope, RowKey, STATE_LEN, Sealed, StateRecord, UserToken, decode_state,
     encode_state,
 };
 use crate::preset::Regime;
@@ -26,6 +26,13 @@ pub(crate) struct Vault(Option<Arc<Keyring>>);
 /// Under whose key a row is encrypted: nobody's, where it lies in the open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keeper(Option<Arc<Holder>>);
+
+impl Keeper {
+    /// Whether it is somebody, and not the store.
+    pub(crate) fn is_a_persons(&self) -> bool {
+        self.0.as_ref().is_some_and(|holder| holder.slot != STORE)
+    }
+}
 
 impl Vault {
     /// A store with these keys.
@@ -100,6 +107,17 @@ impl Vault {
         }
     }
 
+    /// Refuses a person whose keys are damaged: nothing could be written under them.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    pub(crate) fn check_keys_of(&self, user_id: Option<&str>) -> Result<()> {
+        if let (Some(keyring), Some(user_id)) = (&self.0, user_id) {
+            keyring.holder_of(user_id)?;
+        }
+        Ok(())
+    }
+
     /// Under the key of a person.
     ///
     /// # Errors
@@ -156,7 +174,9 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn enroll<'b>(&self, blobs: impl IntoIterator<Item = &'b [u8]>) -> Result<()> {
-        let Some(keyring) = &self.0 else { return Ok(()) };
+        if self.0.is_none() {
+            return Ok(());
+        }
         let mut people: Vec<String> = Vec::new();
         for blob in blobs {
             crate::view::with_fields(blob, |grain| {
@@ -168,15 +188,34 @@ impl Vault {
                 Ok(())
             })?;
         }
-        keyring.enroll(people.iter().map(String::as_str))
+        self.enroll_people(people.iter().map(String::as_str))
     }
 
-    /// Copies the keyring, if there is one, into another directory. Its secrets stay wrapped.
+    /// Gives slots to these people, durably, at once.
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn copy_to(&self, directory: &Path) -> Result<()> {
-        self.0.as_ref().map_or(Ok(()), |keyring| keyring.copy_to(directory))
+    pub(crate) fn enroll_people<'u>(
+        &self,
+        user_ids: impl IntoIterator<Item = &'u str>,
+    ) -> Result<()> {
+        self.0.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
+    }
+
+    /// Notes in a transaction which slots are used, where it is the first under one; then commits it.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
+        let slot = self.0.as_ref().and_then(|keyring| keyring.unnoted());
+        if let Some(slot) = slot {
+            txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
+        }
+        txn.commit()?;
+        match (slot, &self.0) {
+            (Some(slot), Some(keyring)) => keyring.note(slot),
+            _ => Ok(()),
+        }
     }
 
     /// An address as the index keeps it.

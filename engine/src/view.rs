@@ -116,11 +116,6 @@ impl View {
         })
     }
 
-    /// Whether somebody else reads the same state.
-    pub(crate) fn is_read_elsewhere(&self) -> bool {
-        Arc::strong_count(&self.truth) > 1
-    }
-
     /// A reader for what is this person's, or nobody's alone, whoever looks: for work of the store's own.
     ///
     /// # Errors

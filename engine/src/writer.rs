@@ -325,7 +325,7 @@ impl Writer {
         write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
-        txn.commit()?;
+        vault.commit(txn)?;
         self.chain = chain;
         // What is committed is durable, and is answered so; a writer that cannot read it back stops.
         if let Err(error) = guarded(|| self.show(&plan.grains)) {

@@ -20,6 +20,7 @@ use crate::audit::Checkpoint;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Author;
+use crate::reach::Reached;
 use crate::session::Session;
 use crate::store::Store;
 use crate::view::with_fields;
@@ -131,6 +132,10 @@ impl Session {
                 with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
             })
         })?;
+        // A user is not told that what is another's is here.
+        if guarded(|| self.reached(&view, address))? == Some(Reached::Outside) {
+            return Err(self.unseen(&view, address));
+        }
         let author = self.author_to_erase(user.as_deref(), reason)?;
         if how.dry_run {
             let asked = self.asked(reason, how);

@@ -2,9 +2,9 @@
 //! exchanged as a whole. Knows bytes, not what they mean.
 
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind as Io, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind as Io, Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
 use crate::directory;
 use crate::error::Result;
@@ -33,12 +33,13 @@ impl SlotFile {
 
 impl Medium for SlotFile {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
-        discard(&self.new_name())?;
-        match fs::read(&self.0) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        directory::shred(&self.new_name())?;
+        let bytes = match fs::read(&self.0) {
+            Err(error) if error.kind() == Io::NotFound => return Ok(None),
+            read => read?,
+        };
+        directory::clear_former(&self.0)?;
+        Ok(Some(bytes))
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -51,7 +52,7 @@ impl Medium for SlotFile {
 
     fn replace(&mut self, bytes: &[u8]) -> Result<()> {
         let new = self.new_name();
-        discard(&new)?;
+        directory::shred(&new)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -59,34 +60,13 @@ impl Medium for SlotFile {
         let mut file = options.open(&new)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        let former = match OpenOptions::new().read(true).write(true).open(&self.0) {
-            Ok(former) => Some(former),
-            Err(error) if error.kind() == Io::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
+        // What is there keeps a name until it is overwritten: a crash in between is made good.
+        match fs::hard_link(&self.0, directory::former(&self.0)) {
+            Err(error) if error.kind() == Io::NotFound => {}
+            linked => linked?,
+        }
         fs::rename(&new, &self.0)?;
         directory::sync(self.0.parent().unwrap_or(&self.0))?;
-        former.map_or(Ok(()), wipe)
+        directory::clear_former(&self.0)
     }
-}
-
-/// Overwrites and removes what an exchange that was cut short has left, if it has.
-fn discard(new: &Path) -> Result<()> {
-    match OpenOptions::new().read(true).write(true).open(new) {
-        Ok(file) => wipe(file)?,
-        Err(error) if error.kind() == Io::NotFound => return Ok(()),
-        Err(error) => return Err(error.into()),
-    }
-    directory::remove(new)
-}
-
-/// Overwrites all of a file.
-fn wipe(mut file: File) -> Result<()> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    bytes.fill(0);
-    file.rewind()?;
-    file.write_all(&bytes)?;
-    file.sync_all()?;
-    Ok(())
 }

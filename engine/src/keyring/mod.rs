@@ -6,24 +6,27 @@
 
 mod holder;
 mod medium;
+mod people;
 mod provider;
 mod secret;
 mod slot;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use grainstore_format::ContentAddress;
 
 use self::medium::{Medium, SlotFile};
+use self::people::People;
 use self::provider::bad_key;
 use self::secret::{Cipher, Secret, Tokens};
 use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
 use crate::directory;
 use crate::error::{Error, Result};
-use crate::sync::{Mutex, RwLock};
+use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 
 pub(crate) use holder::Holder;
 pub use provider::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
@@ -31,8 +34,6 @@ pub(crate) use secret::fill;
 
 /// The slot of the store itself.
 pub(crate) const STORE: u32 = 0;
-/// Keyholders whose keys are kept ready. Beyond, all are derived anew when they are next needed.
-const READY: usize = 4096;
 
 const WRAP: &str = "grainstore wrap v1";
 const SHARED: &str = "grainstore store tokens v1";
@@ -54,18 +55,9 @@ pub(crate) struct Keyring {
     states: Tokens,
     store: Arc<Holder>,
     people: RwLock<People>,
+    /// The last slot that the truth says is used.
+    noted: AtomicU32,
     file: Mutex<File>,
-}
-
-/// Who has a slot.
-#[derive(Default)]
-struct People {
-    /// The slots of each, ascending: one, but for as long as somebody's key is being changed.
-    by_token: HashMap<[u8; 32], Vec<u32>>,
-    wrapped: HashMap<u32, Box<PersonSlot>>,
-    ready: HashMap<u32, Arc<Holder>>,
-    /// The number of the next slot.
-    next: u32,
 }
 
 /// The slots on disk, and what wraps their secrets.
@@ -115,21 +107,21 @@ impl Keyring {
         let mut store = StoreSlot { store_id, derivation, master: 1, wrapped };
         store.wrapped = wrap_in(&wrap, &store.bound(), &secret)?;
         medium.replace(&Slot::Store(Box::new(store.clone())).encode(STORE))?;
-        let people = People { next: 1, ..People::default() };
-        Ok(Self::of(secret, people, File { medium, store, wrap }))
+        Ok(Self::of(secret, People::new(), File { medium, store, wrap }))
     }
 
     /// Opens the keyring in a directory; nothing where there is none.
     ///
     /// # Errors
-    /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` for a damaged slot; `ERR_IO`.
+    /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` where the store's slot is damaged; `ERR_IO`.
     pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
         Self::open_on(Box::new(SlotFile(directory::keyring(directory))), provider)
     }
 
     fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
         let Some(bytes) = medium.read()? else { return Ok(None) };
-        // What stands behind the last whole slot was never used: it is synced first.
+        // What stands behind the last whole slot was never used: it is synced first. Who wrote what is read
+        // here may have died before that, so it is written once more.
         let (slots, _) = bytes.as_chunks::<SLOT>();
         let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
         let (first, others) = slots.split_first().ok_or_else(damaged)?;
@@ -137,14 +129,16 @@ impl Keyring {
         let wrap = wrapping(provider, &store.derivation, &store.store_id)?;
         let secret = unwrap_in(&wrap, &store.bound(), &store.wrapped);
         let secret = secret.ok_or_else(|| bad_key("the key is not the one of this store"))?;
-        let mut people = People { next: 1, ..People::default() };
+        medium.write_at(0, slots.as_flattened())?;
+        let mut people = People::new();
         for slot in others {
             let number = people.next;
             people.next = number.checked_add(1).ok_or_else(damaged)?;
-            match Slot::decode(number, slot)? {
-                Slot::Person(person) => people.add(number, person),
-                Slot::Erased => {}
-                Slot::Store(_) => return Err(damaged()),
+            match Slot::decode(number, slot) {
+                Ok(Slot::Person(person)) => people.add(number, person),
+                Ok(Slot::Erased) => {}
+                // The grains under it cannot be read; all others can.
+                Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
             }
         }
         Ok(Some(Self::of(secret, people, File { medium, store: *store, wrap })))
@@ -160,6 +154,7 @@ impl Keyring {
             shared,
             salt,
             people: RwLock::new(people),
+            noted: AtomicU32::new(0),
             file: Mutex::new(file),
         }
     }
@@ -174,32 +169,67 @@ impl Keyring {
         &self.store
     }
 
-    /// Whether anybody has a slot.
+    /// Whether there are people with grains: a slot that nothing was ever written under does not count.
     pub(crate) fn has_people(&self) -> bool {
-        !self.people.read().unwrap_or_else(PoisonError::into_inner).by_token.is_empty()
+        self.people().any_to(self.noted.load(Ordering::Acquire))
     }
 
-    /// The keys in a slot; nothing where they were destroyed, or never were.
+    /// The last slot that was given, where the truth does not say yet that it is used.
+    pub(crate) fn unnoted(&self) -> Option<u32> {
+        let last = self.people().next.saturating_sub(1);
+        (last > self.noted.load(Ordering::Acquire)).then_some(last)
+    }
+
+    /// Says that the truth knows of a slot.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a slot that does not open with the store's key.
+    /// `ERR_INTEGRITY` for one that there is not: the keyring is older than the truth.
+    pub(crate) fn note(&self, slot: u32) -> Result<()> {
+        if slot >= self.people().next {
+            let message = "the keyring is older than the store, or cut short";
+            return Err(Error::integrity(message)
+                .with_hint("put back the keyring the store had last; no older copy will do"));
+        }
+        self.noted.fetch_max(slot, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// The keys in a slot; nothing where they were destroyed.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a slot that is damaged, that there is not, or that does not open with the store's
+    /// key.
     pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<Holder>>> {
         if slot == STORE {
             return Ok(Some(Arc::clone(&self.store)));
         }
-        let ready = |people: &People| people.ready.get(&slot).map(Arc::clone);
-        if let Some(holder) = ready(&self.people.read().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(Some(holder));
-        }
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(person) = people.wrapped.get(&slot) else { return Ok(None) };
-        let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
         let damaged = || Error::truth_damaged(format!("slot {slot} of the keyring does not open"));
-        let secret = secret.ok_or_else(damaged)?;
-        let holder = Arc::new(Holder::new(slot, &secret, &self.salt, &self.shared));
-        people.keep(&holder);
-        Ok(Some(holder))
+        let person = {
+            let people = self.people();
+            if let Some(holder) = people.ready(slot) {
+                return Ok(Some(holder));
+            }
+            if slot >= people.next || people.is_damaged(slot) {
+                return Err(damaged());
+            }
+            match people.person_at(slot) {
+                Some(person) => person.clone(),
+                None => return Ok(None),
+            }
+        };
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        // It may have been destroyed, or wrapped anew, meanwhile.
+        match (people.person_at(slot), secret) {
+            (None, _) => Ok(people.ready(slot)),
+            (Some(_), None) => Err(damaged()),
+            (Some(_), Some(secret)) => {
+                let holder = Arc::new(Holder::new(slot, &secret, &self.salt, &self.shared));
+                people.keep(&holder);
+                Ok(Some(holder))
+            }
+        }
     }
 
     /// The keys that a person's grains are written under; nothing for one who has none.
@@ -217,16 +247,17 @@ impl Keyring {
     /// As [`Keyring::holder`].
     pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
         let mut holders = Vec::new();
-        for slot in self.slots_of(&self.person(user_id)) {
+        let person = self.person(user_id);
+        for slot in self.slots_of(&person) {
             holders.extend(self.holder(slot)?);
         }
+        holders.extend_from_slice(self.people().retired(&person));
         Ok(holders)
     }
 
     /// The slots of a person, the one that is written under last.
     pub(crate) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
-        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
-        people.by_token.get(person).cloned().unwrap_or_default()
+        self.people().slots_of(person)
     }
 
     /// Gives a slot to each of these people who has none, durably.
@@ -234,20 +265,17 @@ impl Keyring {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
-        let mut new: Vec<[u8; 32]> = Vec::new();
+        let (mut new, mut seen) = (Vec::new(), HashSet::new());
         {
-            let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+            let people = self.people();
             for user_id in user_ids {
                 let token = self.person(user_id);
-                if !people.by_token.contains_key(&token) && !new.contains(&token) {
-                    new.push(token);
+                if !people.has(&token) && seen.insert(token) {
+                    new.push((token, 1));
                 }
             }
         }
-        if new.is_empty() {
-            return Ok(());
-        }
-        self.append(new.into_iter().map(|token| (token, 1)).collect())
+        if new.is_empty() { Ok(()) } else { self.append(new) }
     }
 
     /// Gives a person a further slot, which is written under from now on. What lies under the former ones
@@ -257,18 +285,19 @@ impl Keyring {
     /// `ERR_IO`.
     pub(crate) fn renew(&self, person: &[u8; 32]) -> Result<()> {
         let slot = self.slots_of(person).last().copied();
-        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
-        let former = slot.and_then(|slot| people.wrapped.get(&slot));
-        let generation = former.map_or(0, |former| former.generation).saturating_add(1);
-        drop(people);
+        let generation = {
+            let people = self.people();
+            let former = slot.and_then(|slot| people.person_at(slot));
+            former.map_or(0, |former| former.generation).saturating_add(1)
+        };
         self.append(vec![(*person, generation)])
     }
 
     /// Appends slots with new secrets, durably.
     fn append(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        let first = people.next;
+        // Only who has the file gives slots; readers go on while it is synced.
+        let first = self.people().next;
         let mut bytes = Vec::with_capacity(new.len() * SLOT);
         let mut slots = Vec::with_capacity(new.len());
         for (number, (token, generation)) in (first..).zip(new) {
@@ -279,6 +308,7 @@ impl Keyring {
             slots.push((number, person));
         }
         file.medium.write_at(offset(first), &bytes)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
         for (number, person) in slots {
             people.next = number.saturating_add(1);
             people.add(number, person);
@@ -292,16 +322,37 @@ impl Keyring {
     /// # Errors
     /// `ERR_IO`: whether they are gone is in doubt then; do it again.
     pub(crate) fn destroy(&self, person: &[u8; 32], to: u32) -> Result<()> {
-        for slot in self.slots_of(person) {
-            if slot > to {
-                break;
-            }
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
-            people.remove(person, slot);
-        }
+        self.zero(person, to)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        people.forget(person, to);
         Ok(())
+    }
+
+    /// As [`Keyring::destroy`], once nothing lies under them any more: in memory they are kept for whoever
+    /// reads an older state, until the store is closed.
+    ///
+    /// # Errors
+    /// As [`Keyring::destroy`].
+    pub(crate) fn retire(&self, person: &[u8; 32], to: u32) -> Result<()> {
+        for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
+            self.holder(slot)?;
+        }
+        let retired = self.zero(person, to)?;
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        people.retire(*person, retired);
+        Ok(())
+    }
+
+    /// Zeroes slots on disk and forgets them. Gives the keys that were ready.
+    fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<Holder>>> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ready = Vec::new();
+        for slot in self.slots_of(person).into_iter().filter(|slot| *slot <= to) {
+            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+            let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+            ready.extend(people.remove(person, slot));
+        }
+        Ok(ready)
     }
 
     /// All secrets wrapped under another master key, for [`Keyring::rewrap`].
@@ -312,26 +363,22 @@ impl Keyring {
         let derivation = provider.derivation()?;
         let wrap = wrapping(provider, &derivation, &self.store_id)?;
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let people = self.people.read().unwrap_or_else(PoisonError::into_inner);
+        let people = self.people();
         let master = file.store.master.saturating_add(1);
         let mut store = StoreSlot { derivation, master, ..file.store.clone() };
         store.wrapped = wrap_in(&wrap, &store.bound(), &self.salt)?;
         let mut bytes = Slot::Store(Box::new(store.clone())).encode(STORE).to_vec();
         let mut wrapped = HashMap::new();
         for number in 1..people.next {
-            let slot = match people.wrapped.get(&number) {
-                None => Slot::Erased,
-                Some(person) => {
-                    let damaged = || Error::truth_damaged("a slot of the keyring does not open");
-                    let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
-                    let secret = secret.ok_or_else(damaged)?;
-                    let mut person = person.clone();
-                    person.wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
-                    wrapped.insert(number, person.clone());
-                    Slot::Person(person)
-                }
-            };
-            bytes.extend_from_slice(&slot.encode(number));
+            let (person, slot) = people.rewrapped(number, |person| {
+                let damaged = || Error::truth_damaged("a slot of the keyring does not open");
+                let secret = unwrap_in(&file.wrap, &person.bound(number), &person.wrapped);
+                let secret = secret.ok_or_else(damaged)?;
+                let wrapped = wrap_in(&wrap, &person.bound(number), &secret)?;
+                Ok::<_, Error>(PersonSlot { wrapped, ..person.clone() })
+            })?;
+            wrapped.extend(person.map(|person| (number, person)));
+            bytes.extend_from_slice(&slot);
         }
         Ok(Rewrapped { store, wrap, wrapped, bytes })
     }
@@ -345,18 +392,22 @@ impl Keyring {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
         file.medium.replace(&new.bytes)?;
-        (file.store, file.wrap, people.wrapped) = (new.store, new.wrap, new.wrapped);
+        (file.store, file.wrap) = (new.store, new.wrap);
+        people.rewrap(new.wrapped);
         Ok(())
     }
 
-    /// Writes the same slots into another directory.
+    /// The slots as they lie on disk, for [`write_copy`].
     ///
     /// # Errors
     /// `ERR_IO`.
-    pub(crate) fn copy_to(&self, directory: &Path) -> Result<()> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = file.medium.read()?.unwrap_or_default();
-        SlotFile(directory::keyring(directory)).replace(&bytes)
+        Ok(file.medium.read()?.unwrap_or_default())
+    }
+
+    fn people(&self) -> RwLockReadGuard<'_, People> {
+        self.people.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What stands for an address on disk.
@@ -380,29 +431,12 @@ impl Keyring {
     }
 }
 
-impl People {
-    fn add(&mut self, number: u32, person: Box<PersonSlot>) {
-        self.by_token.entry(person.token).or_default().push(number);
-        self.wrapped.insert(number, person);
-    }
-
-    fn remove(&mut self, person: &[u8; 32], number: u32) {
-        if let Some(slots) = self.by_token.get_mut(person) {
-            slots.retain(|slot| *slot != number);
-            if slots.is_empty() {
-                self.by_token.remove(person);
-            }
-        }
-        self.wrapped.remove(&number);
-        self.ready.remove(&number);
-    }
-
-    fn keep(&mut self, holder: &Arc<Holder>) {
-        if self.ready.len() >= READY {
-            self.ready.clear();
-        }
-        self.ready.insert(holder.slot, Arc::clone(holder));
-    }
+/// Writes slots into another directory.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(crate) fn write_copy(directory: &Path, bytes: &[u8]) -> Result<()> {
+    SlotFile(directory::keyring(directory)).replace(bytes)
 }
 
 fn offset(slot: u32) -> u64 {

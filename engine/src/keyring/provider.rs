@@ -178,7 +178,8 @@ impl KeyProvider for Passphrase {
             return Err(bad_key("the passphrase is empty"));
         }
         // What a damaged or foreign file asks for must not take all memory, or days.
-        if memory_kib > MOST_MEMORY_KIB || passes > MOST_PASSES {
+        let filled = u64::from(memory_kib).saturating_mul(passes.into());
+        if memory_kib > MOST_MEMORY_KIB || filled > MOST_FILLED_KIB {
             return Err(bad_key("the passphrase of this store would take too much to check"));
         }
         let params = Params::new(memory_kib, passes, lanes, Some(32));
@@ -194,9 +195,9 @@ impl KeyProvider for Passphrase {
     }
 }
 
-/// The most a stored derivation may ask for.
-const MOST_MEMORY_KIB: u32 = 4 << 20;
-const MOST_PASSES: u32 = 1 << 10;
+/// The most a stored derivation may ask for: memory, and memory in all of its passes.
+const MOST_MEMORY_KIB: u32 = 1 << 20;
+const MOST_FILLED_KIB: u64 = 4 << 20;
 
 /// Refuses a key file that others may read.
 #[cfg(unix)]
@@ -219,7 +220,7 @@ fn check_private(_: &Path) -> Result<()> {
 /// The refusal of a key.
 pub(super) fn bad_key(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message)
-        .with_hint("give the key or the passphrase the store was created with")
+        .with_hint("give the key or the passphrase it opens with")
 }
 
 #[cfg(test)]

@@ -85,6 +85,12 @@ impl PersonSlot {
     }
 }
 
+/// The token that the bytes of a person's slot name, whole or not.
+pub(crate) fn named(bytes: &[u8; SLOT]) -> [u8; 32] {
+    let mut fields = Fields(bytes);
+    fields.take::<8>().and_then(|_| fields.take()).unwrap_or_default()
+}
+
 impl Slot {
     pub(crate) fn encode(&self, number: u32) -> [u8; SLOT] {
         let (head, wrapped) = match self {

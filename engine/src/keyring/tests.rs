@@ -153,7 +153,30 @@ fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         std::fs::write(&file, &damaged).unwrap();
-        assert_eq!(code(open(dir.path(), 1)), Some("ERR_INTEGRITY"), "byte {at}");
+        let ring = open(dir.path(), 1);
+        let Some(other) = [2, 1].get((at / SLOT).wrapping_sub(1)) else {
+            assert_eq!(code(ring), Some("ERR_INTEGRITY"), "byte {at}");
+            continue;
+        };
+        // A person's: theirs cannot be read, all else can.
+        let ring = ring.unwrap();
+        let slot = u32::try_from(at / SLOT).unwrap();
+        assert_eq!(code(ring.holder(slot)), Some("ERR_INTEGRITY"), "byte {at}");
+        assert!(ring.holder(*other).unwrap().is_some());
+        ring.rewrap(ring.rewrapped(&key(1)).unwrap()).unwrap();
+        assert_eq!(
+            std::fs::read(&file).unwrap()[slot as usize * SLOT..][..SLOT],
+            damaged[slot as usize * SLOT..][..SLOT]
+        );
+        let is_named = !(8..40).contains(&(at % SLOT));
+        for user in ["ann", "bob"] {
+            ring.destroy(&ring.person(user), 2).unwrap();
+        }
+        assert_eq!(
+            ring.holder(slot).is_ok(),
+            is_named,
+            "byte {at}: erased as far as it says whose it is"
+        );
     }
     for length in [0, 5, SLOT - 1] {
         std::fs::write(&file, &whole[..length]).unwrap();
@@ -165,6 +188,60 @@ fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
     assert!(ring.holder_of("bob").unwrap().is_none());
     ring.enroll(["cem"]).unwrap();
     assert!(open(dir.path(), 1).unwrap().holder_of("cem").unwrap().is_some());
+}
+
+#[test]
+fn a_retired_key_is_gone_from_the_disk_and_stays_with_whoever_reads() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann"]).unwrap();
+    let former = sealed(&ring, "ann");
+    let person = ring.person("ann");
+    ring.renew(&person).unwrap();
+    ring.retire(&person, 1).unwrap();
+    let opens = |holder: &Arc<Holder>| holder.data.open(b"row", &former).is_some();
+    assert!(opens(&ring.holder(1).unwrap().unwrap()));
+    assert!(ring.holders_of("ann").unwrap().iter().any(opens));
+    assert_eq!(ring.slots_of(&person), [2], "it is written under the new one");
+    assert!(open(dir.path(), 1).unwrap().holder(1).unwrap().is_none());
+    ring.destroy(&person, 2).unwrap();
+    assert!(ring.holder(1).unwrap().is_none(), "erased is erased");
+    assert!(ring.holders_of("ann").unwrap().is_empty());
+}
+
+#[test]
+fn a_keyring_older_than_what_was_noted_of_it_is_refused() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann"]).unwrap();
+    assert_eq!((ring.unnoted(), ring.has_people()), (Some(1), false), "nothing lies under it yet");
+    ring.note(1).unwrap();
+    assert_eq!((ring.unnoted(), ring.has_people()), (None, true));
+    let older = std::fs::read(directory::keyring(dir.path())).unwrap();
+    ring.enroll(["bob"]).unwrap();
+    assert_eq!(ring.unnoted(), Some(2));
+    open(dir.path(), 1).unwrap().note(2).unwrap();
+    std::fs::write(directory::keyring(dir.path()), older).unwrap();
+    assert_eq!(code(open(dir.path(), 1).unwrap().note(2)), Some("ERR_INTEGRITY"));
+}
+
+#[test]
+fn what_a_change_of_the_master_key_exchanged_is_overwritten_after_a_crash() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let ring = ring(dir.path());
+    ring.enroll(["ann"]).unwrap();
+    let (file, old) = (directory::keyring(dir.path()), dir.path().join("keyring.old"));
+    std::fs::hard_link(&file, &old).unwrap();
+    assert!(open(dir.path(), 1).is_ok() && !old.exists(), "the exchange did not happen");
+    assert!(open(dir.path(), 1).unwrap().holder_of("ann").unwrap().is_some());
+    let former = std::fs::read(&file).unwrap();
+    ring.rewrap(ring.rewrapped(&key(2)).unwrap()).unwrap();
+    std::fs::write(&old, former).unwrap();
+    let beside = dir.path().join("beside");
+    std::fs::hard_link(&old, &beside).unwrap();
+    assert!(open(dir.path(), 2).unwrap().holder_of("ann").unwrap().is_some());
+    assert!(!old.exists());
+    assert!(std::fs::read(beside).unwrap().iter().all(|byte| *byte == 0));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,8 +10,10 @@ use serde::Serialize;
 use super::copy::copy_to;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::keyring;
 use crate::source::Opening;
 use crate::store::Store;
+use crate::view::View;
 
 /// What a backup holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,21 +41,20 @@ impl Store {
     /// opened; `ERR_IO`; those of [`Store::scrub`]. What was written is removed then.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
         let to = to.as_ref();
-        let mut view = self.inner().view()?;
-        if guarded(|| view.is_unscrubbed())? {
-            drop(view);
+        let unscrubbed = guarded(|| self.inner().view()?.is_unscrubbed())?;
+        if unscrubbed {
             self.scrub()?;
-            view = self.inner().view()?;
         }
+        let (view, keys) = self.copied()?;
         guarded(|| view.check_log())?;
         let made = claim(to)?;
         let _lock = hold(to, &made)?;
         let written = guarded(|| {
-            // The keys first: rows without them could never be read.
-            view.vault().copy_to(to)?;
             directory::create(to, |file| {
                 let opening = Opening::new(CACHE_BYTES);
-                copy_to(file, view.transaction(), &opening).map(drop)
+                copy_to(file, view.transaction(), &opening)?;
+                // Before the rows get their name: without keys they could never be read.
+                keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
             })?;
             directory::sync(to)?;
             Ok(Backup {
@@ -69,6 +71,19 @@ impl Store {
             unmake(&made);
         });
         written.map_err(|error| error.within(to))
+    }
+
+    /// A view, and the keys of that moment: nobody gets or loses one in between.
+    fn copied(&self) -> Result<(Arc<View>, Option<Vec<u8>>)> {
+        let view = self.inner().view()?;
+        if view.vault().keyring().is_none() {
+            return Ok((view, None));
+        }
+        self.alone(|writer| {
+            let view = Arc::clone(&writer.view);
+            let keys = view.vault().keyring().map(|keyring| keyring.bytes()).transpose()?;
+            Ok((view, keys))
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 //! is; or another key for one person, under which all of theirs is encrypted anew.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use grainstore_format::{ContentAddress, normalise_text};
 use redb::{TableDefinition, TableError};
@@ -19,9 +18,6 @@ use crate::writer::Writer;
 
 /// Bytes of rows that are encrypted anew in one transaction.
 const AT_ONCE: usize = 4 << 20;
-/// How long questions that began before may still be answered with the former key.
-const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(5);
 
 /// A table whose rows lie under keys of people.
 type Rows = TableDefinition<'static, u64, &'static [u8]>;
@@ -49,7 +45,8 @@ impl Store {
     }
 
     /// Changes the key of a person: all that lies under the former one is encrypted anew and the indexes
-    /// are built anew, while writes wait. Then the former key is destroyed. Gives how many rows were
+    /// are built anew, while writes wait. Then the former key is destroyed; what began to
+    /// read before is still answered. Gives how many rows were
     /// encrypted anew. One that is cut short loses nothing: both keys hold until it is done again.
     ///
     /// # Errors
@@ -88,12 +85,8 @@ impl Writer {
         self.fold_all()?;
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
+        self.or_stop(|_| keyring.retire(&person, last))?;
         self.retrieval.library.forget()?;
-        let began = Instant::now();
-        while before.is_read_elsewhere() && began.elapsed() < PATIENCE {
-            std::thread::sleep(LOOK);
-        }
-        self.or_stop(|_| keyring.destroy(&person, last))?;
         Ok(rows)
     }
 

@@ -1,6 +1,7 @@
 //! Conditions: what of the facts of a grain a rule asks about. Every part that is given must hold; a
 //! condition without parts always does.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::{GrainType, Value};
@@ -11,6 +12,8 @@ use super::names::{Scope, listed, values};
 
 /// How deep conditions lie in each other.
 const MAX_DEPTH: usize = 8;
+/// Conditions and texts within one, with those its names stand for.
+const MAX_PARTS: usize = 4096;
 
 /// A value a field is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,14 +192,20 @@ impl Condition {
     /// # Errors
     /// What is wrong with it, for a person.
     pub(super) fn resolved(&self, scope: &Scope) -> Result<Self, String> {
-        self.resolved_at(scope, 0)
+        self.resolved_at(scope, 0, &Cell::new(0))
     }
 
-    fn resolved_at(&self, scope: &Scope, depth: usize) -> Result<Self, String> {
+    fn resolved_at(
+        &self,
+        scope: &Scope,
+        depth: usize,
+        parts: &Cell<usize>,
+    ) -> Result<Self, String> {
         if depth > MAX_DEPTH {
             return Err(format!("conditions lie more than {MAX_DEPTH} deep in each other"));
         }
-        let inner = |part: &Self| part.resolved_at(scope, depth + 1);
+        check_size(parts, 1)?;
+        let inner = |part: &Self| part.resolved_at(scope, depth + 1, parts);
         let mut all = self.all.iter().map(inner).collect::<Result<Vec<_>, _>>()?;
         for name in &self.is {
             let named = scope.conditions.get(name);
@@ -206,7 +215,11 @@ impl Condition {
         if let Some(name) = self.types.iter().find(|name| GrainType::from_name(name).is_none()) {
             return Err(format!("there is no grain type {name:?}"));
         }
-        let listed = |of: &[String]| listed(of, scope);
+        let listed = |of: &[String]| {
+            let texts = listed(of, scope)?;
+            check_size(parts, texts.len())?;
+            Ok::<_, String>(texts)
+        };
         let matches = self.matches.iter();
         let matches = matches.map(|(name, of)| Ok::<_, String>((name.clone(), listed(of)?)));
         Ok(Self {
@@ -223,6 +236,15 @@ impl Condition {
             not: self.not.as_deref().map(inner).transpose()?.map(Box::new),
             ..self.clone()
         })
+    }
+}
+
+/// Counts parts of a condition as they come.
+fn check_size(parts: &Cell<usize>, new: usize) -> Result<(), String> {
+    parts.set(parts.get().saturating_add(new));
+    match parts.get() > MAX_PARTS {
+        true => Err(format!("a condition has more than {MAX_PARTS} parts, with all it refers to")),
+        false => Ok(()),
     }
 }
 

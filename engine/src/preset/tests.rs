@@ -168,6 +168,13 @@ fn what_is_no_file_of_rules_is_refused_with_what_is_wrong() {
             "[[rule]]\nid = \"own.rule\"\narticle = \"a\"\nbecause = \"b\"\nfix = \"c\"\n{inside}"
         )
     };
+    let wide: String = (1..7)
+        .map(|n| {
+            let names = vec![format!("\"c{}\"", n - 1); 40].join(",");
+            format!("conditions.c{n} = {{ is = [{names}] }}\n")
+        })
+        .collect();
+    let wide = "conditions.c0 = { type = [\"belief\"] }\n".to_owned() + &wide;
     let deep = format!("{}{}", "{ not = ".repeat(12), "{}".to_owned() + &" }".repeat(12));
     for (file, says) in [
         ("rules = 1".to_owned(), "unknown field"),
@@ -182,6 +189,7 @@ fn what_is_no_file_of_rules_is_refused_with_what_is_wrong() {
         (rule("on = [\"put\"]\nforbid = true\nwhen = { type = [\"poem\"] }"), "no grain type"),
         (rule("on = [\"put\"]\nforbid = true\nwhen = { colour = 1 }"), "unknown field"),
         (rule(&format!("on = [\"put\"]\nforbid = true\nwhen = {deep}")), "deep"),
+        (wide + &rule("on = [\"put\"]\nforbid = true\nwhen = { is = [\"c6\"] }"), "parts"),
         (
             format!(
                 "{}\n{}",

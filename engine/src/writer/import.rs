@@ -67,7 +67,7 @@ impl Writer {
             }
         };
         self.or_stop(|writer| {
-            txn.commit()?;
+            writer.db.vault().commit(txn)?;
             writer.chain = chain;
             Ok(())
         })?;

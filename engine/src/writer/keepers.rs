@@ -56,8 +56,8 @@ impl<'k> Keepers<'k> {
         }
     }
 
-    /// Under whose key the reason of an audit record is: that of the first grain it is about that has
-    /// one.
+    /// Under whose key the reason of an audit record is: that of the first person whose grain it is about,
+    /// or the store's.
     ///
     /// # Errors
     /// As [`Keepers::at`].
@@ -70,8 +70,9 @@ impl<'k> Keepers<'k> {
                 Some(place) => Some(*place),
                 None => self.view.sequence_of(subject)?,
             };
-            if let Some(place) = place {
-                return self.at(place);
+            let keeper = place.map_or(Ok(Keeper::default()), |place| self.at(place))?;
+            if keeper.is_a_persons() {
+                return Ok(keeper);
             }
         }
         Ok(self.vault.keeper())

@@ -126,7 +126,7 @@ impl Writer {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
             change(&txn)?;
-            txn.commit()?;
+            writer.db.vault().commit(txn)?;
             writer.show(&[])
         })
     }

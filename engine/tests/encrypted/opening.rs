@@ -53,8 +53,9 @@ fn a_store_without_its_keyring_or_with_anothers_does_not_open() {
     let key = || options(MasterKey::new(super::world::KEY));
     assert_eq!(code(Store::open(one.dir.path(), &key())), Some("ERR_INTEGRITY"));
     std::fs::remove_file(ring(&one)).unwrap();
-    assert_eq!(code(Store::open(one.dir.path(), &key())), Some("ERR_KEY"));
-    assert_eq!(code(Store::open(one.dir.path(), &OpenOptions::new())), Some("ERR_INTEGRITY"));
+    for how in [key(), OpenOptions::new()] {
+        assert_eq!(code(Store::open(one.dir.path(), &how)), Some("ERR_INTEGRITY"));
+    }
     std::fs::write(ring(&one), kept).unwrap();
     assert_eq!(code(Store::open(one.dir.path(), &key())), None);
 }
@@ -90,4 +91,41 @@ fn a_keyring_without_its_store_is_never_written_over() {
     std::fs::rename(&aside, &grains).unwrap();
     let store = super::world::open(path);
     assert!(store.session(SessionOptions::default()).exists(&address).unwrap());
+}
+
+#[test]
+fn a_keyring_from_before_somebody_came_is_refused() {
+    let world = World::new();
+    world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap();
+    let ring = world.dir.path().join("keyring");
+    let older = std::fs::read(&ring).unwrap();
+    world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap();
+    world.store.close();
+    let kept = std::fs::read(&ring).unwrap();
+    std::fs::write(&ring, older).unwrap();
+    let key = || options(MasterKey::new(super::world::KEY));
+    assert_eq!(code(Store::open(world.dir.path(), &key())), Some("ERR_INTEGRITY"));
+    std::fs::write(&ring, kept).unwrap();
+    let store = Store::open(world.dir.path(), &key()).unwrap();
+    assert!(store.verify(true).unwrap().problems.is_empty());
+}
+
+#[test]
+fn a_damaged_slot_keeps_its_person_and_nobody_else() {
+    let world = World::new();
+    let of_ann = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
+    let of_bob = world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap().address();
+    world.store.close();
+    let ring = world.dir.path().join("keyring");
+    let mut bytes = std::fs::read(&ring).unwrap();
+    bytes[128 + 60] ^= 1;
+    std::fs::write(&ring, bytes).unwrap();
+    let store = super::world::open(world.dir.path());
+    let session = store.session(SessionOptions::default());
+    let failed = |result: grainstore::Result<()>| result.err().map(|error| error.code());
+    assert_eq!(failed(session.get(&of_ann).map(drop)), Some("ERR_INTEGRITY"));
+    assert_eq!(failed(session.get(&of_bob).map(drop)), None);
+    let again = session.put(belief(Some("ann"), "a", "c", 3)).map(drop);
+    assert_eq!(failed(again), Some("ERR_INTEGRITY"), "nobody gets a second slot unseen");
+    session.put(belief(Some("bob"), "a", "c", 3)).unwrap();
 }

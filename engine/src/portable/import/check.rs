@@ -1,7 +1,7 @@
 //! The first pass over files: everything they hold is checked, on the caller's thread, and nothing
 //! is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub(super) struct Checked {
     pub(super) claims: Vec<Claim>,
     pub(super) successors: BTreeMap<ContentAddress, Successor>,
     pub(super) conflicts: Conflicts,
+    /// Whose grains come.
+    pub(super) people: BTreeSet<String>,
 }
 
 /// What was found in one file.
@@ -96,6 +98,7 @@ impl<S: ReadAt> Files<S> {
             claims: Vec::new(),
             successors: BTreeMap::new(),
             conflicts: Conflicts::default(),
+            people: BTreeSet::new(),
         };
         let mut wanted = self.wanted(&checked.stated)?;
         let entering = Entering::new(session, &view, self)?;
@@ -225,6 +228,10 @@ impl Pass<'_, '_> {
         if let Some(why) = why {
             found.left_out.push(number);
             checked.conflicts.note(entry.address(), Disputed::Grain, why);
+        } else if let Some(user) = entry.grain().text("user_id").filter(|user| !user.is_empty())
+            && !checked.people.contains(user)
+        {
+            checked.people.insert(user.to_owned());
         }
         Ok(signer)
     }

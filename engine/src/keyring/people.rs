@@ -1,0 +1,125 @@
+//! Who has a slot of a keyring, as it is known in memory. Knows no files; opens no secret.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::holder::Holder;
+use super::slot::{self, PersonSlot, SLOT, Slot};
+
+/// Keyholders whose keys are kept ready. Others are derived anew when they are next needed.
+const READY: usize = 4096;
+
+/// Who has a slot.
+#[derive(Default)]
+pub(super) struct People {
+    /// The slots of each, ascending: one, but for as long as somebody's key is being changed.
+    by_token: HashMap<[u8; 32], Vec<u32>>,
+    wrapped: HashMap<u32, Box<PersonSlot>>,
+    /// Slots whose bytes have changed: what lies under them cannot be read.
+    damaged: HashMap<u32, [u8; SLOT]>,
+    ready: HashMap<u32, Arc<Holder>>,
+    /// Keys that are destroyed on disk, for whoever still reads what lay under them.
+    retired: HashMap<[u8; 32], Vec<Arc<Holder>>>,
+    /// The number of the next slot.
+    pub(super) next: u32,
+}
+
+impl People {
+    pub(super) fn new() -> Self {
+        Self { next: 1, ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, number: u32, person: Box<PersonSlot>) {
+        self.by_token.entry(person.token).or_default().push(number);
+        self.wrapped.insert(number, person);
+    }
+
+    /// Takes a slot whose bytes have changed: that of whom they name, if they still do.
+    pub(super) fn add_damaged(&mut self, number: u32, bytes: [u8; SLOT]) {
+        self.by_token.entry(slot::named(&bytes)).or_default().push(number);
+        self.damaged.insert(number, bytes);
+    }
+
+    pub(super) fn remove(&mut self, person: &[u8; 32], number: u32) -> Option<Arc<Holder>> {
+        if let Some(slots) = self.by_token.get_mut(person) {
+            slots.retain(|slot| *slot != number);
+            if slots.is_empty() {
+                self.by_token.remove(person);
+            }
+        }
+        self.damaged.remove(&number);
+        self.wrapped.remove(&number);
+        self.ready.remove(&number)
+    }
+
+    pub(super) fn has(&self, person: &[u8; 32]) -> bool {
+        self.by_token.contains_key(person)
+    }
+
+    /// Whether anybody has one of the slots up to this.
+    pub(super) fn any_to(&self, number: u32) -> bool {
+        self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
+    }
+
+    pub(super) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
+        self.by_token.get(person).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn person_at(&self, number: u32) -> Option<&PersonSlot> {
+        self.wrapped.get(&number).map(AsRef::as_ref)
+    }
+
+    pub(super) fn is_damaged(&self, number: u32) -> bool {
+        self.damaged.contains_key(&number)
+    }
+
+    /// The bytes of a slot as it lies on disk, with another wrapped secret where it has one.
+    pub(super) fn rewrapped<E>(
+        &self,
+        number: u32,
+        rewrap: impl FnOnce(&PersonSlot) -> Result<PersonSlot, E>,
+    ) -> Result<(Option<Box<PersonSlot>>, [u8; SLOT]), E> {
+        if let Some(bytes) = self.damaged.get(&number) {
+            return Ok((None, *bytes));
+        }
+        let Some(person) = self.wrapped.get(&number) else {
+            return Ok((None, Slot::Erased.encode(number)));
+        };
+        let person = Box::new(rewrap(person)?);
+        Ok((Some(person.clone()), Slot::Person(person).encode(number)))
+    }
+
+    /// Goes on with secrets under another master key.
+    pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<PersonSlot>>) {
+        self.wrapped = wrapped;
+    }
+
+    pub(super) fn ready(&self, number: u32) -> Option<Arc<Holder>> {
+        let retired = || self.retired.values().flatten().find(|holder| holder.slot == number);
+        self.ready.get(&number).or_else(retired).map(Arc::clone)
+    }
+
+    pub(super) fn keep(&mut self, holder: &Arc<Holder>) {
+        if self.ready.len() >= READY {
+            let one = self.ready.keys().next().copied();
+            one.and_then(|one| self.ready.remove(&one));
+        }
+        self.ready.insert(holder.slot, Arc::clone(holder));
+    }
+
+    /// Keeps keys of a person for whoever still reads.
+    pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<Holder>>) {
+        self.retired.entry(person).or_default().extend(holders);
+    }
+
+    pub(super) fn retired(&self, person: &[u8; 32]) -> &[Arc<Holder>] {
+        self.retired.get(person).map_or(&[], Vec::as_slice)
+    }
+
+    /// Forgets keys of a person that were kept.
+    pub(super) fn forget(&mut self, person: &[u8; 32], to: u32) {
+        if let Some(retired) = self.retired.get_mut(person) {
+            retired.retain(|holder| holder.slot > to);
+        }
+    }
+}

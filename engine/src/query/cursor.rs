@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// | bytes | meaning |
 /// |---|---|
 /// | 0..8 | the last place of the log on the first page |
-/// | 8..16 | the start of the address of the grain there, so that another log shows |
+/// | 8..16 | the start of the hash of the last audit entry then, so that another log shows |
 /// | 16..24 | audit entries there were on the first page |
 /// | 24..32 | time of the last row, epoch ms; of a search the bits of its score |
 /// | 32..64 | address of the last row |
@@ -54,7 +54,7 @@ pub(super) struct Opened {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(super) sequence: Sequence,
-    pub(super) address: [u8; 8],
+    pub(super) entry: [u8; 8],
     /// Audit entries then: a grain that stopped being current by a later one was current.
     pub(super) entries: u64,
 }
@@ -111,7 +111,7 @@ impl Opened {
         };
         let open = [
             self.origin.sequence.get().to_be_bytes().as_slice(),
-            &self.origin.address,
+            &self.origin.entry,
             &self.origin.entries.to_be_bytes(),
             &key_of_row,
             address.as_bytes(),
@@ -146,7 +146,7 @@ impl Cursor {
         let open = cipher(key).decrypt(&Nonce::from(*nonce), payload).map_err(|_| other())?;
         let mut rest = Fields(&open);
         let sequence = Sequence::new(rest.number()?);
-        let origin = Origin { sequence, address: rest.take()?, entries: rest.number()? };
+        let origin = Origin { sequence, entry: rest.take()?, entries: rest.number()? };
         let key_of_row = rest.number()?;
         let address = ContentAddress::from_bytes(rest.take()?);
         let total = Some(rest.number()?).filter(|total| *total != UNCOUNTED);
@@ -224,7 +224,7 @@ mod tests {
         let rank = Rank { score: 0.25, address, ranking: Ranking::Near, statistics: vec![9; 40] };
         let rank = Last::Rank(rank);
         for (last, total) in [(&place, None), (&place, Some(0)), (&rank, Some(7))] {
-            let origin = Origin { sequence: Sequence::new(5), address: [2; 8], entries: 6 };
+            let origin = Origin { sequence: Sequence::new(5), entry: [2; 8], entries: 6 };
             let opened = Opened { origin, last: last.clone(), total };
             let cursor = opened.seal(&KEY, b"question").unwrap();
             assert_eq!(opened.seal(&KEY, b"question").unwrap(), cursor, "the same bytes again");

@@ -30,6 +30,7 @@ use grainstore_cal::{Cancel, Candidate, Query, Score};
 use grainstore_format::{ContentAddress, Grain, GrainState};
 use grainstore_index::text::ANALYSIS_VERSION;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use self::cursor::{Last, Opened, Origin, Place, Rank, Ranking};
 use crate::embed::Keeping;
@@ -346,8 +347,8 @@ fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
 
 /// The state of the log as it is now.
 fn origin_of(view: &View) -> Result<Origin> {
-    let sequence = view.last_sequence()?;
-    Ok(Origin { sequence, address: address_start(view, sequence)?, entries: view.audit_len()? })
+    let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
+    Ok(Origin { sequence, entry: entry_start(view, entries)?, entries })
 }
 
 /// Where a cursor goes on, once it is known to belong here.
@@ -357,7 +358,7 @@ fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Res
     let origin = opened.origin;
     if origin.sequence > view.last_sequence()?
         || origin.entries > view.audit_len()?
-        || address_start(view, origin.sequence)? != origin.address
+        || entry_start(view, origin.entries)? != origin.entry
     {
         let message = "this cursor belongs to another history of the store";
         return Err(Error::new(ErrorKind::Cursor, message));
@@ -365,12 +366,9 @@ fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Res
     Ok(opened)
 }
 
-/// The first bytes of the address of the grain at a place of the log; zeros for no grain.
-fn address_start(view: &View, sequence: grainstore_index::Sequence) -> Result<[u8; 8]> {
-    if sequence.get() == 0 {
-        return Ok([0; 8]);
-    }
-    let address = view.address_at(sequence)?;
-    let start = address.first_chunk::<8>().copied();
-    start.ok_or_else(|| Error::integrity("an address is too short"))
+/// The first bytes of the hash of the last of so many audit entries: whatever becomes of grains, it stays.
+fn entry_start(view: &View, entries: u64) -> Result<[u8; 8]> {
+    let missing = || Error::integrity("the audit log has lost its last entry");
+    let entry = view.audit()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;
+    Sha256::digest(entry.value()).first_chunk().copied().ok_or_else(missing)
 }

@@ -102,7 +102,7 @@ const MEASURES: [(&str, Measure); 6] = [
     ("words, in most texts", |world, _| {
         timed(|| asked(&world.session, &Query::default().searching("coffee morning")))
     }),
-    ("words, in few texts", |world, round| {
+    ("a code, its part in all texts", |world, round| {
         let text = format!("number{}", round * 101 % world.grains);
         timed(|| asked(&world.session, &Query::default().searching(text)))
     }),

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::{ErrorKind, KeyFile, Preset, Store};
+use grainstore::{Derivation, ErrorKind, KeyProvider, Preset, Store};
 use serde_json::json;
 
-use crate::context::{Context, not_opened};
+use crate::context::{Context, key_file, new_key_file, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
@@ -68,14 +68,18 @@ impl Init {
                 "a key was given, and not --encrypt",
                 "add --encrypt, or leave out --key-file and GRAIN_KEY_FILE",
             )),
-            (true, None) => Err(Error::new(
+            (true, None) => Err(Error::usage(
                 Code::Key,
                 "--encrypt needs a key",
                 "name a file with --key-file; it is made where there is none",
             )),
-            (true, Some(file)) if file.exists() => Ok(None),
+            (true, Some(file)) if file.exists() => {
+                // A key that cannot be used is told before anything is made.
+                key_file(&file)?.master_key(&Derivation::Raw)?;
+                Ok(None)
+            }
             (true, Some(file)) => {
-                KeyFile::create(&file)?;
+                new_key_file(&file)?;
                 Ok(Some(file))
             }
         }

@@ -91,7 +91,8 @@ impl Versions for View {
 }
 
 /// What to do where a question has a beginning or a slip in it that no token tells of.
-const WHOLE_WORDS: &str = "search for whole words, without * and ~: tokens of an encrypted store tell no others";
+const WHOLE_WORDS: &str =
+    "search for whole words, without * and ~: tokens of an encrypted store tell no others";
 
 impl View {
     /// The truth with what is indexed of it: all of it.

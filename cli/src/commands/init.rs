@@ -1,6 +1,7 @@
 //! `grain init`: an empty store.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use grainstore::{Derivation, ErrorKind, KeyProvider, Preset, Store};
@@ -32,7 +33,11 @@ impl Init {
             Some(preset) => options.preset(preset),
             None => options,
         };
-        let store = match Store::open(&context.globals.store, &options) {
+        let opened = Store::open(&context.globals.store, &options);
+        if let (Err(_), Some(file)) = (&opened, &made) {
+            Self::remove_unused(file, context);
+        }
+        let store = match opened {
             // One that is there holds to a preset of its own.
             Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
             opened => opened.map_err(not_opened)?,
@@ -55,6 +60,14 @@ impl Init {
             ));
         }
         Ok(())
+    }
+
+    /// Removes a key that was made for a store which was not, unless something may be under it already.
+    fn remove_unused(file: &Path, context: &Context<'_>) {
+        if !context.globals.store.join("keyring").exists() {
+            // What kept the store from being made is told.
+            let _ = fs::remove_file(file);
+        }
     }
 
     /// Sees that there is a key where the store is to be encrypted. Gives the file it was written to,

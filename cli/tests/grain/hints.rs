@@ -149,6 +149,9 @@ fn what_is_wrong_with_a_key_is_told_with_where_to_name_one_and_leaves_nothing_be
         assert!(run.err.contains(told), "{}", run.err);
         assert!(!path("memory.grains").exists(), "{key}");
     }
+    fs::write(path("taken"), "no directory").unwrap();
+    let run = place.grain(&["--store", "taken", "init", "--encrypt", "--key-file", "new"]);
+    assert!(run.code == 1 && !path("new").exists(), "{}", run.err);
     init("key").done();
     // A copy has the rights of a key file.
     fs::copy(path("key"), path("other")).unwrap();

@@ -219,11 +219,16 @@ fn what_was_erased_is_said_to_be_though_its_consent_was_withdrawn() {
     let dependent = resting("tea", &basis);
     let stored = put(&all, &dependent);
     let free = put(&all, &belief("free", 1000));
-    put(&all, &consent(2000, Some(&basis)));
+    let withdrawal = put(&all, &consent(2000, Some(&basis)));
     assert_eq!(code(all.put(grain(&dependent))), "ERR_WITHDRAWN");
+    let anew = consent(3000, None);
+    let refused = all.supersede(&withdrawal, grain(&anew), None);
+    assert_eq!(code(refused), "ERR_INVALIDATION_DENIED", "a grant anew says why");
     all.erase(&stored, "asked", &grainstore::Erasing::new()).unwrap();
     assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
     assert_eq!(code(all.put_batch([grain(&dependent)])), "ERR_ERASED");
-    let next = with(dependent, &json!({ "derived_from": [free.to_string()] }));
+    let next = with(dependent.clone(), &json!({ "derived_from": [free.to_string()] }));
     assert_eq!(code(all.supersede(&free, grain(&next), Some("why"))), "ERR_WITHDRAWN");
+    all.supersede(&withdrawal, grain(&anew), Some("they agreed again")).unwrap();
+    assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
 }

@@ -3,7 +3,9 @@
 
 use super::engine::VerificationStatus as Status;
 use super::engine::format::{ContentAddress, EpochMs};
-use super::model::{ACCESS, Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect};
+use super::model::{
+    ACCESS, Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect,
+};
 use super::offers::{Answer, Mark};
 use super::rules::{self, Lock};
 

@@ -1,6 +1,7 @@
 //! What every command works with: the common options, the two streams, and the store they name.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Duration;
 
 use grainstore::format::SHARED;
@@ -16,6 +17,10 @@ const NO_STORE: &str = "create one with `grain init`, or name another with --sto
 /// What to do where a store is too damaged to be opened.
 const NOT_OPENED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                           index to do so; then restore a backup";
+
+/// What to do where the key of a store is missing, or another one.
+const NO_KEY: &str = "name the file of the key the store was created with: --key-file FILE, or \
+                      GRAIN_KEY_FILE in the environment";
 
 /// What to do while another process has the store.
 const BUSY: &str = "close the other process, or wait longer (--wait-ms)";
@@ -45,7 +50,7 @@ impl<'w> Context<'w> {
     pub(crate) fn options(&self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms));
         if let Some(file) = &self.globals.key_file {
-            options = options.key(KeyFile::new(file));
+            options = options.key(key_file(file)?);
         }
         Ok(match &self.globals.operator {
             Some(operator) => options.operator(operator),
@@ -78,9 +83,31 @@ impl<'w> Context<'w> {
     }
 }
 
+/// The key in a file, which is read when the store is opened.
+pub(crate) fn key_file(file: &Path) -> Result<KeyFile> {
+    if file.is_dir() {
+        let message = format!("{} is a directory, and no key file", file.display());
+        return Err(Error::new(Code::Key, message, NO_KEY));
+    }
+    Ok(KeyFile::new(file))
+}
+
+/// Writes a new key into a new file.
+pub(crate) fn new_key_file(file: &Path) -> Result<KeyFile> {
+    KeyFile::create(file).map_err(|error| {
+        let place = format!("the key file {} cannot be made", file.display());
+        let hint = "name a file in a directory that is there";
+        Error::from(error).within(&place).with_hint_for(Code::Io.name(), hint)
+    })
+}
+
 /// Why a store did not open, with what to do about it.
 pub(crate) fn not_opened(error: grainstore::Error) -> Error {
     let code = error.code();
+    // Of the hints about keys only the one for all of them is less than the command knows.
+    if code == Code::Key.name() && error.hint().starts_with("give the key or the passphrase") {
+        return Error::from(error).with_hint_for(code, NO_KEY);
+    }
     match way_out(code) {
         Some(hint) => Error::from(error).with_hint_for(code, hint),
         None => error.into(),

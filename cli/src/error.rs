@@ -41,6 +41,8 @@ pub(crate) struct Refusal {
     valid: Vec<Cow<'static, str>>,
     /// Whether it is about what was given, and about nothing that is stored.
     of_input: bool,
+    /// Whether the command itself was given wrongly.
+    of_usage: bool,
 }
 
 /// The codes this crate raises itself; all others come from the crates below.
@@ -101,6 +103,29 @@ impl Error {
         Self::refused(code.name(), message.into(), hint.into())
     }
 
+    /// A command that was given wrongly.
+    pub(crate) fn usage(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let mut error = Self::new(code, message, hint);
+        if let Self::Refused(refusal) = &mut error {
+            refusal.of_usage = true;
+        }
+        error
+    }
+
+    /// What the parser of the command line says is wrong.
+    pub(crate) fn of_arguments(wrong: &clap::Error) -> Self {
+        let told = wrong.to_string();
+        let told = told.strip_prefix("error: ").unwrap_or(&told);
+        let (what, rest) = told.split_once("\n\nUsage: ").unwrap_or((told, ""));
+        let what = what.split("\n\nFor more information").next().unwrap_or_default();
+        let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
+        let hint = match rest.lines().next() {
+            Some(usage) => format!("write {usage}"),
+            None => "`grain help` lists what there is".to_owned(),
+        };
+        Self::usage(Code::Schema, what, hint)
+    }
+
     /// Something that a later version will do.
     pub(crate) fn unavailable(code: Code, what: &str) -> Self {
         let message = format!("{what}: not available in this version");
@@ -122,6 +147,7 @@ impl Error {
             drawing: error.position().and_then(|place| draw(query, place)),
             valid: error.valid_values().to_vec(),
             of_input: false,
+            of_usage: false,
         }))
     }
 
@@ -152,10 +178,11 @@ impl Error {
         Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
 
-    /// What the process answers with (design: 1 refused, 3 busy, 4 damaged).
+    /// What the process answers with (design: 1 refused, 2 wrong usage, 3 busy, 4 damaged).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::HungUp => 0,
+            Self::Refused(refusal) if refusal.of_usage => 2,
             Self::Refused(refusal) => match refusal.code.as_ref() {
                 "ERR_BUSY" => 3,
                 "ERR_INTEGRITY" if !refusal.of_input => 4,
@@ -195,6 +222,7 @@ impl Error {
             drawing: None,
             valid: Vec::new(),
             of_input: false,
+            of_usage: false,
         }))
     }
 

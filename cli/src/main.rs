@@ -33,6 +33,11 @@ use output::Output;
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
+        Err(usage) if usage.use_stderr() && asks_for_json() => {
+            let error = Error::of_arguments(&usage);
+            report(&error, true);
+            return ExitCode::from(error.exit_code());
+        }
         Err(usage) => {
             // Help and usage errors are clap's own text; when nobody reads it, nothing is lost.
             let _ = usage.print();
@@ -55,6 +60,11 @@ fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// Whether errors are to be JSON, where the arguments could not be parsed.
+fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
 /// Says on stderr what went wrong; when stderr is closed too, the exit code has to do.

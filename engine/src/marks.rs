@@ -78,10 +78,12 @@ impl Session {
 
     /// Lifts the litigation hold on a grain: by the operator, or, where its policy names
     /// `authorized` DIDs under `hold` or `delegated`, by one of them, whose COSE_Sign1 over
-    /// `"oms-lift-hold-v1"` and the address is the proof.
+    /// `"oms-lift-hold-v1"` and the address is the proof. The operator is no session of one namespace or one
+    /// user, unless its actor is the one the host named.
     ///
     /// # Errors
-    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is.
+    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for a session that would be
+    /// the operator but for its namespace or user.
     pub fn lift_hold(
         &self,
         address: &ContentAddress,

@@ -97,6 +97,15 @@ pub(crate) struct Author {
     pub(crate) reason: Option<String>,
 }
 
+impl Author {
+    /// Whether it has the operator's say over the whole store. A session for one namespace or one user has
+    /// it through its actor alone, where that is the operator the host named.
+    pub(crate) fn speaks_for_store(&self) -> bool {
+        let is_named = self.actor.is_some() && self.standing == Standing::Operator;
+        is_named || (self.standing.is_operator() && self.viewer.is_everyone())
+    }
+}
+
 /// What to do with a grain that says what a current grain already says: same type, namespace,
 /// subject, relation and object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -320,13 +329,16 @@ impl<'v> Plan<'v> {
     fn put_one(&mut self, prepared: Prepared, same_fact: SameFact, author: &Author) -> Result<Put> {
         let address = prepared.blob.address();
         self.check_room(&prepared.vectors, author)?;
+        let place = self.locate(&address)?;
+        if place.is_none() {
+            check_not_erased(self.view, &address, &prepared.grain)?;
+        }
         self.check_basis(&prepared, author)?;
-        if let Some(sequence) = self.locate(&address)? {
+        if let Some(sequence) = place {
             self.improve(&prepared, author)?;
             self.embed(sequence, prepared.vectors)?;
             return Ok(Put::Duplicate(address));
         }
-        check_not_erased(self.view, &address, &prepared.grain)?;
         self.check_fields(&prepared, author)?;
         self.check_ownership(None, &prepared, author)?;
         if prepared.grain.grain_type() == GrainType::Consent

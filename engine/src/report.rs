@@ -29,6 +29,10 @@ pub const MAX_REASONS_BYTES: usize = 8 << 20;
 pub struct Stats {
     /// The format version of the directory.
     pub format: u32,
+    /// Whether it has a keyring, without whose key nothing in it can be read.
+    pub encrypted: bool,
+    /// The preset it was created with.
+    pub preset: &'static str,
     /// Grains in the log, superseded ones included.
     pub grains: u64,
     /// Places of the log whose grains were erased.
@@ -88,6 +92,12 @@ pub struct Stats {
 }
 
 impl Store {
+    /// Whether the store has a keyring, without whose key nothing in it can be read.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        directory::keyring(self.path()).exists()
+    }
+
     /// Figures of the store as it is now.
     ///
     /// # Errors
@@ -108,6 +118,8 @@ impl Store {
         let erasures = view.erasures()?;
         Ok(Stats {
             format: keys::FORMAT,
+            encrypted: self.is_encrypted(),
+            preset: self.rules().preset,
             grains: view.log_len()?.saturating_sub(erasures.stubs),
             erased_grains: erasures.stubs,
             erased_users: view.tombstones()?,

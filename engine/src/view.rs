@@ -90,6 +90,10 @@ impl Versions for View {
     }
 }
 
+/// What to do where a question has a beginning or a slip in it that no token tells of.
+const WHOLE_WORDS: &str =
+    "search for whole words, without * and ~: tokens of an encrypted store tell no others";
+
 impl View {
     /// The truth with what is indexed of it: all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
@@ -146,7 +150,10 @@ impl View {
             return Ok(Cow::Borrowed(std::slice::from_ref(question)));
         }
         self.check_named()?;
-        let blinded = self.blinds.iter().map(|blind| Ok(question.blinded(blind.as_ref())?));
+        let blinded = self.blinds.iter().map(|blind| {
+            let blinded = question.blinded(blind.as_ref());
+            blinded.map_err(|error| Error::from(error).with_hint(WHOLE_WORDS))
+        });
         blinded.collect::<Result<_>>().map(Cow::Owned)
     }
 

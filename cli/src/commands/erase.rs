@@ -19,8 +19,8 @@ pub(crate) struct Erase {
     /// Why: it goes into the audit log, and stays there
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// That it is meant
-    #[arg(long, required_unless_present = "dry_run")]
+    /// That it is meant; --dry-run does without
+    #[arg(long)]
     yes: bool,
     /// Say only what would be erased, and what refuses it
     #[arg(long)]
@@ -33,7 +33,8 @@ pub(crate) struct Erase {
     override_malformed_retention: bool,
 }
 
-/// Erase what is due: grains that end with a consent which was withdrawn a month ago
+/// Erase what is due: grains that end with a consent which was withdrawn 30 days ago, or as long ago as the
+/// preset allows, where that is less
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {}
 
@@ -45,19 +46,33 @@ impl Erase {
             .override_malformed_retention(self.override_malformed_retention);
         // Whom it is about, and not who asks.
         let user = context.globals.user.take();
+        if user.is_some() == self.address.is_some() {
+            let message = "give either --user or --address";
+            return Err(Error::usage(Code::Schema, message, "one of them says what is erased"));
+        }
+        if !self.yes && !self.dry_run {
+            let message = "nothing brings back what is erased, and --yes was not given";
+            let hint = "add --yes if it is meant; with --dry-run see first what would be erased";
+            return Err(Error::usage(Code::Schema, message, hint));
+        }
         let session = context.session()?;
-        let erasure = match (user, &self.address) {
-            (Some(user), None) => session.erase_user(&user, &self.reason, &how)?,
-            (None, Some(address)) => {
-                session.erase(&find(&session, address)?, &self.reason, &how)?
-            }
-            _ => {
-                let message = "give either --user or --address";
-                return Err(Error::new(Code::Schema, message, "one of them says what is erased"));
+        let erasure = match (&user, &self.address) {
+            (Some(user), _) => session.erase_user(user, &self.reason, &how)?,
+            (None, address) => {
+                let address = find(&session, address.as_deref().unwrap_or_default())?;
+                session.erase(&address, &self.reason, &how)?
             }
         };
+        if let (Some(user), 0, None) = (&user, erasure.erased, &erasure.refusal) {
+            context.output.note(&no_grain_of(user));
+        }
         tell(context, &erasure, self.dry_run)
     }
+}
+
+/// What is said where a store has nothing of somebody, whose name may be misspelt.
+pub(super) fn no_grain_of(user: &str) -> String {
+    format!("warning: the store has no grain whose user_id is {user:?}")
 }
 
 impl Sweep {

@@ -1,12 +1,13 @@
 //! `grain init`: an empty store.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use grainstore::{ErrorKind, KeyFile, Preset, Store};
+use grainstore::{Derivation, ErrorKind, KeyProvider, Preset, Store};
 use serde_json::json;
 
-use crate::context::{Context, not_opened};
+use crate::context::{Context, key_file, new_key_file, not_opened};
 use crate::error::{Code, Error, Result};
 
 /// Create an empty store
@@ -32,7 +33,11 @@ impl Init {
             Some(preset) => options.preset(preset),
             None => options,
         };
-        let store = match Store::open(&context.globals.store, &options) {
+        let opened = Store::open(&context.globals.store, &options);
+        if let (Err(_), Some(file)) = (&opened, &made) {
+            Self::remove_unused(file, context);
+        }
+        let store = match opened {
             // One that is there holds to a preset of its own.
             Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
             opened => opened.map_err(not_opened)?,
@@ -57,6 +62,14 @@ impl Init {
         Ok(())
     }
 
+    /// Removes a key that was made for a store which was not, unless something may be under it already.
+    fn remove_unused(file: &Path, context: &Context<'_>) {
+        if !context.globals.store.join("keyring").exists() {
+            // What kept the store from being made is told.
+            let _ = fs::remove_file(file);
+        }
+    }
+
     /// Sees that there is a key where the store is to be encrypted. Gives the file it was written to,
     /// where there was none.
     fn key(&self, context: &Context<'_>) -> Result<Option<PathBuf>> {
@@ -68,14 +81,18 @@ impl Init {
                 "a key was given, and not --encrypt",
                 "add --encrypt, or leave out --key-file and GRAIN_KEY_FILE",
             )),
-            (true, None) => Err(Error::new(
+            (true, None) => Err(Error::usage(
                 Code::Key,
                 "--encrypt needs a key",
                 "name a file with --key-file; it is made where there is none",
             )),
-            (true, Some(file)) if file.exists() => Ok(None),
+            (true, Some(file)) if file.exists() => {
+                // A key that cannot be used is told before anything is made.
+                key_file(&file)?.master_key(&Derivation::Raw)?;
+                Ok(None)
+            }
             (true, Some(file)) => {
-                KeyFile::create(&file)?;
+                new_key_file(&file)?;
                 Ok(Some(file))
             }
         }

@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use grainstore::KeyFile;
 use grainstore::format::SigningKey;
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use crate::context::Context;
+use crate::context::{Context, key_file, new_key_file};
 use crate::error::{Code, Error, Result};
 use crate::input::Source;
 use crate::output::Output;
@@ -107,10 +106,15 @@ impl Keys {
 /// Wraps the secrets of the store under another key.
 fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
     let store = context.open(false)?;
-    if !file.exists() {
-        KeyFile::create(file)?;
+    if !store.is_encrypted() {
+        let message = "this store is not encrypted, and so has no key to change";
+        let hint = "create an encrypted one (grain init --encrypt) and import into it what this one exports";
+        return Err(Error::new(Code::Key, message, hint));
     }
-    store.rotate_key(KeyFile::new(file))?;
+    if !file.exists() {
+        new_key_file(file)?;
+    }
+    store.rotate_key(key_file(file)?)?;
     if context.output.is_json() {
         return context
             .output

@@ -9,7 +9,7 @@ use grainstore::{Explanation, Grain, Offer, Ruling, Session, Trial};
 
 use super::put::PutFormat;
 use crate::context::{Context, find};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::explained::{Asked, Attempt, Explained, Tried};
 use crate::input::{MAX_TEXT, Source, text};
 use crate::output::Output;
@@ -97,7 +97,12 @@ impl Show {
             Some(_) => Some(context.session()?),
             None => None,
         };
-        let asked = Subject { source, format }.asked(session.as_ref(), context)?;
+        let is_there = !matches!(&source, Source::File(path) if !path.exists());
+        let asked = Subject { source, format }.asked(session.as_ref(), context);
+        let asked = asked.map_err(|error| match is_there {
+            true => error,
+            false => error.with_hint_for(Code::Io.name(), &rules::presets()),
+        })?;
         let shown = Explained::of(asked, None)?;
         if context.output.is_json() {
             return context.output.json_line(&shown.policy);

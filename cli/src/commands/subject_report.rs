@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use grainstore::Exporting;
 
+use super::erase::no_grain_of;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::shape::Version;
@@ -23,7 +24,7 @@ impl SubjectReport {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         // Whom it is about, and not who asks.
         let Some(user) = context.globals.user.take() else {
-            return Err(Error::new(
+            return Err(Error::usage(
                 Code::Schema,
                 "give --user",
                 "it says whom the report is about",
@@ -31,12 +32,19 @@ impl SubjectReport {
         };
         let session = context.session()?;
         let Some(out) = &self.out else {
-            for stored in session.subject_grains(&user)? {
+            let grains = session.subject_grains(&user)?;
+            if grains.is_empty() {
+                context.output.note(&no_grain_of(&user));
+            }
+            for stored in grains {
                 context.output.json_line(&Version::try_from(stored)?)?;
             }
             return Ok(());
         };
         let exported = session.export_subject(out, &user, &Exporting::default())?;
+        if exported.exported == 0 {
+            context.output.note(&no_grain_of(&user));
+        }
         if context.output.is_json() {
             return context.output.json_line(&exported);
         }

@@ -19,12 +19,13 @@ fn init_creates_a_store_once() {
 
 #[test]
 fn a_key_and_encrypt_go_together_and_one_alone_leaves_nothing_behind() {
-    for (arguments, missing) in
-        [(&["init", "--encrypt"][..], "--key-file"), (&["init", "--key-file", "key"], "--encrypt")]
-    {
+    for (arguments, exit, missing) in [
+        (&["init", "--encrypt"][..], 2, "--key-file"),
+        (&["init", "--key-file", "key"], 1, "--encrypt"),
+    ] {
         let place = Place::empty();
         let run = place.grain(arguments);
-        assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_KEY"), "{arguments:?}");
+        assert_eq!((run.code, run.error_code().as_str()), (exit, "ERR_KEY"), "{arguments:?}");
         assert!(run.err.contains(missing), "{arguments:?}");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{arguments:?}");
     }

@@ -89,3 +89,48 @@ fn the_methods_answer_as_they_are_told() {
     rpc.result("session", &json!({ "namespace": "a" }));
     assert_eq!(rpc.refusal("sweep", &json!({})), "ERR_ACCESS");
 }
+
+#[test]
+fn what_is_given_wrongly_is_wrong_usage_and_told_as_json_where_that_is_asked() {
+    let place = Place::with_store();
+    let erase = ["erase", "--reason", "x"];
+    for (arguments, told) in [
+        (&[&erase[..], &["--yes"]].concat()[..], "--user or --address"),
+        (&[&erase[..], &["--yes", "--user", "ann", "--address", "0"]].concat(), "--address"),
+        (&[&erase[..], &["--user", "ann"]].concat(), "--dry-run"),
+        (&["subject-report"], "--user"),
+        (&["--store", "e", "init", "--encrypt"], "--key-file"),
+        (&["erase", "--user", "ann", "--yes"], "--reason"),
+        (&["nonsense"], "nonsense"),
+    ] {
+        let run = place.grain(arguments);
+        assert!(run.code == 2 && run.err.contains(told), "{arguments:?}: {}", run.err);
+        let run = place.grain(&[&["--json"], arguments].concat());
+        assert_eq!((run.code, run.text()), (2, ""), "{arguments:?}");
+        let error: Value = serde_json::from_str(&run.err).unwrap();
+        let error = &error["error"];
+        assert!(error["code"].as_str().unwrap().starts_with("ERR_"), "{error}");
+        assert!(error["message"].is_string() && error["hint"].is_string(), "{error}");
+        assert!(error.to_string().contains(told), "{arguments:?}: {error}");
+    }
+    assert_eq!(place.grain(&["--json", "--help"]).code, 0, "help is no error");
+}
+
+#[test]
+fn somebody_of_whom_there_is_nothing_is_told_of() {
+    let place = Place::with_store();
+    place.put(&of("alice", "tea"));
+    let warning = r#"warning: the store has no grain whose user_id is "alcie""#;
+    let out = place.path().join("none.mg");
+    for arguments in [
+        &["erase", "--reason", "x", "--yes", "--user", "alcie"][..],
+        &["erase", "--reason", "x", "--dry-run", "--user", "alcie", "--json"],
+        &["subject-report", "--user", "alcie"],
+        &["subject-report", "--user", "alcie", "--out", out.to_str().unwrap()],
+    ] {
+        assert_eq!(place.grain(arguments).done().err.trim(), warning, "{arguments:?}");
+    }
+    assert_eq!(place.grain(&["subject-report", "--user", "alice"]).done().err, "");
+    let erased = place.grain(&["erase", "--reason", "x", "--yes", "--user", "alice"]).done();
+    assert_eq!((erased.text().lines().next(), erased.err.as_str()), (Some("erased 1"), ""));
+}

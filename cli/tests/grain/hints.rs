@@ -132,3 +132,48 @@ fn what_is_told_about_opening_fits_who_opened() {
         assert!(data["hint"].as_str().unwrap().contains(told), "{response}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_a_key_is_told_with_where_to_name_one_and_leaves_nothing_behind() {
+    let place = Place::empty();
+    let path = |name: &str| place.path().join(name);
+    let init = |key: &str| place.grain(&["init", "--encrypt", "--key-file", key]);
+    fs::write(path("short"), [1; 5]).unwrap();
+    for (key, code, told) in [
+        (".", "ERR_KEY", "is a directory"),
+        ("no/such/k", "ERR_IO", "no/such/k"),
+        ("short", "ERR_KEY", "the key file short"),
+    ] {
+        let run = init(key);
+        assert_eq!((run.code, run.error_code().as_str()), (1, code), "{}", run.err);
+        assert!(run.err.contains(told), "{}", run.err);
+        assert!(!path("memory.grains").exists(), "{key}");
+    }
+    fs::write(path("taken"), "no directory").unwrap();
+    let run = place.grain(&["--store", "taken", "init", "--encrypt", "--key-file", "new"]);
+    assert!(run.code == 1 && !path("new").exists(), "{}", run.err);
+    init("key").done();
+    // A copy has the rights of a key file.
+    fs::copy(path("key"), path("other")).unwrap();
+    fs::write(path("other"), [9; 32]).unwrap();
+    for arguments in [&["stats"][..], &["stats", "--key-file", "other"]] {
+        let told = hint(&place.grain(arguments), "ERR_KEY");
+        assert!(told.contains("--key-file") && told.contains("GRAIN_KEY_FILE"), "{told}");
+    }
+    let told = hint(&place.grain(&["stats", "--key-file", "."]), "ERR_KEY");
+    assert!(!told.contains("chmod"), "{told}");
+    let with_key = |arguments: &[&str]| place.grain(&[&["--key-file", "key"], arguments].concat());
+    let told = with_key(&["--user", "ann", "recall", "--text", "moch*"]);
+    let told = hint(&told, "ERR_LIMIT");
+    assert!(told.contains("whole words"), "{told}");
+    let figures = with_key(&["stats", "--json"]).done().json();
+    assert_eq!((&figures["encrypted"], &figures["preset"]), (&json!(true), &json!("open")));
+
+    let plain = Place::with_store();
+    assert_eq!(plain.grain(&["keys", "rotate", "left.key"]).error_code(), "ERR_KEY");
+    assert!(!plain.path().join("left.key").exists());
+    let figures = plain.grain(&["stats"]).done();
+    assert!(figures.text().lines().any(|line| line.split_whitespace().eq(["encrypted", "false"])));
+    let told = hint(&plain.grain(&["policy", "show", "nonsense"]), "ERR_IO");
+    assert!(told.contains("gdpr") && told.contains("lgpd"), "{told}");
+}

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::judge::{is_of, places_of};
 use super::{Session, spelled_user};
+use crate::audit::Operation;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::portable::{Exported, Exporting};
 use crate::session::Stored;
@@ -53,6 +54,7 @@ impl Session {
             }
             Ok(())
         })?;
+        self.note_read(addresses.iter().copied())?;
         Ok(SubjectReport { user_id: user, addresses, counts })
     }
 
@@ -67,7 +69,7 @@ impl Session {
             all.push(stored);
             Ok(())
         })?;
-        Ok(all)
+        self.noted(all)
     }
 
     /// Writes them into a container, as [`Session::export`] does.
@@ -92,7 +94,9 @@ impl Session {
             });
             failed.map_or(Ok(()), Err)
         })?;
-        self.export_places(to.as_ref(), &view, &places, how)
+        let exported = self.export_places(to.as_ref(), &view, &places, how)?;
+        self.note(Operation::Export, Vec::new())?;
+        Ok(exported)
     }
 
     /// Shows every grain of a user with the name of its type, the last written first.

@@ -55,7 +55,8 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
-    /// a hold that is not there; `ERR_INVALIDATION_DENIED`.
+    /// a hold that is not there; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a hold that a session of one
+    /// namespace or user would lift as the operator.
     pub(crate) fn mark(
         &mut self,
         address: &ContentAddress,
@@ -90,7 +91,7 @@ impl Plan<'_> {
                     now: self.now,
                     justification: author.reason.as_deref(),
                     actor: author.actor.as_deref(),
-                    is_operator: author.standing.is_operator(),
+                    is_operator: author.speaks_for_store(),
                     proofs,
                     evidence: 0,
                     locked_accepts_signature: self.locked_accepts_signature,
@@ -107,6 +108,9 @@ impl Plan<'_> {
                     let what = format!("cannot {} {address}", verb(act));
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;
                     let denied = proofs.explain(denied);
+                    if rule == Rule::LiftNotOperator && author.standing.is_operator() {
+                        return Err(too_narrow(&denied));
+                    }
                     return Err(match lift_hint(rule) {
                         Some(hint) => denied.with_hint(hint),
                         None => denied,
@@ -165,6 +169,12 @@ fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Re
         }
         _ => Ok(()),
     }
+}
+
+/// The refusal of a session that has the operator's say, but over a part of the store alone.
+fn too_narrow(denied: &Error) -> Error {
+    Error::new(ErrorKind::Access, denied.to_string())
+        .with_hint("lift it as the operator: in a session without a namespace and a user")
 }
 
 /// What to do about a hold that was not lifted, by what refused.

@@ -5,6 +5,7 @@ use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
 use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
+use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, check_ownership, decide};
 use crate::view::{Row, stored_grain, with_fields};
@@ -77,6 +78,9 @@ impl Plan<'_> {
     ) -> Result<Option<Weighed>> {
         let address = new.blob.address();
         let row = self.seen(old, author)?;
+        if self.locate(&address)?.is_none() {
+            check_not_erased(self.view, &address, &new.grain)?;
+        }
         self.check_basis(new, author)?;
         match row.state.superseded_by {
             Some(by) if by == address => return Ok(None),

@@ -104,7 +104,7 @@ impl Session {
         self.check_reach(query)?;
         let to = to.as_ref();
         let target = Target::of(to).map_err(|error| error.within(to))?;
-        let view = self.view()?;
+        let view = self.view_of_named(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all);
         // No condition names an opaque type; one that names no type means those as well.

@@ -2,7 +2,7 @@
 //! it is about.
 
 use grainstore::cal::Query;
-use grainstore::{ContentAddress, Put, SameFact};
+use grainstore::{ContentAddress, Exporting, Put, SameFact};
 
 use super::world::{World, asked, belief, turn};
 
@@ -172,4 +172,26 @@ fn neighbours_lend_their_words_within_one_person() {
     let found = asked(&world.user("ann"), &Query::default().searching("sail")).unwrap();
     assert_eq!(found, [first, second]);
     assert_eq!(asked(&world.user("bob"), &Query::default().searching("sail")), Ok(vec![]));
+}
+
+#[test]
+fn an_export_with_a_condition_looks_for_the_people_it_names() {
+    let (world, of) = full();
+    let file = world.dir.path().with_extension("mg");
+    let conditions = |operator: &grainstore::Session, text: &str| {
+        grainstore::cal::conditions(text, &operator.reading().unwrap(), operator.now()).unwrap()
+    };
+    let operator = world.operator();
+    for (text, expected) in [
+        (r#"object = "green tea" AND user_id = "ann""#, 1),
+        (r#"subject = "kim" AND user_id = "ann""#, 2),
+        (r#"subject = "kim" AND user_id = "eve""#, 0),
+    ] {
+        let query = conditions(&operator, text);
+        let exported = operator.export(&file, &query, &Exporting::default()).unwrap();
+        assert_eq!(exported.exported, expected, "{text}");
+    }
+    let all = operator.export(&file, &Query::default(), &Exporting::default()).unwrap();
+    assert_eq!(all.exported, of.len() as u64, "without a condition nobody has to be named");
+    std::fs::remove_file(&file).unwrap();
 }

@@ -51,6 +51,51 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
 }
 
 #[test]
+fn a_session_of_a_user_or_of_a_namespace_lifts_no_hold_and_so_erases_nothing_held() {
+    let dir = TempDir::new().unwrap();
+    let options = OpenOptions::new().create(true).operator("did:web:boss");
+    let store = Store::open(dir.path(), &options).unwrap();
+    let held = put(&operator(&store), belief(ANN, "tea", 1, ""));
+    operator(&store).hold(&held, "a case").unwrap();
+    let of = |user: Option<&str>, namespace: Option<&str>, actor: Option<&str>| {
+        let [user_id, namespace, actor] = [user, namespace, actor].map(|of| of.map(str::to_owned));
+        store.session(SessionOptions { user_id, namespace, actor, ..SessionOptions::default() })
+    };
+    for narrow in [of(Some(ANN), None, None), of(None, Some("shared"), None)] {
+        let error = narrow.lift_hold(&held, "it is mine", None).unwrap_err();
+        assert_eq!(error.code(), "ERR_ACCESS");
+        assert!(error.hint().contains("as the operator"), "{}", error.hint());
+        assert!(narrow.erase_user(ANN, "it is mine", &Erasing::new()).is_err());
+        assert!(operator(&store).get(&held).unwrap().state.held);
+    }
+    let told = operator(&store).audit(None, 100).unwrap();
+    let told = told.iter().filter(|entry| entry.operation == "lift_hold");
+    assert_eq!(told.map(|entry| entry.decision.as_str()).collect::<Vec<_>>(), ["refused"; 2]);
+    let agent = of(Some(ANN), None, Some("did:web:agent"));
+    assert_eq!(code(agent.lift_hold(&held, "why", None)), "ERR_INVALIDATION_DENIED");
+    of(Some(ANN), None, Some("did:web:boss")).lift_hold(&held, "settled", None).unwrap();
+    operator(&store).hold(&held, "another case").unwrap();
+    operator(&store).lift_hold(&held, "settled", None).unwrap();
+}
+
+#[test]
+fn who_counts_as_the_operator_because_none_was_named_does_so_for_the_whole_store_alone() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    let held = put(&operator(&store), belief(ANN, "tea", 1, ""));
+    operator(&store).hold(&held, "a case").unwrap();
+    let of = |user: Option<&str>| {
+        store.session(SessionOptions {
+            user_id: user.map(str::to_owned),
+            actor: Some("did:web:agent".to_owned()),
+            ..SessionOptions::default()
+        })
+    };
+    assert_eq!(code(of(Some(ANN)).lift_hold(&held, "why", None)), "ERR_ACCESS");
+    of(None).lift_hold(&held, "why", None).unwrap();
+}
+
+#[test]
 fn a_timed_lock_that_becomes_a_hold_refuses_from_then_on() {
     let second = NOW / 1000;
     for (until, expected) in [(second, Err("ERR_INVALIDATION_DENIED")), (second + 1, Ok(1))] {

@@ -210,3 +210,25 @@ fn an_open_store_asks_no_purpose() {
     let options = grainstore::SessionOptions { purposes, ..Default::default() };
     assert!(is_shown(&place.store.session(options), &dependent));
 }
+
+#[test]
+fn what_was_erased_is_said_to_be_though_its_consent_was_withdrawn() {
+    let place = Place::new();
+    let all = place.session(None, None);
+    let basis = put(&all, &held(1000, None, None));
+    let dependent = resting("tea", &basis);
+    let stored = put(&all, &dependent);
+    let free = put(&all, &belief("free", 1000));
+    let withdrawal = put(&all, &consent(2000, Some(&basis)));
+    assert_eq!(code(all.put(grain(&dependent))), "ERR_WITHDRAWN");
+    let anew = consent(3000, None);
+    let refused = all.supersede(&withdrawal, grain(&anew), None);
+    assert_eq!(code(refused), "ERR_INVALIDATION_DENIED", "a grant anew says why");
+    all.erase(&stored, "asked", &grainstore::Erasing::new()).unwrap();
+    assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
+    assert_eq!(code(all.put_batch([grain(&dependent)])), "ERR_ERASED");
+    let next = with(dependent.clone(), &json!({ "derived_from": [free.to_string()] }));
+    assert_eq!(code(all.supersede(&free, grain(&next), Some("why"))), "ERR_WITHDRAWN");
+    all.supersede(&withdrawal, grain(&anew), Some("they agreed again")).unwrap();
+    assert_eq!(code(all.put(grain(&dependent))), "ERR_ERASED");
+}

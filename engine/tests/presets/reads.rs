@@ -2,7 +2,9 @@
 
 use grainstore::cal::Query;
 use grainstore::format::{BeliefBuilder, EpochMs, Grain};
-use grainstore::{AuditEntry, OpenOptions, Page, Preset, Session, SessionOptions, Store};
+use grainstore::{
+    AuditEntry, Exporting, OpenOptions, Page, Preset, Session, SessionOptions, Store,
+};
 use tempfile::TempDir;
 
 fn open(dir: &TempDir, preset: Preset) -> Store {
@@ -90,4 +92,25 @@ fn many_reads_at_once_are_all_there() {
     }
     let entries = session.audit(None, 10_000).unwrap();
     assert_eq!(entries.iter().filter(|entry| entry.operation == "read").count(), 5000);
+}
+
+#[test]
+fn what_is_told_of_a_person_has_its_entries() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir, Preset::named("gdpr").unwrap());
+    let operator = store.session(SessionOptions::default());
+    let of_alice = r#"{"type": "belief", "subject": "alice", "relation": "likes", "object": "tea",
+        "confidence": 1.0, "created_at": 1000, "user_id": "alice", "processing_basis": "contract"}"#;
+    let address = operator.put(Grain::from_json(of_alice).unwrap()).unwrap().address();
+    operator.subject_report("alice").unwrap();
+    operator.subject_grains("alice").unwrap();
+    operator.subject_report("nobody").unwrap();
+    let found = reads(&operator);
+    let subjects: Vec<_> = found.iter().map(|entry| entry.subjects.clone()).collect();
+    assert_eq!(subjects, [vec![address], vec![address]]);
+    let file = dir.path().with_extension("mg");
+    operator.export_subject(&file, "alice", &Exporting::default()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let last = operator.audit(None, 1000).unwrap().pop().unwrap();
+    assert_eq!((last.operation.as_str(), last.decision.as_str()), ("export", "done"));
 }

@@ -51,6 +51,12 @@ pub(super) fn preset(source: &Source) -> Option<Preset> {
     (!path.exists()).then_some(preset)
 }
 
+/// What there is to be named where a name is neither a preset nor a file.
+pub(super) fn presets() -> String {
+    let names: Vec<_> = Preset::all().map(Preset::name).collect();
+    format!("name a preset ({}), a file, or the address of a grain", names.join(", "))
+}
+
 /// A rule set: what holds, and on which article each of it stands.
 pub(super) fn show(context: &mut Context<'_>, rules: &RuleSet) -> Result<()> {
     let output = &mut context.output;

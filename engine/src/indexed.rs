@@ -183,7 +183,8 @@ enum Row {
     Absent,
     /// The address of a grain, as the index keeps it.
     Whole([u8; 32]),
-    /// A row whose bytes have changed. It is met again by whoever reads it.
+    /// A row whose bytes have changed, which is met again by whoever reads it; or one whose key was
+    /// destroyed, which nobody can compare until it is scrubbed.
     Damaged,
 }
 
@@ -197,7 +198,7 @@ fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
     let address = truth.with_blob(sequence, |blob| Ok(ContentAddress::of(blob)));
     match address {
         Ok(address) => Ok(Row::Whole(*truth.vault().address(&address).as_bytes())),
-        Err(error) if error.is_of_truth() => Ok(Row::Damaged),
+        Err(error) if error.is_of_truth() || error.is_erased() => Ok(Row::Damaged),
         Err(error) => Err(error),
     }
 }

@@ -170,7 +170,8 @@ impl Source {
     /// Gives the copy the name of the file. It is not in use yet.
     ///
     /// # Errors
-    /// `ERR_IO`: nothing has changed then, and nothing is left of the copy.
+    /// `ERR_IO`; `ERR_BUSY` where the file before is still to be overwritten: nothing has changed then, and
+    /// nothing is left of the copy.
     pub(crate) fn rename_copy(&mut self) -> Result<()> {
         let home = self.home()?;
         let (copy, file) = (home.copy(), &home.file);
@@ -178,8 +179,10 @@ impl Source {
         let named = match (&self.copy, self.shreds) {
             (None, _) => Err(no_copy()),
             (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
-            (Some(_), true) => directory::clear_former(file)
-                .and_then(|()| Ok(fs::hard_link(file, &former)?))
+            // Who still reads from one that gave way must not find it overwritten.
+            (Some(_), true) if former.is_file() => Err(still_there()),
+            (Some(_), true) => fs::hard_link(file, &former)
+                .map_err(Error::from)
                 .and_then(|()| Ok(fs::rename(&copy, file)?))
                 .inspect_err(|_| {
                     // It is another name of the file that stays.
@@ -251,6 +254,11 @@ impl Former {
     fn is_read(&self) -> bool {
         Arc::strong_count(&self.lease.0) > 1
     }
+}
+
+fn still_there() -> Error {
+    let message = "somebody still reads from the file before, which is to be overwritten";
+    Error::new(ErrorKind::Busy, message).with_hint("do it again once they are done")
 }
 
 fn no_copy() -> Error {

@@ -26,7 +26,7 @@ use crate::keys::{
 use crate::source::{Leased, Source};
 use crate::vault::{Keeper, Vault};
 use erased::Known;
-pub(crate) use erased::Logged;
+pub(crate) use erased::{Logged, whole};
 use spaces::Marks;
 
 /// A state of the truth, frozen.
@@ -291,19 +291,21 @@ impl Truth {
         Ok(self.spaces.get_or_init(|| found))
     }
 
-    /// The vectors behind a row, in the order they were given, each with its row.
+    /// The vectors behind a row, in the order they were given, each with its row; of one that is damaged or
+    /// was erased the row alone. Damage is for `verify` to name.
     ///
     /// # Errors
-    /// `ERR_IO`; so do the items, and `ERR_INTEGRITY`.
+    /// `ERR_IO`, `ERR_INTEGRITY` where the table cannot be walked; so do the items.
     pub(crate) fn vectors_after(
         &self,
         row: u64,
-    ) -> Result<impl Iterator<Item = Result<(u64, Placed)>> + '_> {
+    ) -> Result<impl Iterator<Item = Result<(u64, Option<Placed>)>> + '_> {
         let table = self.vectors.get_if_there(&self.txn)?;
         let rows = table.map(|table| table.range(row.saturating_add(1)..)).transpose()?;
         Ok(rows.into_iter().flatten().map(|row| {
             let (row, bytes) = row?;
-            Ok((row.value(), Placed::open(row.value(), bytes.value(), &self.vault)?))
+            let row = row.value();
+            Ok((row, whole(Placed::open(row, bytes.value(), &self.vault))?))
         }))
     }
 

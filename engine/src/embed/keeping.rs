@@ -24,6 +24,7 @@ use crate::follow::Follower;
 use crate::sync::mpsc::SyncSender;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::texts::Wording;
+use crate::truth::whole;
 use crate::view::{View, with_fields};
 use crate::writer::Request;
 
@@ -249,12 +250,7 @@ impl Keeping {
                 Ok(has_words.then(|| text_of(grain, &Settings::default(), MAX_TEXT)))
             })
         });
-        match read {
-            Ok(text) => Ok(text.filter(|text| !text.is_empty())),
-            // A row that is damaged is for `verify` to name.
-            Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(whole(read)?.flatten().filter(|text| !text.is_empty()))
     }
 
     /// Vectors of texts behind a place of the log, and how many were refused. Where the embedder cannot

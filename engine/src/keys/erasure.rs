@@ -124,7 +124,7 @@ impl UserToken {
 /// | byte | meaning |
 /// |---|---|
 /// | 0..8 | stubs in the log, u64 |
-/// | 52 each | erasures that are to be scrubbed: token of a user, or zeros for single grains; the last slot the user had, u32; the last place of the log it reaches, u64; the audit entry that tells of it, u64 |
+/// | 52 each | erasures that are to be scrubbed: token of a user, or zeros for single grains; the last slot of their key, u32, else 0; the last place of the log it reaches, u64; the audit entry that tells of it, u64 |
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Erasures {
     pub(crate) stubs: u64,

@@ -5,6 +5,7 @@
 //! name, each whole. Whatever fails before the new file has its name changes nothing.
 
 use std::fs;
+use std::sync::Arc;
 
 use redb::ReadableDatabase;
 use serde::Serialize;
@@ -38,7 +39,8 @@ impl Store {
     /// larger file, and the old files keep theirs until the last read from them has ended.
     ///
     /// # Errors
-    /// `ERR_IO`, for instance where there is no room, and `ERR_INTEGRITY` where something cannot
+    /// `ERR_IO`, for instance where there is no room; `ERR_BUSY` where an erasure is not scrubbed and
+    /// somebody still reads from a file that gave way before; and `ERR_INTEGRITY` where something cannot
     /// be read: no file is worse than before, and the store goes on. Only where a copy could not
     /// take over its name durably does writing end until the store is opened again.
     pub fn compact(&self) -> Result<Compaction> {
@@ -74,7 +76,11 @@ impl Writer {
     }
 
     fn compact_index(&mut self) -> Result<()> {
-        self.folder.aside(|db| {
+        let shreds = self.shreds(&Arc::clone(&self.view))?;
+        self.folder.aside(move |db| {
+            if shreds {
+                db.shred_next();
+            }
             db.make_copy()?;
             db.rename_copy()
         })?;

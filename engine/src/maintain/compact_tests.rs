@@ -91,6 +91,32 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
 }
 
 #[test]
+fn a_file_that_is_to_be_overwritten_and_is_read_from_lets_no_other_take_its_place() {
+    let dir = TempDir::new().unwrap();
+    filled(dir.path()).close();
+    let mut source = source(dir.path());
+    let exchange = |source: &mut Source| {
+        source.shred_next();
+        source.make_copy()?;
+        source.rename_copy()?;
+        source.take_copy()
+    };
+    let read = source.lease(source.begin_read().unwrap());
+    let whole = fingerprint(&read).unwrap();
+    exchange(&mut source).unwrap();
+    source.release();
+    assert_eq!(exchange(&mut source).map_err(|error| error.code()), Err("ERR_BUSY"));
+    assert_eq!(fingerprint(&read).unwrap(), whole);
+    drop(read);
+    source.release();
+    exchange(&mut source).unwrap();
+    source.release();
+    assert!(!source.has_former());
+    drop(source);
+    assert_eq!(after_a_crash(dir.path()), whole);
+}
+
+#[test]
 fn a_view_taken_before_a_compaction_reads_on_after_it() {
     let dir = TempDir::new().unwrap();
     let store = filled(dir.path());

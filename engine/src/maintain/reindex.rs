@@ -24,7 +24,8 @@ impl Store {
     /// A crash on the way leaves the index as it was, or a new one that the next opening completes.
     ///
     /// # Errors
-    /// `ERR_IO` where no new file can take the place of the old one: the store goes on as it was.
+    /// `ERR_IO` where no new file can take the place of the old one, `ERR_BUSY` where one that gave way
+    /// before is still to be overwritten: the store goes on as it was.
     /// `ERR_INTEGRITY` where the log is damaged: nothing changes. `ERR_IO` once the new file has its
     /// name: writing ends until the store is opened again; reads go on with the index as it was.
     pub fn reindex(&self) -> Result<u64> {
@@ -42,6 +43,9 @@ impl Writer {
         // A log that cannot be read to its end is found out before the old index is given up.
         guarded(|| self.view.check_log())?;
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
+        if self.view.is_unscrubbed()? {
+            self.retrieval.library.forget()?;
+        }
         guarded(|| self.retrieval.library.rebuild(&self.view))?;
         guarded(|| self.view.log_len())
     }
@@ -55,7 +59,15 @@ impl Writer {
     /// is damaged, and `ERR_IO` after that, end writing.
     pub(crate) fn rebuild_index(&mut self, view: View) -> Result<()> {
         let settled = self.settle_fold();
-        self.folder.aside(Source::make_empty).inspect_err(|_| {
+        let emptied = self.shreds(&view).and_then(|shreds| {
+            self.folder.aside(move |db| {
+                if shreds {
+                    db.shred_next();
+                }
+                db.make_empty()
+            })
+        });
+        emptied.inspect_err(|_| {
             if let Err(lost) = settled {
                 self.failed = Some(lost);
             }

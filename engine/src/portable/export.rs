@@ -118,8 +118,8 @@ impl Session {
             let grains = export.select(&query, &mut leaving)?;
             let (refused, rules) = (leaving.refused, leaving.rules());
             leaving.tell(grains.len())?;
-            let files = export.write(&grains)?;
-            Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
+            let (files, exported) = export.write_selected(&query, grains)?;
+            Ok(Exported { refused, rules, ..target.name(files, exported)? })
         })
         .map_err(|error| error.within(to))
     }
@@ -256,6 +256,25 @@ impl Export<'_, '_> {
         match self.view.sequence_of(&address)? {
             Some(sequence) => Ok(Place { created_at, address, sequence }),
             None => Err(Error::integrity(format!("the index does not know {address}"))),
+        }
+    }
+
+    /// Writes what was selected. Where somebody's key is destroyed meanwhile it begins again, without what
+    /// was theirs.
+    fn write_selected(&self, query: &Query, grains: Sorted) -> Result<(Vec<Finished>, u64)> {
+        let mut grains = grains;
+        loop {
+            match self.write(&grains) {
+                Err(error) if error.is_erased() => {
+                    self.how.cancel.check().map_err(Halt::Stopped)?;
+                    let left = self.select(query, &mut Leaving::new(self.session, self.view))?;
+                    if left.len() >= grains.len() {
+                        return Err(error);
+                    }
+                    grains = left;
+                }
+                written => return Ok((written?, grains.len())),
+            }
         }
     }
 

@@ -67,8 +67,9 @@ impl<'v> Likeness<'v> {
             return Ok(());
         }
         self.cancel.check().map_err(Halt::Stopped)?;
-        let read = |blob: &[u8]| with_fields(blob, |grain| Ok(self.wording.document(grain)));
-        let document = self.view.with_blob(at, read)?;
+        let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.wording.document(grain))));
+        // One whose key was destroyed meanwhile has no words.
+        let document = self.view.with_live_blob(at, read)?.unwrap_or_default();
         self.words.add(at, &document);
         Ok(())
     }

@@ -136,7 +136,7 @@ impl Walk<'_> {
                 let fades = |grain: &GrainRef<'_>| grain.grain_type() != GrainType::Consent;
                 let read =
                     |blob: &[u8]| with_fields(blob, |grain| Ok(fades(grain).then(|| grain.time())));
-                if let Some(time) = self.view.with_blob(pooled.sequence, read)? {
+                if let Some(time) = self.view.with_live_blob(pooled.sequence, read)? {
                     let left = decayed(now, time, half_life as f64);
                     pooled.score.value *= LEFT + (1.0 - LEFT) * left;
                 }

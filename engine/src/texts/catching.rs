@@ -16,6 +16,7 @@ use super::wording::Wording;
 use crate::audit::AuditEntry;
 use crate::error::{Error, Result};
 use crate::keys;
+use crate::truth::whole;
 use crate::view::{View, with_fields};
 
 /// Grains that are read on two threads, from here on.
@@ -278,15 +279,6 @@ fn document(
         })
     });
     Ok(whole(read)?.flatten().unwrap_or_default())
-}
-
-/// What was read of a row, or nothing where it is damaged, erased or gone.
-pub(super) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
-use super::catching::{Position, whole};
+use super::catching::Position;
 use crate::error::Result;
+use crate::truth::whole;
 use crate::view::View;
 
 /// Bytes of a stamp.

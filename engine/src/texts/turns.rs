@@ -10,9 +10,9 @@ use std::collections::hash_map::Entry;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
-use super::catching::whole;
 use crate::consent::basis_of;
 use crate::error::Result;
+use crate::truth::whole;
 use crate::view::{View, with_fields};
 
 /// Turns on either side that lend their words.

@@ -11,7 +11,7 @@ use redb::{ReadableTableMetadata, TableError};
 use super::Truth;
 use crate::audit::Chain;
 use crate::error::{Error, Result};
-use crate::keys::{self, AddressKey, Erasures, RowKey, Stub, Tombstone, UserToken};
+use crate::keys::{self, AddressKey, Erasures, RowKey, Sealed, Stub, Tombstone, UserToken};
 use crate::vault::Vault;
 use crate::view::with_fields;
 
@@ -21,6 +21,8 @@ pub(super) struct Known {
     erasures: Option<Erasures>,
     /// Users whose grains still lie in the log, each with the last place that was erased.
     users: HashMap<UserToken, Sequence>,
+    /// Slots of theirs whose keys are not destroyed yet, each with the last place that was erased.
+    slots: HashMap<u32, Sequence>,
     /// What makes tokens; nothing where none has to be compared.
     chain: Option<Chain>,
 }
@@ -53,13 +55,19 @@ impl Truth {
         }
         let row = self.txn.open_table(keys::META)?.get(keys::META_ERASURES)?;
         let erasures = row.map(|row| Erasures::open(row.value())).transpose()?;
-        let pending = erasures.iter().flat_map(|erasures| &erasures.pending);
-        let users: HashMap<_, _> = pending.filter_map(|of| Some((of.user?, of.cutoff))).collect();
+        let (mut users, mut slots) = (HashMap::new(), HashMap::new());
+        for of in erasures.iter().flat_map(|erasures| &erasures.pending) {
+            let Some(user) = of.user else { continue };
+            users.insert(user, of.cutoff);
+            let keyring = self.vault.keyring();
+            let held = keyring.map(|keyring| keyring.slots_of(&user.0)).unwrap_or_default();
+            slots.extend(held.into_iter().filter(|at| *at <= of.slot).map(|at| (at, of.cutoff)));
+        }
         let chain = match users.is_empty() {
             true => None,
             false => Some(self.chain_before_genesis()?),
         };
-        Ok(self.erased.get_or_init(|| Known { erasures, users, chain }))
+        Ok(self.erased.get_or_init(|| Known { erasures, users, slots, chain }))
     }
 
     /// What was erased, and what of it is to be scrubbed.
@@ -88,24 +96,30 @@ impl Truth {
     }
 
     /// Whether the grain at a place of the log was erased. A row that is damaged was not: it is met
-    /// again by whoever reads it.
+    /// again by whoever reads it. Whose an encrypted row is its head says: it is not decrypted.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn is_erased(&self, at: Sequence) -> Result<bool> {
-        let Known { erasures: Some(_), users, .. } = self.known()? else { return Ok(false) };
-        {
-            let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
-            if Stub::is(row.value()) {
-                return Ok(true);
-            }
+        let Known { erasures: Some(_), users, slots, .. } = self.known()? else { return Ok(false) };
+        let Some(row) = self.log.get(&self.txn)?.get(at.get())? else { return Ok(false) };
+        let row = row.value();
+        if Stub::is(row) {
+            return Ok(true);
         }
         if users.values().all(|cutoff| at > *cutoff) {
             return Ok(false);
         }
-        let erased = self.with_blob(at, |blob| {
-            with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
-        });
+        let erased = match Sealed::of(row) {
+            Ok(Some(sealed)) => match slots.get(&sealed.slot) {
+                Some(cutoff) => Ok(at <= *cutoff),
+                None => self.vault.keeper_beside(row).map(|_| false),
+            },
+            Ok(None) => self.with_blob(at, |blob| {
+                with_fields(blob, |grain| self.has_erased_user(grain.text("user_id"), at))
+            }),
+            Err(error) => Err(error),
+        };
         match erased {
             Err(error) if error.is_erased() => Ok(true),
             Err(error) if error.is_integrity() => Ok(false),
@@ -184,6 +198,16 @@ impl Truth {
             Err(TableError::TableDoesNotExist(_)) => Ok(0),
             opened => Ok(opened?.len()?),
         }
+    }
+}
+
+/// What was read of a row, or nothing where it is damaged, erased or gone: damage is for `verify` to name,
+/// and what was erased is for nobody.
+pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) if error.is_integrity() || error.is_erased() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

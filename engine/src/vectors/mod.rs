@@ -46,6 +46,8 @@ struct State {
     keeper: Keeper,
     /// The last row of the truth that was read; none before somebody searched.
     row: Option<u64>,
+    /// Whether saved graphs were read.
+    restored: bool,
     /// The spaces there were then, by their numbers, which no two spaces of a store have.
     known: BTreeMap<u32, Space>,
     /// Saved graphs that were of no use.
@@ -81,7 +83,8 @@ impl Vectors {
     /// Those of the store in a directory, as yet unread.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
-        let state = State { keeper: Keeper::new(), row: None, known, unusable: 0, outdated };
+        let (keeper, row, restored) = (Keeper::new(), None, false);
+        let state = State { keeper, row, restored, known, unusable: 0, outdated };
         let files = store.map(|store| Files::of(store, "vectors", ".graph"));
         let (stopped, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         let (saving, ended) = (Mutex::new(()), Condvar::new());
@@ -175,17 +178,28 @@ impl Vectors {
         self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
     }
 
-    /// Forgets the vectors of erased grains, and overwrites all saved graphs: each may say what such a
-    /// grain was near to.
+    /// Forgets the vectors of erased grains, of which a view has none any more. Whoever still reads an older
+    /// one brings none of them back.
     ///
     /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn forget_grains(&self, grains: &[Sequence]) -> Result<()> {
-        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+    /// As [`Vectors::of`].
+    pub(crate) fn forget_grains(&self, grains: &[Sequence], view: &View) -> Result<()> {
         let mut state = self.lock();
+        if state.row.is_some() {
+            self.follow(&mut state, view)?;
+        }
         for at in grains {
             let _ = state.keeper.remove(*at);
         }
+        Ok(())
+    }
+
+    /// Overwrites all saved graphs: each may say what an erased grain was near to.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn shred(&self) -> Result<()> {
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         self.files.as_ref().map_or(Ok(()), Files::shred)
     }
 
@@ -195,7 +209,6 @@ impl Vectors {
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
         }
-        let first = state.row.is_none();
         let spaces = view.spaces()?;
         // The removal of a space has a row of its own: what is newer than it has the space no more.
         let before = std::mem::replace(&mut state.known, spaces.clone());
@@ -205,19 +218,18 @@ impl Vectors {
             }
         }
         for row in view.vectors_after(state.row.unwrap_or(0))? {
-            let placed = match row {
-                Ok((_, placed)) => placed,
-                // It is for `verify` to name.
-                Err(error) if error.is_integrity() => continue,
-                Err(error) => return Err(error),
-            };
-            if let Some(space) = spaces.get(&placed.space) {
+            let (row, placed) = row?;
+            if let Some(placed) = placed
+                && let Some(space) = spaces.get(&placed.space)
+            {
                 state.keeper.add(space, placed.sequence, placed.chunk, &placed.vector)?;
             }
+            // What was taken is not taken again, should a later one fail.
+            state.row = Some(row);
         }
         state.row = Some(last);
         self.wanted.store(true, Ordering::Relaxed);
-        if let (true, Some(files)) = (first, &self.files) {
+        if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
                 // A graph that cannot be read is made again.
                 if let Ok(Some(bytes)) = files.read(&Keeper::file_of(space)) {
@@ -225,6 +237,7 @@ impl Vectors {
                 }
             }
         }
+        state.restored = true;
         Ok(())
     }
 

@@ -79,6 +79,10 @@ impl Writer {
     pub(crate) fn erase(&mut self, order: &Order) -> Result<Option<Done>> {
         // Counts that wait would come behind the stubs.
         self.flush_counts()?;
+        if self.view.vault().keyring().is_some() {
+            // With a key goes the way to make the addresses of what is under it: the index keeps them.
+            self.fold_all()?;
+        }
         let view = Arc::clone(&self.view);
         let mut touched = BTreeSet::new();
         let decided = self.import(|ground| {

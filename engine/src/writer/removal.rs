@@ -91,17 +91,11 @@ impl Writer {
                 is_end = false;
                 break;
             }
-            match row {
-                Ok((row, placed)) => {
-                    last = row;
-                    if placed.space == number {
-                        found.entry(placed.sequence).or_default().push(row);
-                        count += 1;
-                    }
-                }
-                // It is for `verify` to name.
-                Err(error) if error.is_integrity() => {}
-                Err(error) => return Err(error),
+            let (row, placed) = row?;
+            last = row;
+            if let Some(placed) = placed.filter(|placed| placed.space == number) {
+                found.entry(placed.sequence).or_default().push(row);
+                count += 1;
             }
         }
         if count > 0 || is_end {

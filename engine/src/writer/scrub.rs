@@ -144,8 +144,7 @@ impl Writer {
         self.scrub.due = None;
         match guarded(|| self.exchange_scrubbed()) {
             Ok(to) => self.scrub.exchanged = to.map(|to| Exchanged { to, at: Instant::now() }),
-            // It stays noted, and is tried again when somebody asks or the store is next open.
-            Err(error) => self.scrub.answer(&Err(error)),
+            Err(error) => self.fail_scrub(error),
         }
     }
 
@@ -177,7 +176,7 @@ impl Writer {
             }
             Err(error) => {
                 self.scrub.exchanged = None;
-                self.scrub.answer(&Err(error));
+                self.fail_scrub(error);
             }
         }
     }
@@ -197,10 +196,6 @@ impl Writer {
         // A copy would lose what the pages of a damaged row can still tell, and who it is of.
         self.view.check_log()?;
         if !self.db.is_in_memory() {
-            self.folder.aside(|db| {
-                db.shred_next();
-                Ok(())
-            })?;
             self.exchange_truth()?;
         }
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
@@ -281,7 +276,7 @@ impl Writer {
 
     /// Goes on with a copy of the truth. The file there was is overwritten where it has what was erased.
     pub(crate) fn exchange_truth(&mut self) -> Result<()> {
-        if self.view.is_unscrubbed()? {
+        if self.shreds(&Arc::clone(&self.view))? {
             self.db.shred_next();
         }
         self.db.make_copy()?;
@@ -294,6 +289,20 @@ impl Writer {
             let former = writer.db.hand_over();
             writer.folder.adopt(former)
         })
+    }
+
+    /// Whether a file of this view that gives way to another is overwritten: as long as an erasure is not
+    /// scrubbed, whatever it gives way for. Those before it are, where they can be by now.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn shreds(&mut self, view: &View) -> Result<bool> {
+        let shreds = view.is_unscrubbed()? && !self.db.is_in_memory();
+        if shreds {
+            self.db.release();
+            self.folder.release()?;
+        }
+        Ok(shreds)
     }
 
     /// Whether somebody reads from the files as they were, or they are still to be overwritten.
@@ -309,11 +318,26 @@ impl Writer {
         former.unwrap_or(true) || self.db.has_former()
     }
 
+    /// Takes what became stubs out of memory.
+    fn forget_places(&mut self) -> Result<()> {
+        self.retrieval.vectors.forget_grains(&self.scrub.places, &self.view)?;
+        self.scrub.places = Vec::new();
+        Ok(())
+    }
+
+    /// Says that scrubbing failed. It stays noted, and is tried again when somebody asks or the store is next
+    /// open.
+    fn fail_scrub(&mut self, error: Error) {
+        // What can be forgotten already does not wait for that; else its places are kept.
+        let _ = guarded(|| self.forget_places());
+        self.scrub.answer(&Err(error));
+    }
+
     /// Removes what is derived from what was erased, and notes that these erasures are scrubbed.
     fn forget_scrubbed(&mut self, to: u64) -> Result<()> {
         self.retrieval.library.forget()?;
-        let places = std::mem::take(&mut self.scrub.places);
-        self.retrieval.vectors.forget_grains(&places)?;
+        self.forget_places()?;
+        self.retrieval.vectors.shred()?;
         self.import(|ground| {
             let erasures = ground.view.erasures()?.scrubbed_to(to);
             let mut meta = ground.txn.open_table(keys::META)?;

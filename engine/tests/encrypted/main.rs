@@ -14,4 +14,5 @@ mod opening;
 #[path = "../kit/random.rs"]
 mod random;
 mod rotating;
+mod unscrubbed;
 mod world;

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use grainstore::Erasing;
+use grainstore::{Erasing, Store};
 use tempfile::TempDir;
 
-use crate::kit::{ANN, World, found_in, open, operator};
+use crate::kit::{ANN, World, found_in, open, open_encrypted, operator};
 
 /// Tells the process to be killed where the store is.
 const CHILD: &str = "GRAINSTORE_ERASE_CHILD";
@@ -39,6 +39,25 @@ fn say(what: &str) {
 
 #[test]
 fn an_erasure_that_is_killed_goes_on_when_the_store_is_next_open() {
+    erase_and_kill(
+        "kill::an_erasure_that_is_killed_goes_on_when_the_store_is_next_open",
+        open,
+        &["grains.redb", "index.redb"],
+    );
+}
+
+#[test]
+fn an_erasure_of_an_encrypted_store_that_is_killed_goes_on_when_it_is_next_open() {
+    erase_and_kill(
+        "kill::an_erasure_of_an_encrypted_store_that_is_killed_goes_on_when_it_is_next_open",
+        open_encrypted,
+        &["grains.redb", "index.redb", "keyring"],
+    );
+}
+
+/// Erases in processes that are killed, in a store of these files that is opened so. In such a process it
+/// is the test of this name that erases.
+fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
     if let Ok(directory) = std::env::var(CHILD) {
         let store = open(Path::new(&directory));
         say(BEGINS);
@@ -52,16 +71,17 @@ fn an_erasure_that_is_killed_goes_on_when_the_store_is_next_open() {
     store.close();
     for life in LIVES_MS {
         let dir = TempDir::new().unwrap();
-        for file in ["grains.redb", "index.redb"] {
+        for file in files {
             fs::copy(filled.path().join(file), dir.path().join(file)).unwrap();
         }
-        let told = kill_after(dir.path(), life);
+        let told = kill_after(name, dir.path(), life);
         let store = open(dir.path());
         let stats = store.stats().unwrap();
         if told || stats.erased_users > 0 {
             erased += 1;
             cut_short += usize::from(stats.unscrubbed > 0);
             world.assert_ann_is_gone(&store);
+            world.assert_bob_is_whole(&store);
             store.scrub().unwrap();
         } else {
             operator(&store).get(&world.of_ann[0]).unwrap();
@@ -79,8 +99,7 @@ fn an_erasure_that_is_killed_goes_on_when_the_store_is_next_open() {
 }
 
 /// Lets a process erase in a store for so long. Gives whether it was told that it had.
-fn kill_after(directory: &Path, life_ms: u64) -> bool {
-    let name = "kill::an_erasure_that_is_killed_goes_on_when_the_store_is_next_open";
+fn kill_after(name: &str, directory: &Path, life_ms: u64) -> bool {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
         .env(CHILD, directory)

@@ -11,8 +11,8 @@ use grainstore::cal::Query;
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::format::{Encoding, SigningKey, sign};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, ManualClock, Offer, OpenOptions, Page, Session, SessionOptions,
-    Store,
+    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, Offer, OpenOptions, Page, Session,
+    SessionOptions, Store,
 };
 
 use crate::random::Random;
@@ -37,6 +37,11 @@ pub(crate) fn open(path: &Path) -> Store {
 
 pub(crate) fn open_at(path: &Path, now: i64) -> Store {
     Store::open(path, &OpenOptions::new().create(true).clock(clock_at(now))).unwrap()
+}
+
+pub(crate) fn open_encrypted(path: &Path) -> Store {
+    let options = OpenOptions::new().create(true).clock(clock_at(NOW));
+    Store::open(path, &options.key(MasterKey::new([7; 32]))).unwrap()
 }
 
 pub(crate) fn operator(store: &Store) -> Session {

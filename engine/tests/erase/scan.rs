@@ -1,6 +1,8 @@
 //! After an erasure that is scrubbed no file of the store has a word of whoever was erased.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +77,52 @@ fn a_store_that_is_closed_leaves_nothing_to_scrub() {
     assert_eq!(store.stats().unwrap().unscrubbed, 0);
     world.assert_ann_is_gone(&store);
     world.assert_bob_is_whole(&store);
+}
+
+/// Another name in a directory for every file of a store.
+fn link_all(store: &Path, to: &Path) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    for name in files(store).into_keys() {
+        let name = PathBuf::from(name);
+        let link = to.join(name.file_name().unwrap());
+        fs::hard_link(&name, &link).unwrap();
+        links.push(link);
+    }
+    links
+}
+
+#[test]
+fn what_gives_way_before_the_scrub_is_overwritten_as_well() {
+    type Work = fn(&Store);
+    let compact: Work = |store| _ = store.compact().unwrap();
+    let reindex: Work = |store| _ = store.reindex().unwrap();
+    for (work, works) in
+        [("compact", vec![compact]), ("reindex", vec![reindex]), ("both", vec![compact, reindex])]
+    {
+        let (dir, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let (store, world) = filled(&dir);
+        let links = link_all(dir.path(), beside.path());
+        let had = found_in(beside.path(), &world.canaries);
+        for part in ["grains.redb", "index.redb"] {
+            assert!(had.iter().any(|(name, _)| name.contains(part)), "{part} has no word");
+        }
+        operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+        works.iter().for_each(|work| work(&store));
+        store.scrub().unwrap();
+        world.assert_ann_is_gone(&store);
+        world.assert_bob_is_whole(&store);
+        // The lists of words are packed: where one has a byte, it may be of a word.
+        let packed = links.iter().filter(|link| link.extension().is_some_and(|end| end == "seg"));
+        let packed: Vec<_> = packed.collect();
+        assert!(!packed.is_empty());
+        for link in packed {
+            assert!(fs::read(link).unwrap().iter().all(|byte| *byte == 0), "{work}: {link:?}");
+        }
+        assert_eq!(found_in(beside.path(), &world.canaries), [], "{work}");
+        store.close();
+        assert_eq!(found_in(dir.path(), &world.canaries), [], "{work}");
+        assert_eq!(found_in(beside.path(), &world.canaries), [], "{work}");
+    }
 }
 
 #[test]

@@ -49,10 +49,10 @@ fn truth_alone(
         fs::copy(directory::grains(path), file)?;
     }
     let rebuilt = Rebuilt::of_readable(Truth::open(&db)?, Some(path))?;
-    let mut findings = Findings::default();
+    let check = Check::of(&rebuilt.view, full)?;
+    let mut findings = Findings::of(check.unscrubbed);
     let found = &mut findings;
     found.add(Fault::IndexUnreadable, Place::All("index.redb"), why);
-    let check = Check::of(&rebuilt.view, full)?;
     log::check(&check, found)?;
     let places = found.checked.grains;
     check_beside(&check, places, found)?;

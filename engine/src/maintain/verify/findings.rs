@@ -158,10 +158,17 @@ impl Display for Place<'_> {
 pub(crate) struct Findings {
     problems: Vec<Problem>,
     count: u64,
+    /// Whether rows may lie there whose keys were destroyed: they go when that erasure is scrubbed.
+    unscrubbed: bool,
     pub(crate) checked: Checked,
 }
 
 impl Findings {
+    /// None yet, in a store where an erasure is to be scrubbed or not.
+    pub(crate) fn of(unscrubbed: bool) -> Self {
+        Self { unscrubbed, ..Self::default() }
+    }
+
     /// Notes a problem.
     pub(crate) fn add(&mut self, what: Fault, place: Place<'_>, detail: impl Display) {
         self.count = self.count.saturating_add(1);
@@ -183,11 +190,17 @@ impl Findings {
         place: Place<'_>,
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
-        let outcome = guarded(|| run(self));
-        self.damage(what, place, outcome).map(drop)
+        match guarded(|| run(self)) {
+            Err(error) if says_damage(&error) => {
+                self.add(what, place, error);
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
-    /// The outcome of reading something, damage noted as a problem.
+    /// The outcome of reading something, damage noted as a problem. What was erased and waits to be
+    /// scrubbed is none.
     ///
     /// # Errors
     /// Failures that say nothing about the data.
@@ -199,6 +212,7 @@ impl Findings {
     ) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_erased() && self.unscrubbed => Ok(None),
             Err(error) if says_damage(&error) => {
                 self.add(what, place, error);
                 Ok(None)
@@ -224,9 +238,10 @@ impl Findings {
     }
 }
 
-/// Whether an error is about stored bytes: damaged ones, or ones no version of this code wrote.
+/// Whether an error is about stored bytes: damaged ones, ones whose key is gone, or ones no version of this
+/// code wrote.
 fn says_damage(error: &Error) -> bool {
-    error.is_integrity() || error.kind() == ErrorKind::StoreVersion
+    error.is_integrity() || error.is_erased() || error.kind() == ErrorKind::StoreVersion
 }
 
 /// Counts one more.

@@ -46,6 +46,10 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
                 }
                 continue;
             }
+            if check.is_lost(envelope.value()) {
+                count(&mut findings.checked.erased);
+                continue;
+            }
             let row = RowKey::log(Sequence::new(key));
             let opened = check.view.vault().open(row, envelope.value());
             let blob = findings.damage(Fault::Log, place, opened)?;

@@ -29,6 +29,7 @@ use crate::maintain::pages::Whole;
 use crate::maintain::scratch::Scratch;
 use crate::pending::Pending;
 use crate::store::Store;
+use crate::truth::whole;
 use crate::view::View;
 use crate::writer::{Request, Writer};
 
@@ -57,6 +58,8 @@ struct Check<'c> {
     log: ReadOnlyTable<u64, &'static [u8]>,
     /// Of so many places one is looked at closely.
     stride: u64,
+    /// Whether an erasure waits to be scrubbed.
+    unscrubbed: bool,
 }
 
 impl Store {
@@ -101,15 +104,15 @@ impl Writer {
 
 fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     let Subject { whole: Whole { view, index }, copy } = subject;
-    let mut findings = Findings::default();
-    let found = &mut findings;
     let check = Check::of(view, full)?;
+    let mut findings = Findings::of(check.unscrubbed);
+    let found = &mut findings;
     log::check(&check, found)?;
     let places = found.checked.grains;
     let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
     // A damaged log gives no index to compare with; what can be looked up is looked up.
     // Until an erasure is scrubbed the index has more than the log gives it.
-    let comparable = full && found.is_clean() && !view.is_unscrubbed()?;
+    let comparable = full && found.is_clean() && !check.unscrubbed;
     let mut rebuilt = match comparable {
         true => Some(Rebuilt::of(view, directory)?),
         false => None,
@@ -147,7 +150,9 @@ impl<'c> Check<'c> {
             true => 1,
             false => view.log_len()?.div_ceil(SAMPLE).max(1),
         };
-        Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride })
+        // That this cannot be read shows where grains are looked at.
+        let unscrubbed = whole(view.is_unscrubbed())?.unwrap_or_default();
+        Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride, unscrubbed })
     }
 
     /// Whether a place is looked at closely.
@@ -160,9 +165,16 @@ impl<'c> Check<'c> {
         Ok(self.log.get(place.get())?.is_some())
     }
 
-    /// Whether a stub has a place.
+    /// Whether a stub has a place, or a row that nobody can read any more and that waits to become one.
     fn is_erased(&self, place: Sequence) -> Result<bool> {
-        Ok(self.log.get(place.get())?.is_some_and(|row| Stub::is(row.value())))
+        let row = self.log.get(place.get())?;
+        Ok(row.is_some_and(|row| Stub::is(row.value()) || self.is_lost(row.value())))
+    }
+
+    /// Whether the key of a row of the log was destroyed, and the row waits to become a stub.
+    fn is_lost(&self, row: &[u8]) -> bool {
+        let keeper = self.view.vault().keeper_beside(row);
+        self.unscrubbed && keeper.is_err_and(|error| error.is_erased())
     }
 
     /// The blob at a place, where it can be read and was not erased.

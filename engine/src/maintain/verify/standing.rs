@@ -11,10 +11,11 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place};
 use super::places::Places;
 use crate::audit::AuditEntry;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys;
 use crate::plan::Plan;
 use crate::policy::{Rule, Terms};
+use crate::truth::whole;
 use crate::view::with_fields;
 
 const STATE: &str = "state";
@@ -158,7 +159,8 @@ pub(super) fn compare(
 /// Whether a grain is under hold from the moment it is stored, where it can be read.
 fn born_held(check: &Check<'_>, at: Sequence) -> Result<Option<bool>> {
     let Some(blob) = check.readable(at)? else { return Ok(None) };
-    readable(with_fields(&blob, |grain| Ok(Terms::of(grain).holds)))
+    // Damage was found by the walks over the tables.
+    whole(with_fields(&blob, |grain| Ok(Terms::of(grain).holds)))
 }
 
 /// Holds the rows of roots of the grains that are looked at closely against what protects them.
@@ -175,7 +177,7 @@ pub(super) fn check_roots(
                 continue;
             }
             let place = Place::Row(ROOTS, at.get());
-            for root in readable(plan.missing_roots(at))?.unwrap_or_default() {
+            for root in whole(plan.missing_roots(at))?.unwrap_or_default() {
                 let detail = match root.get() {
                     u64::MAX => "more ancestors protect it than a row holds".to_owned(),
                     root => format!("place {root} protects it, and is not among its roots"),
@@ -183,7 +185,7 @@ pub(super) fn check_roots(
                 findings.add(Fault::Roots, place, detail);
             }
             if let Some(told) = told
-                && readable(plan.is_released(at))?.unwrap_or_default()
+                && whole(plan.is_released(at))?.unwrap_or_default()
                 && !told.marks.signed_for.has(at)
             {
                 let detail =
@@ -193,15 +195,6 @@ pub(super) fn check_roots(
         }
         Ok(())
     })
-}
-
-/// What was read; nothing where it is damaged, which the walks over the tables have said.
-fn readable<T>(outcome: Result<T>) -> Result<Option<T>> {
-    match outcome {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if Error::is_integrity(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,11 @@ impl Writer {
     fn reindex(&mut self) -> Result<u64> {
         // A log that cannot be read to its end is found out before the old index is given up.
         guarded(|| self.view.check_log())?;
+        match guarded(|| self.stub_erased()) {
+            // An index that is damaged is what this is for.
+            Err(error) if !error.is_of_index() => return Err(error),
+            _ => {}
+        }
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
         if self.view.is_unscrubbed()? {
             self.retrieval.library.forget()?;

@@ -187,10 +187,7 @@ impl Writer {
         let pending = self.view.erasures()?.pending;
         let Some(to) = pending.iter().map(|of| of.entry).max() else { return Ok(None) };
         self.flush_counts()?;
-        let cutoffs = pending.iter().filter(|of| of.user.is_some()).map(|of| of.cutoff);
-        if let Some(last) = cutoffs.max() {
-            self.stub_users(last)?;
-        }
+        self.stub_erased()?;
         self.remove_reasons()?;
         self.fold_all()?;
         // A copy would lose what the pages of a damaged row can still tell, and who it is of.
@@ -200,6 +197,17 @@ impl Writer {
         }
         self.rebuild_index(self.view.with_index(self.view.indexed().clone()))?;
         Ok(Some(to))
+    }
+
+    /// Puts stubs in the place of all grains of erased users. What the index knew of their addresses is in the
+    /// log then: one that is built anew would not know it.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn stub_erased(&mut self) -> Result<()> {
+        let pending = self.view.erasures()?.pending;
+        let cutoffs = pending.iter().filter(|of| of.user.is_some()).map(|of| of.cutoff);
+        cutoffs.max().map_or(Ok(()), |last| self.stub_users(last))
     }
 
     /// Puts stubs in the place of the grains of erased users, up to a place of the log.

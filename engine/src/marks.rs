@@ -78,12 +78,12 @@ impl Session {
 
     /// Lifts the litigation hold on a grain: by the operator, or, where its policy names
     /// `authorized` DIDs under `hold` or `delegated`, by one of them, whose COSE_Sign1 over
-    /// `"oms-lift-hold-v1"` and the address is the proof. The operator is no session of one namespace or one
-    /// user, unless its actor is the one the host named.
+    /// `"oms-lift-hold-v1"` and the address is the proof. A session of one user is the operator
+    /// through its actor alone.
     ///
     /// # Errors
-    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for a session that would be
-    /// the operator but for its namespace or user.
+    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for a session of one user
+    /// without an actor.
     pub fn lift_hold(
         &self,
         address: &ContentAddress,

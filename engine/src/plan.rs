@@ -98,11 +98,10 @@ pub(crate) struct Author {
 }
 
 impl Author {
-    /// Whether it has the operator's say over the whole store. A session for one namespace or one user has
-    /// it through its actor alone, where that is the operator the host named.
+    /// Whether it has the operator's say (ruling 51). A session for one user has it through its actor alone:
+    /// without one it is that user who asks.
     pub(crate) fn speaks_for_store(&self) -> bool {
-        let is_named = self.actor.is_some() && self.standing == Standing::Operator;
-        is_named || (self.standing.is_operator() && self.viewer.is_everyone())
+        self.standing.is_operator() && (self.actor.is_some() || !self.viewer.has_user())
     }
 }
 

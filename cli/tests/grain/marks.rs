@@ -341,23 +341,21 @@ fn a_hold_that_names_nobody_is_lifted_by_the_operator_that_was_named() {
 }
 
 #[test]
-fn a_session_of_a_user_or_a_namespace_lifts_no_hold_unless_its_actor_is_the_named_operator() {
+fn a_session_of_a_user_lifts_no_hold_unless_its_actor_is_the_operator() {
     let place = Place::with_store();
     let mut grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
     grain["user_id"] = json!("ann");
     let address = place.put(&grain.to_string());
     place.grain(&["hold", &address, "--reason", "case 7"]).done();
     let lift = |more: &[&str]| place.grain(&[more, &["lift-hold", &address]].concat());
-    let (user, namespace) = (["--user", "ann"], ["--namespace", "shared"]);
-    for narrow in [user, namespace] {
-        let run = lift(&narrow);
-        assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"), "{narrow:?}");
-        assert!(run.err.contains("without a namespace and a user"), "{}", run.err);
-    }
+    let user = ["--user", "ann"];
+    let run = lift(&user);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
+    assert!(run.err.contains("without a user"), "{}", run.err);
     let boss = ["--operator", "did:web:boss", "--actor", "did:web:boss"];
     lift(&[&user[..], &boss].concat()).done();
     place.grain(&["hold", &address, "--reason", "case 8"]).done();
-    lift(&[]).done();
+    lift(&["--namespace", "shared"]).done();
 
     let mut rpc = place.rpc();
     let session = json!({ "user_id": "ann" });

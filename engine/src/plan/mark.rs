@@ -56,7 +56,7 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
     /// a hold that is not there; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a hold that a session of one
-    /// namespace or user would lift as the operator.
+    /// user without an actor would lift.
     pub(crate) fn mark(
         &mut self,
         address: &ContentAddress,
@@ -109,7 +109,7 @@ impl Plan<'_> {
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;
                     let denied = proofs.explain(denied);
                     if rule == Rule::LiftNotOperator && author.standing.is_operator() {
-                        return Err(too_narrow(&denied));
+                        return Err(is_a_users(&denied));
                     }
                     return Err(match lift_hint(rule) {
                         Some(hint) => denied.with_hint(hint),
@@ -171,10 +171,10 @@ fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Re
     }
 }
 
-/// The refusal of a session that has the operator's say, but over a part of the store alone.
-fn too_narrow(denied: &Error) -> Error {
+/// The refusal of a session that would have the operator's say, were it not a user's.
+fn is_a_users(denied: &Error) -> Error {
     Error::new(ErrorKind::Access, denied.to_string())
-        .with_hint("lift it as the operator: in a session without a namespace and a user")
+        .with_hint("lift it as the operator: in a session without a user, or with an actor")
 }
 
 /// What to do about a hold that was not lifted, by what refused.

@@ -51,17 +51,18 @@ fn a_hold_refuses_the_erasure_of_its_grain_and_of_its_user_until_it_is_lifted() 
 }
 
 #[test]
-fn a_session_of_a_user_or_of_a_namespace_lifts_no_hold_and_so_erases_nothing_held() {
+fn a_session_of_a_user_lifts_no_hold_and_so_erases_nothing_held() {
     let dir = TempDir::new().unwrap();
     let options = OpenOptions::new().create(true).operator("did:web:boss");
     let store = Store::open(dir.path(), &options).unwrap();
     let held = put(&operator(&store), belief(ANN, "tea", 1, ""));
     operator(&store).hold(&held, "a case").unwrap();
-    let of = |user: Option<&str>, namespace: Option<&str>, actor: Option<&str>| {
-        let [user_id, namespace, actor] = [user, namespace, actor].map(|of| of.map(str::to_owned));
+    let of = |namespace: Option<&str>, actor: Option<&str>| {
+        let [user_id, namespace, actor] =
+            [Some(ANN), namespace, actor].map(|of| of.map(str::to_owned));
         store.session(SessionOptions { user_id, namespace, actor, ..SessionOptions::default() })
     };
-    for narrow in [of(Some(ANN), None, None), of(None, Some("shared"), None)] {
+    for narrow in [of(None, None), of(Some("shared"), None)] {
         let error = narrow.lift_hold(&held, "it is mine", None).unwrap_err();
         assert_eq!(error.code(), "ERR_ACCESS");
         assert!(error.hint().contains("as the operator"), "{}", error.hint());
@@ -71,28 +72,25 @@ fn a_session_of_a_user_or_of_a_namespace_lifts_no_hold_and_so_erases_nothing_hel
     let told = operator(&store).audit(None, 100).unwrap();
     let told = told.iter().filter(|entry| entry.operation == "lift_hold");
     assert_eq!(told.map(|entry| entry.decision.as_str()).collect::<Vec<_>>(), ["refused"; 2]);
-    let agent = of(Some(ANN), None, Some("did:web:agent"));
+    let agent = of(None, Some("did:web:agent"));
     assert_eq!(code(agent.lift_hold(&held, "why", None)), "ERR_INVALIDATION_DENIED");
-    of(Some(ANN), None, Some("did:web:boss")).lift_hold(&held, "settled", None).unwrap();
+    of(None, Some("did:web:boss")).lift_hold(&held, "settled", None).unwrap();
     operator(&store).hold(&held, "another case").unwrap();
     operator(&store).lift_hold(&held, "settled", None).unwrap();
 }
 
 #[test]
-fn who_counts_as_the_operator_because_none_was_named_does_so_for_the_whole_store_alone() {
+fn an_actor_counts_as_the_operator_where_none_was_named() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     let held = put(&operator(&store), belief(ANN, "tea", 1, ""));
     operator(&store).hold(&held, "a case").unwrap();
-    let of = |user: Option<&str>| {
-        store.session(SessionOptions {
-            user_id: user.map(str::to_owned),
-            actor: Some("did:web:agent".to_owned()),
-            ..SessionOptions::default()
-        })
+    let of = |actor: Option<&str>| {
+        let [user_id, actor] = [Some(ANN), actor].map(|of| of.map(str::to_owned));
+        store.session(SessionOptions { user_id, actor, ..SessionOptions::default() })
     };
-    assert_eq!(code(of(Some(ANN)).lift_hold(&held, "why", None)), "ERR_ACCESS");
-    of(None).lift_hold(&held, "why", None).unwrap();
+    assert_eq!(code(of(None).lift_hold(&held, "why", None)), "ERR_ACCESS");
+    of(Some("did:web:agent")).lift_hold(&held, "why", None).unwrap();
 }
 
 #[test]

@@ -3,14 +3,12 @@
 
 use super::engine::VerificationStatus as Status;
 use super::engine::format::{ContentAddress, EpochMs};
-use super::model::{
-    ACCESS, Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect,
-};
+use super::model::{Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect};
 use super::offers::{Answer, Mark};
 use super::rules::{self, Lock};
 
-/// Takes a mark and its answer for true, or says why it cannot be. Whoever asks without a
-/// namespace is the operator as far as holds are concerned, since sessions of these tests name no actor.
+/// Takes a mark and its answer for true, or says why it cannot be. Whoever asks is the operator as
+/// far as holds are concerned, since sessions of these tests name no actor.
 pub(super) fn settle(
     model: &mut Model,
     namespace: Option<&str>,
@@ -30,10 +28,6 @@ pub(super) fn settle(
     if final_already || (mark == Mark::Lift && !known.held) {
         broken.insert(CONFLICT);
     }
-    let is_narrow = mark == Mark::Lift && known.held && namespace.is_some();
-    if is_narrow {
-        broken.insert(ACCESS);
-    }
     let locks = match takes_away(known.status, mark) {
         true => locks_over(model, address, now),
         false => Vec::new(),
@@ -44,7 +38,7 @@ pub(super) fn settle(
     }
     allow(&broken, answer)?;
     let decision = match answer {
-        Answer::Refused(DENIED | ACCESS) => "refused",
+        Answer::Refused(DENIED) => "refused",
         Answer::Refused(_) => return Ok(()),
         _ => "done",
     };

@@ -66,7 +66,7 @@ pub(crate) struct Model {
 /// The codes of the rules that a call breaks.
 pub(super) type Broken = BTreeSet<&'static str>;
 
-pub(super) const ACCESS: &str = "ERR_ACCESS";
+const ACCESS: &str = "ERR_ACCESS";
 pub(super) const CONFLICT: &str = "ERR_CONFLICT";
 pub(super) const DENIED: &str = "ERR_INVALIDATION_DENIED";
 const DISGUISED: &str = "ERR_SUPERSEDE_REQUIRED";

@@ -45,9 +45,9 @@ impl Store {
     }
 
     /// Changes the key of a person: all that lies under the former one is encrypted anew and the indexes
-    /// are built anew, while writes wait. Then the former key is destroyed; what began to
-    /// read before is still answered. Gives how many rows were
-    /// encrypted anew. One that is cut short loses nothing: both keys hold until it is done again.
+    /// are built anew, while writes wait. Then the former key is destroyed on the disk; who began to read
+    /// before is still answered. Gives how many rows were encrypted anew. One that is cut short loses
+    /// nothing: both keys hold until it is done again.
     ///
     /// # Errors
     /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a person without a key; `ERR_IO`,

@@ -2,10 +2,12 @@
 //! compare against, and how well searches find.
 //!
 //! - `locomo`: conversations with questions about them, read from beside the project.
+//! - `samples`: made-up grains of every type, which the dictionary of the log is trained on.
 //! - `quality`: those questions asked of a store, and how often what answers them is found.
 
 pub mod locomo;
 pub mod quality;
+pub mod samples;
 
 use std::path::Path;
 

@@ -37,6 +37,21 @@ pub(crate) struct AuditRecord {
     pub(crate) reason: Option<String>,
 }
 
+impl AuditRecord {
+    /// Something the operator did, with no more to say of it.
+    pub(crate) fn of(operation: Operation, subjects: Vec<ContentAddress>) -> Self {
+        Self {
+            operation,
+            actor: None,
+            subjects,
+            refused: false,
+            refused_by: None,
+            rules: Vec::new(),
+            reason: None,
+        }
+    }
+}
+
 /// The operations that have entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {

@@ -60,6 +60,11 @@ pub(crate) const ENCRYPTED: [u8; 1] = [1];
 /// The row of the meta table that keeps the last slot of the keyring that anything lies under, as u32. It
 /// comes with the first.
 pub(crate) const META_SLOTS: &str = "slots";
+/// The row of the meta table that says how blobs are compressed that are written: [`COMPRESSED`]. No row: not
+/// at all. What was written before stays as it is.
+pub(crate) const META_COMPRESSION: &str = "compression";
+/// zstd with the dictionary of this number.
+pub(crate) const COMPRESSED: [u8; 1] = [1];
 /// The row of the meta table that keeps the preset of the store and what changed its rules since: an
 /// envelope in row 0 of JSON. No row: the preset that holds where none is named.
 pub(crate) const META_PRESET: &str = "preset";
@@ -127,10 +132,17 @@ impl RowKey {
         Self { table: 4, key: row }
     }
 
-    /// The associated data of the row: a body opens in no other row, table or slot.
-    pub(crate) fn bound(self, slot: u32) -> [u8; 15] {
+    /// Whether it keeps a blob.
+    pub(crate) fn is_of_log(self) -> bool {
+        self.table == 1
+    }
+
+    /// The associated data of the row: a body opens in no other row, table or slot, and is compressed
+    /// where it says so.
+    pub(crate) fn bound(self, slot: u32, compressed: bool) -> [u8; 15] {
+        let protection = Sealed::protection(compressed);
         let mut bytes =
-            [Envelope::VERSION, Sealed::PROTECTION, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
+            [Envelope::VERSION, protection, 0, 0, 0, 0, self.table, 0, 0, 0, 0, 0, 0, 0, 0];
         if let Some((head, key)) = bytes.split_at_mut_checked(7) {
             head.iter_mut().skip(2).zip(slot.to_be_bytes()).for_each(|(to, from)| *to = from);
             key.copy_from_slice(&self.key.to_be_bytes());
@@ -144,7 +156,7 @@ impl RowKey {
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
-/// | 1 | protection: 1 AES-256-GCM |
+/// | 1 | protection: 1 AES-256-GCM, 3 the same of a compressed body |
 /// | 2..6 | slot of the keyring, u32 |
 /// | 6..18 | nonce |
 /// | 18.. | ciphertext, then the tag of 16 bytes |
@@ -153,6 +165,8 @@ impl RowKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sealed<'b> {
     pub(crate) slot: u32,
+    /// Whether what it holds is compressed.
+    pub(crate) compressed: bool,
     /// The nonce and what follows.
     pub(crate) body: &'b [u8],
 }
@@ -160,9 +174,14 @@ pub(crate) struct Sealed<'b> {
 impl<'b> Sealed<'b> {
     const PROTECTION: u8 = 1;
 
-    pub(crate) fn encode(slot: u32, body: &[u8]) -> Vec<u8> {
+    fn protection(compressed: bool) -> u8 {
+        if compressed { Self::PROTECTION | Envelope::COMPRESSED } else { Self::PROTECTION }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self { slot, compressed, body } = self;
         let mut bytes = Vec::with_capacity(6 + body.len());
-        bytes.extend_from_slice(&[Envelope::VERSION, Self::PROTECTION]);
+        bytes.extend_from_slice(&[Envelope::VERSION, Self::protection(*compressed)]);
         bytes.extend_from_slice(&slot.to_be_bytes());
         bytes.extend_from_slice(body);
         bytes
@@ -173,10 +192,14 @@ impl<'b> Sealed<'b> {
     /// # Errors
     /// `ERR_INTEGRITY` for one that is cut off.
     pub(crate) fn of(bytes: &'b [u8]) -> Result<Option<Self>> {
-        let [Envelope::VERSION, Self::PROTECTION, rest @ ..] = bytes else { return Ok(None) };
+        let [Envelope::VERSION, protection, rest @ ..] = bytes else { return Ok(None) };
+        let compressed = *protection == Self::protection(true);
+        if *protection != Self::protection(compressed) {
+            return Ok(None);
+        }
         let short = || Error::truth_damaged("an envelope is shorter than its head");
         let (slot, body) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-        Ok(Some(Self { slot: u32::from_be_bytes(*slot), body }))
+        Ok(Some(Self { slot: u32::from_be_bytes(*slot), compressed, body }))
     }
 }
 
@@ -185,34 +208,45 @@ impl<'b> Sealed<'b> {
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
-/// | 1 | protection: 0 plain |
-/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body |
+/// | 1 | protection: 0 plain, 2 compressed |
+/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; where it is compressed of the byte 2 and these |
 /// | 6.. | the blob, or the text of a reason |
 pub(crate) struct Envelope;
 
 impl Envelope {
     const VERSION: u8 = 1;
     const PLAIN: u8 = 0;
+    const COMPRESSED: u8 = 2;
     const HEAD: usize = 6;
 
     /// The envelope of a body in the row of this key.
     pub(crate) fn seal(key: u64, body: &[u8]) -> Vec<u8> {
+        Self::encode(Self::PLAIN, &checksum(key, body), body)
+    }
+
+    /// The envelope of a body that is compressed.
+    pub(crate) fn seal_compressed(key: u64, body: &[u8]) -> Vec<u8> {
+        Self::encode(Self::COMPRESSED, &Self::checksum_compressed(key, body), body)
+    }
+
+    fn encode(protection: u8, check: &[u8; 4], body: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(Self::HEAD + body.len());
-        bytes.extend_from_slice(&[Self::VERSION, Self::PLAIN]);
-        bytes.extend_from_slice(&checksum(key, body));
+        bytes.extend_from_slice(&[Self::VERSION, protection]);
+        bytes.extend_from_slice(check);
         bytes.extend_from_slice(body);
         bytes
     }
 
+    /// The body of an envelope that is not compressed.
+    ///
     /// # Errors
-    /// `ERR_STORE_VERSION` for an envelope of a later version; `ERR_INTEGRITY` for none at all, and
-    /// for a body that has changed or was sealed for another row.
+    /// `ERR_STORE_VERSION` for an envelope of a later version, or one that does not belong here;
+    /// `ERR_INTEGRITY` for none at all, and for a body that has changed or was sealed for another row.
     pub(crate) fn open(key: u64, bytes: &[u8]) -> Result<&[u8]> {
         match bytes {
-            [Self::VERSION, Self::PLAIN, rest @ ..] => match rest.split_first_chunk::<4>() {
-                Some((check, body)) if *check == checksum(key, body) => Ok(body),
-                _ => Err(Error::truth_damaged(format!("the bytes of entry {key} have changed"))),
-            },
+            [Self::VERSION, Self::PLAIN, rest @ ..] => {
+                Self::checked(key, rest, |body| checksum(key, body))
+            }
             [version, protection, ..] => {
                 let message =
                     format!("envelope version {version}, protection {protection} is not known");
@@ -220,6 +254,27 @@ impl Envelope {
             }
             _ => Err(Error::truth_damaged("an envelope is shorter than its head")),
         }
+    }
+
+    /// The body of an envelope that is compressed, as it is; nothing for another one.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a body that has changed or was sealed for another row.
+    pub(crate) fn open_compressed(key: u64, bytes: &[u8]) -> Result<Option<&[u8]>> {
+        let [Self::VERSION, Self::COMPRESSED, rest @ ..] = bytes else { return Ok(None) };
+        Self::checked(key, rest, |body| Self::checksum_compressed(key, body)).map(Some)
+    }
+
+    fn checked(key: u64, rest: &[u8], checksum: impl FnOnce(&[u8]) -> [u8; 4]) -> Result<&[u8]> {
+        match rest.split_first_chunk::<4>() {
+            Some((check, body)) if *check == checksum(body) => Ok(body),
+            _ => Err(Error::truth_damaged(format!("the bytes of entry {key} have changed"))),
+        }
+    }
+
+    /// Another than that of a body as it is, so that neither passes for the other.
+    fn checksum_compressed(key: u64, body: &[u8]) -> [u8; 4] {
+        checksum_of(&[&[Self::COMPRESSED], &key.to_be_bytes(), body])
     }
 }
 
@@ -342,9 +397,12 @@ fn padded_by(sequence: Sequence, head: &[u8], ended: &[u8], since: u64) -> Vec<u
 
 /// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
 pub(crate) fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
+    checksum_of(&[&key.to_be_bytes(), body])
+}
+
+fn checksum_of(parts: &[&[u8]]) -> [u8; 4] {
     let mut crc = crc32fast::Hasher::new();
-    crc.update(&key.to_be_bytes());
-    crc.update(body);
+    parts.iter().for_each(|part| crc.update(part));
     crc.finalize().to_be_bytes()
 }
 
@@ -572,6 +630,30 @@ mod tests {
         ] {
             assert_eq!(Envelope::open(5, bytes).map_err(|e| e.code()), Err(code));
         }
+    }
+
+    #[test]
+    fn envelopes_of_compressed_bodies_have_these_bytes() {
+        let sealed = Envelope::seal_compressed(5, b"body");
+        assert_eq!(HEXLOWER.encode(&sealed), "01025d24a817626f6479");
+        assert_eq!(Envelope::open_compressed(5, &sealed).unwrap(), Some(&b"body"[..]));
+        assert_eq!(Envelope::open(5, &sealed).map_err(|e| e.code()), Err("ERR_STORE_VERSION"));
+        assert_eq!(Envelope::open_compressed(5, &Envelope::seal(5, b"body")).unwrap(), None);
+        // One does not pass for the other.
+        let mut taken = sealed.clone();
+        taken[1] = Envelope::PLAIN;
+        assert_eq!(Envelope::open(5, &taken).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
+        for (key, bytes) in [(6, &sealed[..]), (5, &sealed[..9]), (5, b"\x01\x02bo")] {
+            let code = Envelope::open_compressed(key, bytes).map_err(|e| e.code());
+            assert_eq!(code, Err("ERR_INTEGRITY"), "{bytes:?}");
+        }
+        let encrypted = Sealed { slot: 7, compressed: true, body: b"body" };
+        assert_eq!(HEXLOWER.encode(&encrypted.encode()), "010300000007626f6479");
+        assert_eq!(Sealed::of(&encrypted.encode()).unwrap(), Some(encrypted));
+        let (log, other) = (RowKey::log(Sequence::new(5)), RowKey::reason(5));
+        assert_eq!(HEXLOWER.encode(&log.bound(7, true)), "010300000007010000000000000005");
+        assert_ne!(log.bound(7, true), log.bound(7, false));
+        assert!(log.is_of_log() && !other.is_of_log());
     }
 
     #[test]

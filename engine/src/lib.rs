@@ -21,6 +21,7 @@ mod ask;
 mod audit;
 mod basis;
 mod clock;
+mod compression;
 mod consent;
 mod derived;
 mod directory;

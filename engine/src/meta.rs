@@ -42,15 +42,7 @@ pub(crate) fn set_up(
             meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
         }
     }
-    let genesis = AuditRecord {
-        operation: Operation::Create,
-        actor: None,
-        subjects: Vec::new(),
-        refused: false,
-        refused_by: None,
-        rules: Vec::new(),
-        reason: None,
-    };
+    let genesis = AuditRecord::of(Operation::Create, Vec::new());
     let mut chain = Chain::genesis(store_id, *audit_key).with_vault(vault.clone());
     append_audit(&txn, &mut chain, &[genesis], options.clock.now(), &|_| Ok(vault.keeper()))?;
     txn.commit()?;
@@ -70,6 +62,29 @@ pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording
         txn.commit()?;
     }
     Ok(said.clone())
+}
+
+/// Whether blobs are compressed that are written: as the options say, which is kept, or as it was kept.
+pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<bool> {
+    let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
+        Some(row) if *row.value() == keys::COMPRESSED => true,
+        Some(_) => {
+            let message = "blobs are compressed in a way that is not known";
+            return Err(Error::new(ErrorKind::StoreVersion, message));
+        }
+        None => false,
+    };
+    let Some(said) = options.compress.filter(|said| *said != kept) else { return Ok(kept) };
+    let txn = db.begin_write()?;
+    {
+        let mut meta = txn.open_table(keys::META)?;
+        match said {
+            true => meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?,
+            false => meta.remove(keys::META_COMPRESSION)?,
+        };
+    }
+    txn.commit()?;
+    Ok(said)
 }
 
 /// The rules of the store, which are those that the options name where they name any.

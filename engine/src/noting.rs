@@ -86,15 +86,8 @@ impl Session {
         if !inner.regime().audits_reads() {
             return Ok(());
         }
-        let record = AuditRecord {
-            operation,
-            actor: self.options().actor.clone(),
-            subjects,
-            refused: false,
-            refused_by: None,
-            rules: Vec::new(),
-            reason: None,
-        };
+        let actor = self.options().actor.clone();
+        let record = AuditRecord { actor, ..AuditRecord::of(operation, subjects) };
         match inner.regime().notes().push(record, inner.clock().now()) {
             Noted::Kept => {}
             // A queue that is full wakes the writer as well.

@@ -32,6 +32,8 @@ pub struct OpenOptions {
     pub(crate) resolver: Resolver,
     /// Nothing where the store has one, or is to have the default.
     pub(crate) preset: Option<Preset>,
+    /// Nothing where the store is to be written as it was the last time.
+    pub(crate) compress: Option<bool>,
     /// Nothing where the store is to be read as it was the last time.
     pub(crate) wording: Option<Wording>,
     pub(crate) embedder: Option<(Embeds, Metric)>,
@@ -82,6 +84,7 @@ impl Default for OpenOptions {
             operator: None,
             users_erase_themselves: false,
             preset: None,
+            compress: None,
             cascade_after_days: MOST_CASCADE_DAYS,
             wording: None,
             embedder: None,
@@ -157,6 +160,16 @@ impl OpenOptions {
     #[must_use]
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = Some(preset);
+        self
+    }
+
+    /// Whether grains that are written from now on are kept compressed: zstd with a dictionary that is part of
+    /// the program, before they are encrypted. Addresses and answers stay the same; docs/benchmarks.md says
+    /// what is gained, docs/privacy.md what the lengths of compressed grains tell. Kept until it is said
+    /// otherwise, and off in a store of which nothing was said. What was written before stays as it is.
+    #[must_use]
+    pub fn compress(mut self, compress: bool) -> Self {
+        self.compress = Some(compress);
         self
     }
 

@@ -103,6 +103,16 @@ impl Author {
     pub(crate) fn speaks_for_store(&self) -> bool {
         self.standing.is_operator() && (self.actor.is_some() || !self.viewer.has_user())
     }
+
+    /// The audit record of something it did.
+    pub(crate) fn record(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+    ) -> AuditRecord {
+        let (actor, reason) = (self.actor.clone(), self.reason.clone());
+        AuditRecord { actor, reason, ..AuditRecord::of(operation, subjects) }
+    }
 }
 
 /// What to do with a grain that says what a current grain already says: same type, namespace,
@@ -289,15 +299,7 @@ impl<'v> Plan<'v> {
                 puts.push(put);
             }
             if !added.is_empty() {
-                plan.audit.push(AuditRecord {
-                    operation: Operation::Put,
-                    actor: author.actor.clone(),
-                    subjects: added,
-                    refused: false,
-                    refused_by: None,
-                    rules: Vec::new(),
-                    reason: author.reason.clone(),
-                });
+                plan.audit.push(author.record(Operation::Put, added));
             }
             Ok(puts)
         })
@@ -379,15 +381,7 @@ impl<'v> Plan<'v> {
             return Ok(());
         }
         self.wrappings.insert(sequence, Arc::clone(wrapping));
-        self.audit.push(AuditRecord {
-            operation: Operation::Sign,
-            actor: author.actor.clone(),
-            subjects: vec![address],
-            refused: false,
-            refused_by: None,
-            rules: Vec::new(),
-            reason: author.reason.clone(),
-        });
+        self.audit.push(author.record(Operation::Sign, vec![address]));
         Ok(())
     }
 

@@ -31,6 +31,8 @@ pub struct Stats {
     pub format: u32,
     /// Whether it has a keyring, without whose key nothing in it can be read.
     pub encrypted: bool,
+    /// Whether grains that are written are compressed.
+    pub compressed: bool,
     /// The preset it was created with.
     pub preset: &'static str,
     /// Grains in the log, superseded ones included.
@@ -119,6 +121,7 @@ impl Store {
         Ok(Stats {
             format: keys::FORMAT,
             encrypted: self.is_encrypted(),
+            compressed: view.vault().compresses(),
             preset: self.rules().preset,
             grains: view.log_len()?.saturating_sub(erasures.stubs),
             erased_grains: erasures.stubs,

@@ -76,7 +76,7 @@ impl Session {
                 .with_hint("open a session of the operator, without a namespace and a user"));
         }
         let file = file.to_owned();
-        self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, author))
+        self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, &author))
     }
 }
 
@@ -85,7 +85,7 @@ impl Writer {
         &mut self,
         file: &str,
         allow_weaker: bool,
-        author: Author,
+        author: &Author,
     ) -> Result<RulesChanged> {
         let Some(change) = self.kept_rules()?.extended(file)? else {
             return Ok(RulesChanged::default());
@@ -93,13 +93,9 @@ impl Writer {
         let refused = !change.loosened.is_empty() && !allow_weaker;
         let names = change.loosened_names();
         let record = AuditRecord {
-            operation: Operation::PresetChanged,
-            actor: author.actor,
-            subjects: Vec::new(),
             refused,
-            refused_by: None,
             rules: names,
-            reason: author.reason,
+            ..author.record(Operation::PresetChanged, Vec::new())
         };
         let Change { kept, rules, loosened, added } = change;
         let row = if refused { None } else { Some(kept.seal()?) };

@@ -17,7 +17,9 @@ use crate::embed::{Keeping, Requests};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
 use crate::indexed::{Indexed, sound_tables};
-use crate::meta::{Identity, Meta, check_meta, rules_of, set_up, vault_at, wording_of};
+use crate::meta::{
+    Identity, Meta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
+};
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::preset::{Regime, RuleSet};
@@ -131,9 +133,10 @@ impl Store {
             let meta = check_meta(&db, &vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
+            let vault = vault.clone().compressing(compression_of(&db, options)?);
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
-            let db = db.with_vault(vault.clone());
+            let db = db.with_vault(vault);
             let index = Source::at(index, Home::of(&directory::index(path), &opening)?);
             let lock = Some(lock.try_clone()?);
             let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
@@ -244,6 +247,19 @@ impl Store {
         &self.0
     }
 
+    /// Runs a step on the writer's thread, behind the writes of its group.
+    pub(crate) fn alone<T: Send + 'static>(
+        &self,
+        step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, pending) = Pending::new();
+        self.inner().send(Request::Alone(Box::new(move |writer| {
+            // Nobody may be waiting any more.
+            let _ = reply.send(writer.and_then(|writer| guarded(|| step(writer))));
+        })))?;
+        pending.wait()
+    }
+
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let Files { db, meta, wording, rules, index, opening, lock } = files;
@@ -339,7 +355,8 @@ impl Store {
                 }
                 created => created?,
             };
-            let (db, index) = (Source::in_memory(db), Source::in_memory(index));
+            let vault = vault.compressing(compression_of(&db, options)?);
+            let (db, index) = (Source::in_memory(db).with_vault(vault), Source::in_memory(index));
             let opening = opening.clone();
             let files = Files { db, meta, wording, rules, index, opening, lock: None };
             Self::start(files, Path::new("backend"), empty, options)

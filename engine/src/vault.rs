@@ -11,6 +11,7 @@ use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blind, Sequence, Tie};
 use redb::WriteTransaction;
 
+use crate::compression::{compress, decompress};
 use crate::error::{Error, Result};
 use crate::keyring::{Holder, Keyring, STORE};
 use crate::keys::{
@@ -21,7 +22,11 @@ use crate::preset::Regime;
 
 /// The keys of a store, or that it has none. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Vault(Option<Arc<Keyring>>);
+pub(crate) struct Vault {
+    keyring: Option<Arc<Keyring>>,
+    /// Whether blobs are compressed that are written.
+    compresses: bool,
+}
 
 /// Under whose key a row is encrypted: nobody's, where it lies in the open.
 #[derive(Debug, Clone, Default)]
@@ -37,12 +42,22 @@ impl Keeper {
 impl Vault {
     /// A store with these keys.
     pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
-        Self(Some(keyring))
+        Self { keyring: Some(keyring), compresses: false }
+    }
+
+    /// The same, which compresses the blobs that are written, or does not.
+    pub(crate) fn compressing(self, compresses: bool) -> Self {
+        Self { compresses, ..self }
+    }
+
+    /// Whether blobs are compressed that are written.
+    pub(crate) fn compresses(&self) -> bool {
+        self.compresses
     }
 
     /// The keys; nothing in a store that is not encrypted.
     pub(crate) fn keyring(&self) -> Option<&Arc<Keyring>> {
-        self.0.as_ref()
+        self.keyring.as_ref()
     }
 
     /// The body of a row.
@@ -51,31 +66,41 @@ impl Vault {
     /// `ERR_INTEGRITY` for bytes that have changed or were written for another row; `ERR_ERASED` where
     /// the key was destroyed; `ERR_STORE_VERSION`.
     pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
-        let Some(sealed) = Sealed::of(bytes)? else {
-            return Envelope::open(row.key, bytes).map(Cow::Borrowed);
-        };
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
-        let Some(keyring) = &self.0 else {
+        let Some(sealed) = Sealed::of(bytes)? else {
+            return match Envelope::open_compressed(row.key, bytes)? {
+                None => Envelope::open(row.key, bytes).map(Cow::Borrowed),
+                Some(body) => decompress(body).map(Cow::Owned).ok_or_else(damaged),
+            };
+        };
+        let Some(keyring) = &self.keyring else {
             return Err(Error::truth_damaged("an encrypted row lies in a store without keys"));
         };
         let Some(holder) = keyring.holder(sealed.slot)? else {
             return Err(Error::erased("the key of this entry was destroyed"));
         };
-        let body = holder.data.open(&row.bound(sealed.slot), sealed.body);
+        let bound = row.bound(sealed.slot, sealed.compressed);
+        let body = holder.data.open(&bound, sealed.body);
+        let body = if sealed.compressed { body.and_then(|body| decompress(&body)) } else { body };
         body.map(Cow::Owned).ok_or_else(damaged)
     }
 
-    /// A row with this body.
+    /// A row with this body: a blob is compressed first, where blobs are and it gets shorter by that.
     ///
     /// # Errors
     /// `ERR_IO` where the system has no random bytes.
     pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
+        let shorter = if self.compresses && row.is_of_log() { compress(body) } else { None };
+        let compressed = shorter.is_some();
+        let body = shorter.as_deref().unwrap_or(body);
         match &keeper.0 {
+            None if compressed => Ok(Envelope::seal_compressed(row.key, body)),
             None => Ok(Envelope::seal(row.key, body)),
             Some(holder) => {
-                let sealed = holder.data.seal(&row.bound(holder.slot), body)?;
-                Ok(Sealed::encode(holder.slot, &sealed))
+                let slot = holder.slot;
+                let body = holder.data.seal(&row.bound(slot, compressed), body)?;
+                Ok(Sealed { slot, compressed, body: &body }.encode())
             }
         }
     }
@@ -86,7 +111,7 @@ impl Vault {
     /// # Errors
     /// `ERR_INTEGRITY` where the person has none.
     pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
-        match &self.0 {
+        match &self.keyring {
             Some(keyring) if regime.encrypts(grain) => {
                 self.holder_of(keyring, person_of(grain)).map(|holder| Keeper(Some(holder)))
             }
@@ -99,7 +124,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::open`].
     pub(crate) fn keeper_beside(&self, bytes: &[u8]) -> Result<Keeper> {
-        let Some(keyring) = &self.0 else { return Ok(Keeper::default()) };
+        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
         let Some(sealed) = Sealed::of(bytes)? else { return Ok(Keeper::default()) };
         match keyring.holder(sealed.slot)? {
             Some(holder) => Ok(Keeper(Some(holder))),
@@ -112,7 +137,7 @@ impl Vault {
     /// # Errors
     /// `ERR_INTEGRITY`.
     pub(crate) fn check_keys_of(&self, user_id: Option<&str>) -> Result<()> {
-        if let (Some(keyring), Some(user_id)) = (&self.0, user_id) {
+        if let (Some(keyring), Some(user_id)) = (&self.keyring, user_id) {
             keyring.holder_of(user_id)?;
         }
         Ok(())
@@ -123,13 +148,13 @@ impl Vault {
     /// # Errors
     /// `ERR_ERASED` where the person has none.
     pub(crate) fn keeper_for(&self, user_id: &str) -> Result<Keeper> {
-        let Some(keyring) = &self.0 else { return Ok(Keeper::default()) };
+        let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
         self.holder_of(keyring, Some(user_id)).map(|holder| Keeper(Some(holder)))
     }
 
     /// Under whose key rows are encrypted that are of no grain.
     pub(crate) fn keeper(&self) -> Keeper {
-        Keeper(self.0.as_ref().map(|keyring| Arc::clone(keyring.store())))
+        Keeper(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
     }
 
     /// Who makes the tokens of a grain for the indexes; nobody where they hold words.
@@ -137,7 +162,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::keeper_of`].
     pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<Holder>>> {
-        let Some(keyring) = &self.0 else { return Ok(None) };
+        let Some(keyring) = &self.keyring else { return Ok(None) };
         self.holder_of(keyring, person_of(grain)).map(Some)
     }
 
@@ -150,7 +175,7 @@ impl Vault {
         user_ids: impl IntoIterator<Item = &'u str>,
     ) -> Result<Vec<Arc<dyn Blind>>> {
         let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
-        let Some(keyring) = &self.0 else { return Ok(blinds) };
+        let Some(keyring) = &self.keyring else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
             // Nobody who has no slot has grains.
             let holders = keyring.holders_of(user_id)?.into_iter();
@@ -161,12 +186,12 @@ impl Vault {
 
     /// Who makes the tokens of grains that are nobody's; nobody where the indexes hold words.
     pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
-        self.0.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
+        self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
     }
 
     /// Whether there are people whose grains are encrypted under keys of their own.
     pub(crate) fn has_people(&self) -> bool {
-        self.0.as_ref().is_some_and(|keyring| keyring.has_people())
+        self.keyring.as_ref().is_some_and(|keyring| keyring.has_people())
     }
 
     /// Gives slots to the people of these grains, durably, before anything is written under their keys.
@@ -174,7 +199,7 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn enroll<'b>(&self, blobs: impl IntoIterator<Item = &'b [u8]>) -> Result<()> {
-        if self.0.is_none() {
+        if self.keyring.is_none() {
             return Ok(());
         }
         let mut people: Vec<String> = Vec::new();
@@ -199,7 +224,7 @@ impl Vault {
         &self,
         user_ids: impl IntoIterator<Item = &'u str>,
     ) -> Result<()> {
-        self.0.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
+        self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
     }
 
     /// Notes in a transaction which slots are used, where it is the first under one; then commits it.
@@ -207,12 +232,12 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn commit(&self, txn: WriteTransaction) -> Result<()> {
-        let slot = self.0.as_ref().and_then(|keyring| keyring.unnoted());
+        let slot = self.keyring.as_ref().and_then(|keyring| keyring.unnoted());
         if let Some(slot) = slot {
             txn.open_table(keys::META)?.insert(keys::META_SLOTS, slot.to_be_bytes().as_slice())?;
         }
         txn.commit()?;
-        match (slot, &self.0) {
+        match (slot, &self.keyring) {
             (Some(slot), Some(keyring)) => keyring.note(slot),
             _ => Ok(()),
         }
@@ -220,7 +245,7 @@ impl Vault {
 
     /// An address as the index keeps it.
     pub(crate) fn address(&self, address: &ContentAddress) -> AddressKey {
-        match &self.0 {
+        match &self.keyring {
             None => AddressKey::plain(address),
             Some(keyring) => AddressKey::blinded(keyring.address(address)),
         }
@@ -228,13 +253,13 @@ impl Vault {
 
     /// What stands for the address of a grain whose key was destroyed before it was written down.
     pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
-        let lost = self.0.as_ref().map(|keyring| keyring.lost(at.get()));
+        let lost = self.keyring.as_ref().map(|keyring| keyring.lost(at.get()));
         AddressKey::blinded(lost.unwrap_or_default())
     }
 
     /// The last slot of a person; that of the store, which is nobody's, for one who has none.
     pub(crate) fn slot_of(&self, person: &UserToken) -> u32 {
-        let slots = self.0.as_ref().map(|keyring| keyring.slots_of(&person.0));
+        let slots = self.keyring.as_ref().map(|keyring| keyring.slots_of(&person.0));
         slots.unwrap_or_default().last().copied().unwrap_or(STORE)
     }
 
@@ -244,13 +269,13 @@ impl Vault {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn destroy(&self, person: &UserToken, to: u32) -> Result<()> {
-        self.0.as_ref().map_or(Ok(()), |keyring| keyring.destroy(&person.0, to))
+        self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.destroy(&person.0, to))
     }
 
     /// What puts grains of one time in order before they are looked at: the start of their addresses, of
     /// which an encrypted store shows nothing.
     pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
-        match &self.0 {
+        match &self.keyring {
             None => Tie::of(address.as_bytes()),
             Some(_) => Tie::FIRST,
         }
@@ -262,7 +287,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::seal`].
     pub(crate) fn seal_audit_key(&self, key: &[u8; 32]) -> Result<Vec<u8>> {
-        match &self.0 {
+        match &self.keyring {
             None => Ok(key.to_vec()),
             Some(_) => self.seal(RowKey::AUDIT_KEY, key, &self.keeper()),
         }
@@ -271,7 +296,7 @@ impl Vault {
     /// # Errors
     /// As [`Vault::open`]; `ERR_INTEGRITY` for one of another length.
     pub(crate) fn open_audit_key(&self, row: &[u8]) -> Result<[u8; 32]> {
-        let key = match &self.0 {
+        let key = match &self.keyring {
             None => Cow::Borrowed(row),
             Some(_) => self.open(RowKey::AUDIT_KEY, row)?,
         };
@@ -294,7 +319,7 @@ impl Vault {
     }
 
     fn pad(&self, rest: &[u8]) -> [u8; 32] {
-        self.0.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
+        self.keyring.as_ref().map_or([0; 32], |keyring| keyring.pad(rest))
     }
 
     fn holder_of(&self, keyring: &Keyring, user: Option<&str>) -> Result<Arc<Holder>> {

@@ -20,6 +20,9 @@ pub(crate) struct Init {
     /// Encrypt it with the key in --key-file, which is made where there is none
     #[arg(long)]
     encrypt: bool,
+    /// Keep grains compressed; addresses and answers stay the same
+    #[arg(long)]
+    compress: bool,
 }
 
 impl Init {
@@ -28,7 +31,7 @@ impl Init {
             return Err(there_already(context));
         }
         let made = self.key(context)?;
-        let options = context.options()?.create(true);
+        let options = context.options()?.create(true).compress(self.compress);
         let options = match self.preset {
             Some(preset) => options.preset(preset),
             None => options,

@@ -195,6 +195,7 @@ pub(crate) struct Open {
     pub(crate) path: String,
     pub(crate) create: Option<bool>,
     pub(crate) preset: Option<PresetName>,
+    pub(crate) compress: Option<bool>,
     pub(crate) key: Option<Base64>,
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,

@@ -60,6 +60,9 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(PresetName(preset)) = params.preset {
         options = options.preset(preset);
     }
+    if let Some(compress) = params.compress {
+        options = options.compress(compress);
+    }
     for Formed(spoken) in params.languages {
         options = options.language(spoken.namespace.as_deref(), &spoken.language)?;
     }

@@ -24,7 +24,7 @@ use crate::reach::Reached;
 use crate::session::Session;
 use crate::store::Store;
 use crate::view::with_fields;
-use crate::writer::{Done, Order, Request, Target, Writer};
+use crate::writer::{Done, Order, Request, Target};
 
 pub use certificate::Certificate;
 use judge::places_of;
@@ -184,7 +184,7 @@ impl Session {
 
     fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
         let order = Order { target, author, overrides: how.overrides, rule: None };
-        self.store().ask_writer(move |writer| writer.erase(&order))
+        self.store().alone(move |writer| writer.erase(&order))
     }
 
     /// What is told of an erasure that is committed.
@@ -232,19 +232,6 @@ impl Store {
             Ok(writer) => writer.scrub_for(reply),
             // Nobody may be waiting any more.
             Err(error) => drop(reply.send(Err(error))),
-        })))?;
-        pending.wait()
-    }
-
-    /// Runs work on the writer's thread, behind the writes of its group.
-    fn ask_writer<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| work(writer))));
         })))?;
         pending.wait()
     }

@@ -52,7 +52,7 @@ impl Session {
                 overrides: false,
                 rule: Some(Rule::ConsentCascade.row().name),
             };
-            let done = self.store().ask_writer(move |writer| writer.erase(&order))?;
+            let done = self.store().alone(move |writer| writer.erase(&order))?;
             let erased = done.map_or(0, |done| done.grains);
             swept.erased = swept.erased.saturating_add(erased);
             let kept = (chunk.len() as u64).saturating_sub(erased);

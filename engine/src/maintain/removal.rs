@@ -1,9 +1,7 @@
 //! Removing the vectors of a model that serves no more, step by step on the writer's thread.
 
-use crate::error::{Result, guarded};
-use crate::pending::Pending;
+use crate::error::Result;
 use crate::store::Store;
-use crate::writer::{Request, Writer};
 
 impl Store {
     /// Removes every vector of a model, its saved graph and how far it had embedded the log. Gives how
@@ -31,19 +29,6 @@ impl Store {
             behind = step.behind;
         }
         Ok(removed)
-    }
-
-    /// Runs a step on the writer's thread, behind the writes of its group.
-    pub(crate) fn alone<T: Send + 'static>(
-        &self,
-        step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
-            let _ = reply.send(writer.and_then(|writer| guarded(|| step(writer))));
-        })))?;
-        pending.wait()
     }
 }
 

@@ -63,7 +63,7 @@ impl Writer {
         let keyring = self.keyring()?;
         // A key that cannot be had leaves no entry.
         let prepared = keyring.rewrapped(key)?;
-        self.record(rotated(Vec::new()))?;
+        self.record(AuditRecord::of(Operation::RotateKey, Vec::new()))?;
         self.or_stop(|_| keyring.rewrap(prepared))
     }
 
@@ -76,7 +76,10 @@ impl Writer {
             return Err(Error::new(ErrorKind::NotFound, message)
                 .with_hint("check the user_id; a person is given a key with the first grain"));
         };
-        self.record(rotated(vec![ContentAddress::from_bytes(person)]))?;
+        self.record(AuditRecord::of(
+            Operation::RotateKey,
+            vec![ContentAddress::from_bytes(person)],
+        ))?;
         self.or_stop(|_| keyring.renew(&person))?;
         let mut rows = 0;
         for (table, row_key) in TABLES {
@@ -143,19 +146,6 @@ impl Writer {
             Error::new(kind, "this store is not encrypted: it has no key to change")
                 .with_hint("import what it holds into a store that is created with a key")
         })
-    }
-}
-
-/// The entry of a change of keys: of this person's, or the master key.
-fn rotated(subjects: Vec<ContentAddress>) -> AuditRecord {
-    AuditRecord {
-        operation: Operation::RotateKey,
-        actor: None,
-        subjects,
-        refused: false,
-        refused_by: None,
-        rules: Vec::new(),
-        reason: None,
     }
 }
 

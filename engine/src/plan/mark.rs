@@ -206,13 +206,5 @@ fn record(
     rules: Vec<&'static str>,
     refused: bool,
 ) -> AuditRecord {
-    AuditRecord {
-        operation: mark.operation(),
-        actor: author.actor.clone(),
-        subjects: vec![*address],
-        refused,
-        refused_by: None,
-        rules,
-        reason: author.reason.clone(),
-    }
+    AuditRecord { rules, refused, ..author.record(mark.operation(), vec![*address]) }
 }

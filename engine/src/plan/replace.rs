@@ -310,13 +310,5 @@ pub(super) fn supersession(
     rules: Vec<&'static str>,
     refused: bool,
 ) -> AuditRecord {
-    AuditRecord {
-        operation: Operation::Supersede,
-        actor: author.actor.clone(),
-        subjects: vec![*old, *new],
-        refused,
-        refused_by: None,
-        rules,
-        reason: author.reason.clone(),
-    }
+    AuditRecord { rules, refused, ..author.record(Operation::Supersede, vec![*old, *new]) }
 }

@@ -80,15 +80,7 @@ mod tests {
     use crate::audit::Operation;
 
     fn read() -> AuditRecord {
-        AuditRecord {
-            operation: Operation::Read,
-            actor: None,
-            subjects: Vec::new(),
-            refused: false,
-            refused_by: None,
-            rules: Vec::new(),
-            reason: None,
-        }
+        AuditRecord::of(Operation::Read, Vec::new())
     }
 
     #[test]

@@ -123,15 +123,8 @@ fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)>
     let reason = order.author.reason.as_deref().unwrap_or_default();
     let (overrides, regime) = (order.overrides, ground.regime);
     let asked = Asked { now: ground.now, reason, overrides, regime };
-    let mut record = AuditRecord {
-        operation: Operation::Erase,
-        actor: order.author.actor.clone(),
-        subjects: Vec::new(),
-        refused: false,
-        refused_by: None,
-        rules: order.rule.into_iter().collect(),
-        reason: order.author.reason.clone(),
-    };
+    let rules = order.rule.into_iter().collect();
+    let mut record = AuditRecord { rules, ..order.author.record(Operation::Erase, Vec::new()) };
     let (mut grains, mut user) = (Vec::new(), None);
     let verdict = match &order.target {
         Target::User(id) => {

@@ -9,6 +9,7 @@
 mod alike;
 mod answers;
 mod bytes;
+mod compressed;
 mod erasing;
 mod opening;
 #[path = "../kit/random.rs"]

@@ -116,7 +116,8 @@ pub(crate) fn asked(session: &Session, query: &Query) -> Result<Vec<ContentAddre
 }
 
 /// The log of a closed store.
-const LOG: redb::TableDefinition<'static, u64, &'static [u8]> = redb::TableDefinition::new("log");
+pub(crate) const LOG: redb::TableDefinition<'static, u64, &'static [u8]> =
+    redb::TableDefinition::new("log");
 
 impl World {
     /// The rows of the log in which there is one of two people, who wrote in turns.
@@ -149,14 +150,21 @@ impl World {
 
     /// Changes the last byte but one of a row of the log.
     pub(crate) fn flip_a_byte_of_row(&self, row: u64) {
+        self.change_row(row, |bytes| {
+            let at = bytes.len() - 2;
+            bytes[at] ^= 1;
+        });
+    }
+
+    /// Changes a row of the log of a closed store.
+    pub(crate) fn change_row(&self, row: u64, change: impl FnOnce(&mut [u8])) {
         use redb::ReadableTable;
         let db = redb::Database::open(self.dir.path().join("grains.redb")).unwrap();
         let txn = db.begin_write().unwrap();
         {
             let mut log = txn.open_table(LOG).unwrap();
             let mut bytes = log.get(row).unwrap().unwrap().value().to_vec();
-            let at = bytes.len() - 2;
-            bytes[at] ^= 1;
+            change(&mut bytes);
             log.insert(row, bytes.as_slice()).unwrap();
         }
         txn.commit().unwrap();

@@ -307,16 +307,7 @@ impl Stage<'_> {
         self.staging.finish()?;
         let named = files.files.iter().take(MAX_NAMED);
         let named = named.map(|(_, file)| ContentAddress::from_bytes(file.checksum()));
-        let whole = AuditRecord {
-            operation: Operation::Import(note),
-            actor: self.author.actor.clone(),
-            subjects: named.collect(),
-            refused: false,
-            refused_by: None,
-            rules: Vec::new(),
-            reason: None,
-        };
-        let mut audit = vec![whole];
+        let mut audit = vec![self.author.record(Operation::Import(note), named.collect())];
         audit.extend(self.audit);
         let Conflicts { listed, count } = self.conflicts;
         let imported =

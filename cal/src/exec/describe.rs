@@ -52,6 +52,9 @@ impl Run<'_> {
             "supported_languages": host.supported_languages,
             "cross_lingual_search": host.cross_lingual_search,
             "auto_toon_enabled": false,
+            "consistency": "linearizable",
+            "cache": false,
+            "paging": "OFFSET",
             "limits": {
                 "query_bytes": limits::QUERY_BYTES,
                 "parameters": limits::PARAMETERS,

@@ -343,7 +343,7 @@ fn rules_of_the_language_are_held_with_code_and_place() {
         ("ASSEMBLE FROM a: (RECALL) PRIORITY a > a", "CAL-E009 at a"),
         ("ASSEMBLE FROM (RECALL) BUDGET 16001 tokens", "CAL-E030 at 16001"),
         ("ASSEMBLE FROM (RECALL) BUDGET 201 grains", "CAL-E030 at 201"),
-        ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E006 at 0"),
+        ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E030 at 0"),
         ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at "),
         ("ASSEMBLE FROM (RECALL) WITH superseded", "CAL-E021 at superseded"),
         ("ASSEMBLE FROM (RECALL) WITH dedup(tags)", "CAL-E021 at tags"),
@@ -399,7 +399,7 @@ fn parameters_stand_for_values_of_their_kind() {
     assert_eq!(rows("RECALL ABOUT $who LIMIT $few"), Ok(2));
     assert_eq!(rows("RECALL WHERE object IN ($both, \"d\")"), Ok(3));
     assert_eq!(rows("RECALL ABOUT $yes"), Err("CAL-E020 at ABOUT $yes".to_owned()));
-    assert_eq!(rows("RECALL LIMIT $half"), Err("CAL-E006 at LIMIT $half".to_owned()));
+    assert_eq!(rows("RECALL LIMIT $half"), Err("CAL-E020 at LIMIT $half".to_owned()));
     assert_eq!(rows("RECALL WHERE hash = $who"), Err("CAL-E020 at $who".to_owned()));
 }
 
@@ -410,6 +410,11 @@ fn warnings_stand_beside_the_answer() {
         ("RECALL", vec![]),
         ("RECALL facts WHERE type = \"fact\"", vec!["CAL-W102"]),
         ("RECALL WHERE relation = \"mg:likes\"", vec!["CAL-W001"]),
+        ("HISTORY WHERE subject = \"s\" AND relation = \"mg:unknown\"", vec!["CAL-W001"]),
+        ("HISTORY WHERE subject = \"s\" AND relation = \"mg:prefers\"", vec![]),
+        ("DESCRIBE fact", vec!["CAL-W102"]),
+        ("DESCRIBE fields tool", vec!["CAL-W102"]),
+        ("DESCRIBE fields action", vec![]),
         ("RECALL IN \"home\"", vec!["CAL-W101"]),
         ("RECALL WHERE namespace = \"home\"", vec!["CAL-W101"]),
         ("RECALL WITH x_fast, locale(\"de\")", vec!["CAL-W004", "CAL-W004"]),
@@ -728,7 +733,7 @@ fn only_present_current_beliefs_of_the_namespace_are_superseded() {
 #[test]
 fn writes_have_quotas_and_refused_ones_do_not_count() {
     let mut memory = Fake::at_work();
-    let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1 });
+    let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
     let options = Options { tier: Tier::Evolve, ..options() };
     let source =
         "ADD belief SET subject = \"s\" SET relation = \"r\" SET object = \"o\" REASON \"why\"";

@@ -9,6 +9,7 @@ mod fold;
 mod history;
 mod ready;
 mod recall;
+mod revert;
 mod rows;
 mod setop;
 mod several;
@@ -44,7 +45,7 @@ pub enum Tier {
     /// Tier 0: read.
     #[default]
     Read,
-    /// Tier 1: read, add and supersede.
+    /// Tier 1: read, add, supersede and revert.
     Evolve,
 }
 
@@ -133,6 +134,7 @@ fn run(
 ) -> Result<Response> {
     let explains = statement.statement_type() == StatementType::Explain;
     let mut context = Context::new(memory, &options.params, options.now, explains);
+    context.formats = options.as_format.is_some();
     let mut plan = check::check(&statement.0, &mut context)?;
     if let Plan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
@@ -156,7 +158,8 @@ fn run(
         lets: Vec::new(),
     };
     let answer = run.request(plan)?;
-    let meta = meta(statement, started, run.used, context.warnings);
+    let consistency = context.consistency.then_some("linearizable");
+    let meta = Meta { consistency, ..meta(statement, started, run.used, context.warnings) };
     Ok(Response { meta, answer })
 }
 
@@ -168,6 +171,7 @@ fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<
         query_hash: statement.query_hash(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: used,
+        consistency: None,
         warnings,
     }
 }
@@ -209,6 +213,7 @@ impl Run<'_> {
             Plan::History(plan) => self.history(plan),
             Plan::Add(plan) => self.add(&plan),
             Plan::Supersede(plan) => self.supersede(plan),
+            Plan::Revert(plan) => self.revert(&plan),
         }
     }
 
@@ -264,7 +269,11 @@ fn count(length: usize) -> u64 {
 mod tests;
 
 #[cfg(test)]
+mod option_tests;
+#[cfg(test)]
 mod search_tests;
 #[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;
+#[cfg(test)]
+mod write_tests;

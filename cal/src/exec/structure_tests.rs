@@ -496,6 +496,23 @@ fn explain_tells_the_plan_and_runs_nothing() {
     }
     memory.recalls.set(0);
     let explained = plan("EXPLAIN RECALL beliefs WHERE subject IN (RECALL MY beliefs | SUBJECTS)");
+    assert_eq!(
+        explained["recalls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| r["desugared"].clone())
+            .collect::<Vec<_>>(),
+        [
+            "RECALL beliefs WHERE user_id = \"alice\" | SUBJECTS",
+            "RECALL beliefs WHERE subject IN (RECALL beliefs WHERE user_id = \"alice\" | SUBJECTS) | LIMIT 20",
+        ]
+    );
+    let bound = plan("LET $s = RECALL RECENT 3 | SUBJECTS; EXPLAIN RECALL WHERE subject IN ($s)");
+    assert_eq!(
+        bound["recalls"][0]["desugared"],
+        json!("RECALL | ORDER BY time DESC | LIMIT 3 | SUBJECTS")
+    );
     let parts: Vec<_> =
         explained["recalls"].as_array().unwrap().iter().map(|r| r["part"].clone()).collect();
     assert_eq!(parts, ["subquery of subject in statement", "statement"]);

@@ -38,7 +38,8 @@ fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
                 | Keyword::Describe
                 | Keyword::Batch
                 | Keyword::Add
-                | Keyword::Supersede,
+                | Keyword::Supersede
+                | Keyword::Revert,
             ) => false,
             _ => return Err(c.unexpected(&["RECALL", "COALESCE", "("])),
         },

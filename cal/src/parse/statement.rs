@@ -10,13 +10,14 @@ use crate::parse::refuse::Place;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 13] = [
     "RECALL",
     "ASSEMBLE",
     "EXISTS",
     "HISTORY",
     "ADD",
     "SUPERSEDE",
+    "REVERT",
     "LET",
     "BATCH",
     "COALESCE",
@@ -80,8 +81,7 @@ fn binding<'a>(c: &mut Cursor<'a>) -> Result<Let<'a>> {
     Ok(Let { name, recall, extract })
 }
 
-/// `statement := explain|recall|assemble|setop|exists|history|describe|batch|coalesce|add|supersede|revert`;
-/// the last is refused by name.
+/// `statement := explain|recall|assemble|setop|exists|history|describe|batch|coalesce|add|supersede|revert`.
 fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
@@ -112,6 +112,7 @@ fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         Some(Keyword::Coalesce) => several::coalesce(c).map(Body::Coalesce),
         Some(Keyword::Add) => evolve::add(c).map(Body::Add),
         Some(Keyword::Supersede) => evolve::supersede(c).map(Body::Supersede),
+        Some(Keyword::Revert) => evolve::revert(c).map(Body::Revert),
         _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
             Ok(Body::Set(Box::new(setop::setop(c)?)))
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::cursor::Cursor;
-use crate::ast::{Between, CountArg, HashArg, Literal, Number, TextArg};
+use crate::ast::{Between, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark, Token};
@@ -144,8 +144,16 @@ fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     Ok(Spanned::new(text, token.span))
 }
 
+/// A finite number or a parameter.
+pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>>> {
+    c.arg(|c| {
+        let place = c.peek().span;
+        Ok(Spanned::new(number(c)?, place))
+    })
+}
+
 /// A finite number written out.
-pub(super) fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
+fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
     let token = c.peek();
     if token.kind != Kind::Number {
         return Err(c.unexpected(&["a number"]));

@@ -57,6 +57,7 @@ impl Display for Body<'_> {
             Body::History(history) => history.fmt(f),
             Body::Add(add) => add.fmt(f),
             Body::Supersede(supersede) => supersede.fmt(f),
+            Body::Revert(revert) => revert.fmt(f),
         }
     }
 }

@@ -66,5 +66,7 @@ fn check_length(bytes: usize) -> Result<()> {
 }
 
 #[cfg(test)]
+mod grammar_tests;
+#[cfg(test)]
 #[path = "parse_tests.rs"]
 mod tests;

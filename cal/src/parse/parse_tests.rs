@@ -6,7 +6,7 @@ use super::{parse, parse_bytes};
 
 /// A query and its normal form.
 #[rustfmt::skip]
-const PRINTED: &[(&str, &str)] = &[
+pub(super) const PRINTED: &[(&str, &str)] = &[
     ("RECALL", "RECALL"),
     ("CAL/1 recall", "RECALL"),
     ("recall BELIEFS -- all of them\n", "RECALL beliefs"),
@@ -369,7 +369,7 @@ fn limits_of_the_text_are_held() {
 }
 
 /// Pieces that make plausible queries when strung together at random.
-fn piece() -> impl Strategy<Value = String> {
+pub(super) fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
         WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \

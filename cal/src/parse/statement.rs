@@ -36,7 +36,7 @@ pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     Err(c.unexpected(clauses_after(&request.body.node)))
 }
 
-/// `query := ("CAL" "/" INT)? let* (statement | define_template)`; the last is refused by name.
+/// `query := version? let* (statement | define_template)`; the last is refused by name.
 pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     version(c)?;
     if c.peek().kind == Kind::End {
@@ -52,6 +52,7 @@ pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     Ok(Request { lets, body: Spanned::new(body, keyword) })
 }
 
+/// `version := "CAL" "/" INT`, and no other than 1.
 fn version(c: &mut Cursor<'_>) -> Result<()> {
     if !c.eat(Keyword::Cal)? {
         return Ok(());
@@ -81,7 +82,7 @@ fn binding<'a>(c: &mut Cursor<'a>) -> Result<Let<'a>> {
     Ok(Let { name, recall, extract })
 }
 
-/// `statement := explain|recall|assemble|setop|exists|history|describe|batch|coalesce|add|supersede|revert`.
+/// `statement := explain | plain`.
 fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
@@ -89,7 +90,7 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     plain_statement(c)
 }
 
-/// `explain := EXPLAIN statement`, of all but EXPLAIN.
+/// `explain := EXPLAIN plain`: of all but EXPLAIN.
 fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     c.expect(Keyword::Explain)?;
     let start = c.peek().span;
@@ -101,6 +102,7 @@ fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     Ok(Body::Explain(Box::new(Spanned::new(body, start))))
 }
 
+/// `plain := recall | assemble | setop | exists | history | describe | batch | coalesce | add | supersede | revert`.
 fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     match c.keyword() {
         Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),

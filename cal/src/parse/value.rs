@@ -11,7 +11,7 @@ use crate::span::Spanned;
 use crate::text;
 use crate::words::{Keyword, Word};
 
-/// `v := STR | NUM | BOOL | PARAM | array | HASH` and `array := "[" (v,+)? "]"`.
+/// `v := scalar | array` and `array := "[" (scalar,+ ","?)? "]"`.
 pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     if c.peek().kind != Kind::Mark(Mark::LeftBracket) {
         return scalar(c);
@@ -37,6 +37,7 @@ fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     scalar(c)
 }
 
+/// `scalar := STR | NUM | TRUE | FALSE | HASH | "$"ID`.
 fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     let token = c.peek();
     let literal = match token.kind {

@@ -76,7 +76,8 @@ fn model_told(session: &Session) -> String {
     else {
         panic!("DESCRIBE describes");
     };
-    description["embedding_model"].as_str().unwrap_or("none").to_owned()
+    let model = description.get("embedding_model").and_then(|model| model.as_str());
+    model.unwrap_or("none").to_owned()
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::params::Params;
 use crate::query::Query;
-use crate::span::Span;
+use crate::span::{Span, Spanned};
 use bindings::Bindings;
 use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
 
@@ -124,11 +124,11 @@ fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPl
     Ok(checked)
 }
 
-/// The entries of a BATCH; errors stay in their slot.
-fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(String, Result<Plan>)> {
+/// The entries of a BATCH, each placed at its statement; errors stay in their slot.
+fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(Spanned<String>, Result<Plan>)> {
     let slot = |entry: &Entry<'_>| {
         let plan = statement(&entry.body.node, entry.body.span, context);
-        (entry.label.node.to_owned(), plan)
+        (Spanned::new(entry.label.node.to_owned(), entry.body.span), plan)
     };
     entries.iter().map(slot).collect()
 }

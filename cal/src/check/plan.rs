@@ -38,7 +38,7 @@ pub(crate) enum Plan {
     Explain(Box<ExplainPlan>),
     Describe(Describe),
     /// An entry that was refused keeps its error.
-    Batch(Vec<(String, Result<Plan>)>),
+    Batch(Vec<(Spanned<String>, Result<Plan>)>),
     Coalesce(Vec<RecallPlan>),
     Add(AddPlan),
     Supersede(SupersedePlan),

@@ -344,7 +344,7 @@ fn rules_of_the_language_are_held_with_code_and_place() {
         ("ASSEMBLE FROM (RECALL) BUDGET 16001 tokens", "CAL-E030 at 16001"),
         ("ASSEMBLE FROM (RECALL) BUDGET 201 grains", "CAL-E030 at 201"),
         ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E030 at 0"),
-        ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at "),
+        ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at ASSEMBLE"),
         ("ASSEMBLE FROM (RECALL) WITH superseded", "CAL-E021 at superseded"),
         ("ASSEMBLE FROM (RECALL) WITH dedup(tags)", "CAL-E021 at tags"),
         (&intent, &format!("CAL-E001 at FOR \"{}\"", "i".repeat(257))),
@@ -549,7 +549,7 @@ fn a_failed_source_is_reported_and_only_all_of_them_fail_the_assembly() {
     assert_eq!(answer["sources"]["source2"]["standard"], json!(3));
     assert_eq!(
         run(&memory, "ASSEMBLE FROM (RECALL ABOUT \"bob\")"),
-        Err("CAL-E076 at ".to_owned())
+        Err("CAL-E076 at ASSEMBLE".to_owned())
     );
     assert_eq!(run(&memory, "RECALL ABOUT \"bob\""), Err("ERR_BROKEN at ".to_owned()));
 }
@@ -561,10 +561,10 @@ fn a_cancelled_or_late_statement_stops() {
     cancelled.cancel.cancel();
     let late = Options { cancel: options().cancel.within(std::time::Duration::ZERO), ..options() };
     for (source, options, code) in [
-        ("RECALL", &cancelled, "CAL-E082 at "),
-        ("RECALL", &late, "CAL-E031 at "),
-        ("ASSEMBLE FROM (RECALL)", &cancelled, "CAL-E082 at "),
-        ("ASSEMBLE FROM (RECALL)", &late, "CAL-E075 at "),
+        ("RECALL", &cancelled, "CAL-E082 at RECALL"),
+        ("RECALL", &late, "CAL-E031 at RECALL"),
+        ("ASSEMBLE FROM (RECALL)", &cancelled, "CAL-E082 at ASSEMBLE"),
+        ("ASSEMBLE FROM (RECALL)", &late, "CAL-E075 at ASSEMBLE"),
     ] {
         assert_eq!(run_with(&memory, source, options), Err(code.to_owned()), "{source}");
     }

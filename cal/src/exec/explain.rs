@@ -64,7 +64,7 @@ impl Run<'_> {
             Plan::Batch(entries) => {
                 for (label, entry) in entries {
                     if let Ok(entry) = entry {
-                        self.report(entry, &format!("entry {label}"), reports)?;
+                        self.report(entry, &format!("entry {}", label.node), reports)?;
                     }
                 }
                 Ok(())

@@ -103,7 +103,9 @@ pub fn execute(
 ) -> Result<Response> {
     let started = Instant::now();
     let statement = parse(source)?;
-    run(memory, source, &statement, options, writes, started).map_err(|error| error.locate(source))
+    let place = statement.0.body.span;
+    run(memory, source, &statement, options, writes, started)
+        .map_err(|error| error.within(place).locate(source))
 }
 
 /// The same for a query given as bytes.
@@ -268,6 +270,8 @@ fn count(length: usize) -> u64 {
 #[path = "exec_tests.rs"]
 mod tests;
 
+#[cfg(test)]
+mod code_tests;
 #[cfg(test)]
 mod option_tests;
 #[cfg(test)]

@@ -142,7 +142,7 @@ fn a_cancelled_batch_is_no_answer() {
     let cancelled = options();
     cancelled.cancel.cancel();
     let refused = run_with(&memory, "BATCH { a: RECALL }", &cancelled);
-    assert_eq!(refused, Err("CAL-E082 at ".to_owned()));
+    assert_eq!(refused, Err("CAL-E082 at BATCH".to_owned()));
 }
 
 #[test]
@@ -699,7 +699,7 @@ fn what_a_statement_holds_is_bounded_over_all_its_parts() {
         "BATCH { a: RECALL LIMIT 1 }",
     ] {
         let answer = run(&memory, source);
-        let expected = if source.starts_with("BATCH") { None } else { Some("CAL-E030 at ") };
+        let expected = if source.starts_with("BATCH") { None } else { Some("CAL-E030 at (") };
         assert_eq!(answer.err().as_deref(), expected, "{source}");
     }
 }

@@ -18,6 +18,8 @@ mod stage;
 mod statement;
 mod value;
 
+pub(crate) use cursor::Refused;
+
 use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -32,6 +34,16 @@ use crate::span::Span;
 pub fn parse(source: &str) -> Result<Statement<'_>> {
     check_length(source).map_err(|error| error.locate(source))?;
     statement::query(source).map_err(|error| error.locate(source))
+}
+
+/// Parses one query to be run: what is wrong within an entry of a BATCH is that slot's answer (spec
+/// section 5).
+///
+/// # Errors
+/// As [`parse`], and as there for entries whose end nobody can tell.
+pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+    check_length(source).map_err(|error| error.locate(source))?;
+    statement::forgiving(source).map_err(|error| error.locate(source))
 }
 
 /// Parses what may stand behind WHERE.

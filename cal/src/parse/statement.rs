@@ -1,6 +1,6 @@
 //! `query`, `let` and `statement`: the version prefix, the LETs, and the choice of statement.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Refused};
 use super::{assemble, describe, evolve, history, recall, setop, several, value};
 use crate::ast::{Body, Let, Request, Statement};
 use crate::codes::ErrorKind;
@@ -34,6 +34,16 @@ pub(super) fn query(source: &str) -> Result<Statement<'_>> {
         return Ok(Statement(request));
     }
     Err(c.unexpected(clauses_after(&request.body.node)))
+}
+
+/// The same, where what is wrong within one entry of a BATCH is put aside.
+pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+    let mut c = Cursor::forgiving(source)?;
+    let request = request(&mut c)?;
+    match c.peek().kind {
+        Kind::End => Ok((Statement(request), c.refused().to_vec())),
+        _ => Err(c.unexpected(clauses_after(&request.body.node))),
+    }
 }
 
 /// `query := version? let* (statement | define_template)`; the last is refused by name.
@@ -93,6 +103,8 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
 /// `explain := EXPLAIN plain`: of all but EXPLAIN.
 fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     c.expect(Keyword::Explain)?;
+    // There is no plan of what is no statement.
+    c.be_strict();
     let start = c.peek().span;
     if c.keyword() == Some(Keyword::Explain) {
         let error = Error::new(ErrorKind::UnexpectedToken, "EXPLAIN is not explained").at(start);

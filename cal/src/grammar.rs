@@ -1,6 +1,6 @@
 //! The grammar as data: what DESCRIBE grammar shows, production by production.
 //!
-//! It is the parser's own: its tests read this text (`rules`), say every sentence it allows to the
+//! It is the parser's own: its tests read this text, say every sentence it allows to the
 //! parser, and derive from it whatever the parser takes. Neither can have what the other has not.
 
 /// The productions, in the notation of a PEG: `?` optional, `*` repeated, `+` repeated and not left out,
@@ -8,6 +8,3 @@
 /// INT and HASH are tokens, WORD is any word at all, `"$"ID` is a parameter and stands for STR, NUM, INT and HASH too, `field` is a
 /// field of DESCRIBE fields. The clauses of RECALL and ASSEMBLE may come in any order.
 pub(crate) const GRAMMAR: &str = include_str!("grammar.peg");
-
-#[cfg(test)]
-pub(crate) mod rules;

@@ -59,6 +59,11 @@ impl Writes {
         Self { limits, state: Mutex::default() }
     }
 
+    /// The quotas.
+    pub(crate) fn limits(&self) -> WriteLimits {
+        self.limits
+    }
+
     /// Takes one write out of the quota of the minute that ends at `now`.
     ///
     /// # Errors

@@ -646,6 +646,11 @@ fn describe_tells_tables_and_facts() {
         (&json!("core"), &json!([0]))
     );
     assert_eq!(capabilities["full_text"], json!(false));
+    assert_eq!(capabilities["writes_a_minute"], json!({"add": 20, "supersede": 10, "revert": 5}));
+    assert_eq!(
+        (&capabilities["consistency"], &capabilities["paging"], &capabilities["cache"]),
+        (&json!("linearizable"), &json!("OFFSET"), &json!(false))
+    );
     assert_eq!(description("server")["session"]["namespace"], json!("work"));
     assert!(description("grammar")["grammar"].as_str().unwrap().contains("recall    := RECALL"));
 }

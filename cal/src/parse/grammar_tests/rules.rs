@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::GRAMMAR;
+use crate::grammar::GRAMMAR;
 
 /// What a part of a production stands for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Expr {
+pub(super) enum Expr {
     /// A word that stands for itself.
     Word(String),
     /// Punctuation.
@@ -25,7 +25,7 @@ pub(crate) enum Expr {
 
 /// Tokens whose text varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Terminal {
+pub(super) enum Terminal {
     Id,
     /// Words that are no names elsewhere, too.
     AnyWord,
@@ -40,10 +40,10 @@ pub(crate) enum Terminal {
 }
 
 /// The productions of the grammar.
-pub(crate) type Rules = BTreeMap<String, Expr>;
+pub(super) type Rules = BTreeMap<String, Expr>;
 
 /// Reads the grammar.
-pub(crate) fn rules() -> Rules {
+pub(super) fn rules() -> Rules {
     let mut bodies: Vec<(String, String)> = Vec::new();
     for line in GRAMMAR.lines() {
         let line = line.split(" -- ").next().unwrap_or("");

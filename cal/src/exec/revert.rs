@@ -1,6 +1,6 @@
 //! REVERT: what was said before, said again by a new grain, which succeeds the head of the chain.
 
-use grainstore_format::ContentAddress;
+use grainstore_format::Map;
 
 use super::Run;
 use super::evolve::successor;
@@ -11,6 +11,9 @@ use crate::memory::Hit;
 use crate::response::Answer;
 use crate::writes::Write;
 
+/// The payload field that says who may replace a grain (OMS 23).
+const POLICY: &str = "invalidation_policy";
+
 impl Run<'_> {
     /// Runs a REVERT statement. The target need not be current (spec section 5): whichever version it
     /// is, the grain before it speaks again.
@@ -20,10 +23,12 @@ impl Run<'_> {
             let message = format!("{} is the first version, nothing came before", plan.target.node);
             return Err(Error::new(ErrorKind::NothingBefore, message).at(plan.target.span));
         };
-        let superseded = self.head(&target)?;
+        let head = self.head(target)?;
+        let superseded = head.address;
         let content_address = self.quota(Write::Revert, |run| {
             let author = run.memory.scope().actor.as_ref();
-            let fields = successor(before, superseded, &plan.reason, author);
+            let mut fields = successor(before, superseded, &plan.reason, author);
+            stays_protected(&mut fields, &head);
             let grain = run.fresh(fields)?;
             Ok(run.memory.revert(&superseded, grain, &plan.reason)?)
         })?;
@@ -49,8 +54,16 @@ impl Run<'_> {
     }
 
     /// The newest version of the chain of a grain.
-    fn head(&self, target: &Hit) -> Result<ContentAddress> {
+    fn head(&self, target: Hit) -> Result<Hit> {
         let newest = self.memory.history(&target.address, 1)?;
-        Ok(newest.first().map_or(target.address, |head| head.address))
+        Ok(newest.into_iter().next().unwrap_or(target))
+    }
+}
+
+/// What was said before is said again, and who may replace it is not: an invalidation policy that came
+/// since stays (ours).
+fn stays_protected(fields: &mut Map, head: &Hit) {
+    if let Some(policy) = head.grain.get(POLICY) {
+        fields.insert(POLICY.to_owned(), policy.clone());
     }
 }

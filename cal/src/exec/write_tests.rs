@@ -118,6 +118,22 @@ fn an_older_target_is_reverted_at_the_head_of_its_chain() {
 }
 
 #[test]
+fn a_policy_that_came_since_stays_when_what_it_protects_goes_back() {
+    let memory = Fake::at_work();
+    let first = memory.keep(&belief("s", "r", "one", ""));
+    let policy = format!(
+        r#", "derived_from": ["{first}"], "invalidation_policy": {{"mode": "soft_locked"}}"#
+    );
+    let second = memory.keep(&belief("s", "r", "two", &policy));
+    memory.mark(first, |state| state.superseded_by = Some(second));
+    let answer = write(&memory, &format!("REVERT sha256:{second} REASON \"r\"")).unwrap();
+    let said = memory.grain(&address(&answer, "content_address"));
+    assert_eq!(said.text("object"), Some("one"));
+    assert_eq!(said.get("invalidation_policy"), memory.grain(&second).get("invalidation_policy"));
+    assert!(said.get("invalidation_policy").is_some());
+}
+
+#[test]
 fn only_beliefs_with_a_version_before_them_are_reverted() {
     let mut memory = Fake::at_work();
     let [first, _, third] = versions(&memory);

@@ -73,8 +73,9 @@ registry! {
     WrongExtractor "CAL-E022" "extractor on a type without that field" "use it on beliefs, or use HASHES";
     BudgetExceeded "CAL-E030" "budget out of range" "choose a budget within the limits";
     Timeout "CAL-E031" "query timeout" "narrow the query";
-    AlreadySuperseded "CAL-E040" "target already superseded" "supersede the current version, see HISTORY";
-    NotEvolvable "CAL-E042" "only beliefs can be superseded" "add a new grain instead";
+    NotCurrent "CAL-E040" "target not current" "supersede the current version, see HISTORY";
+    NothingBefore "CAL-E041" "no version to go back to" "revert a later version, see HISTORY";
+    NotEvolvable "CAL-E042" "only beliefs can be superseded or reverted" "add a new grain instead";
     WriteQuota "CAL-E043" "write quota exceeded" "wait a minute";
     TierDisabled "CAL-E044" "Tier 1 not enabled" "ask the host to allow evolving statements";
     OtherNamespace "CAL-E045" "target in another namespace" "open a session in the namespace of the target";

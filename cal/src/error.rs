@@ -89,6 +89,12 @@ impl Error {
         self
     }
 
+    /// The same error at a place, unless it has one or is the memory's, which knows of no query.
+    #[must_use]
+    pub(crate) fn within(self, span: Span) -> Self {
+        if self.0.kind == ErrorKind::Memory { self } else { self.at(span) }
+    }
+
     /// The same error with a better suggestion.
     #[must_use]
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {

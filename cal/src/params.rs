@@ -27,8 +27,8 @@ impl Params {
     /// or `{"hash": "sha256:..."}`.
     ///
     /// # Errors
-    /// E009 when the name is bound already, E013 at the 21st, E020 for other values, E071 for text
-    /// with bidi controls.
+    /// E009 when the name is bound already, E013 at the 21st, E015 for what is no hash, E020 for other
+    /// values, E071 for text with bidi controls.
     pub fn bind(&mut self, name: &str, value: &Value) -> Result<()> {
         let name = name.strip_prefix('$').unwrap_or(name);
         if self.0.contains_key(name) {
@@ -59,8 +59,6 @@ impl Params {
 }
 
 fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
-    let hash =
-        value.get("hash").and_then(Value::as_str).and_then(|text| text.strip_prefix("sha256:"));
     match value {
         Value::String(text) => Ok(Literal::Text(text::clean(Cow::Owned(text.clone()))?)),
         Value::Bool(flag) => Ok(Literal::Flag(*flag)),
@@ -68,8 +66,8 @@ fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
             let value = number.as_f64().unwrap_or(f64::MAX);
             Ok(Literal::Number(Number { text: Cow::Owned(number.to_string()), value }))
         }
-        Value::Object(_) if hash.is_some_and(crate::lex::is_hash_digits) => {
-            Ok(Literal::Hash(Cow::Owned(hash.unwrap_or("").to_owned())))
+        Value::Object(object) if object.len() == 1 && object.contains_key("hash") => {
+            hash(name, value.get("hash").and_then(Value::as_str))
         }
         _ => {
             let message = format!("${name} cannot be bound to this value");
@@ -77,6 +75,15 @@ fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
                 "bind a string, number, boolean, an array of these, or {\"hash\": \"sha256:...\"}";
             Err(Error::new(ErrorKind::WrongType, message).suggest(advice))
         }
+    }
+}
+
+/// The hash of `{"hash": ..}`: E015 for one that is none.
+fn hash(name: &str, text: Option<&str>) -> Result<Literal<'static>> {
+    let digits = text.and_then(|text| text.strip_prefix("sha256:"));
+    match digits.filter(|digits| crate::lex::is_hash_digits(digits)) {
+        Some(digits) => Ok(Literal::Hash(Cow::Owned(digits.to_owned()))),
+        None => Err(Error::new(ErrorKind::BadHash, format!("${name} is bound to no hash"))),
     }
 }
 
@@ -92,7 +99,12 @@ mod tests {
             (json!("text"), None),
             (json!(["a", 1, true]), None),
             (json!({"hash": "sha256:0123456789abcdef"}), None),
-            (json!({"hash": "sha256:XYZ"}), Some("CAL-E020")),
+            (json!({"hash": "sha256:XYZ"}), Some("CAL-E015")),
+            (json!({"hash": "sha256:0123"}), Some("CAL-E015")),
+            (json!({"hash": "sha256:0123456789ABCDEF"}), Some("CAL-E015")),
+            (json!({"hash": 5}), Some("CAL-E015")),
+            (json!({"hash": "sha256:0123456789abcdef", "more": 1}), Some("CAL-E020")),
+            (json!({"other": 5}), Some("CAL-E020")),
             (json!(null), Some("CAL-E020")),
             (json!([["nested"]]), Some("CAL-E020")),
             (json!("a\u{202E}b"), Some("CAL-E071")),

@@ -19,11 +19,13 @@ pub struct WriteLimits {
     pub adds: usize,
     /// SUPERSEDE.
     pub supersedes: usize,
+    /// REVERT.
+    pub reverts: usize,
 }
 
 impl Default for WriteLimits {
     fn default() -> Self {
-        Self { adds: 20, supersedes: 10 }
+        Self { adds: 20, supersedes: 10, reverts: 5 }
     }
 }
 
@@ -38,6 +40,7 @@ pub struct Writes {
 struct State {
     adds: VecDeque<Instant>,
     supersedes: VecDeque<Instant>,
+    reverts: VecDeque<Instant>,
     last_created_ms: Option<i64>,
 }
 
@@ -46,6 +49,7 @@ struct State {
 pub(crate) enum Write {
     Add,
     Supersede,
+    Revert,
 }
 
 impl Writes {
@@ -55,14 +59,20 @@ impl Writes {
         Self { limits, state: Mutex::default() }
     }
 
+    /// The quotas.
+    pub(crate) fn limits(&self) -> WriteLimits {
+        self.limits
+    }
+
     /// Takes one write out of the quota of the minute that ends at `now`.
     ///
     /// # Errors
-    /// E052 for ADD and E043 for SUPERSEDE when it is used up.
+    /// E052 for ADD and E043 for SUPERSEDE and REVERT when it is used up.
     pub(crate) fn take(&self, write: Write, now: Instant) -> Result<()> {
         let limit = match write {
             Write::Add => self.limits.adds,
             Write::Supersede => self.limits.supersedes,
+            Write::Revert => self.limits.reverts,
         };
         let mut state = self.lock();
         let times = state.times(write);
@@ -73,6 +83,7 @@ impl Writes {
             let (kind, name) = match write {
                 Write::Add => (ErrorKind::AddQuota, "ADD"),
                 Write::Supersede => (ErrorKind::WriteQuota, "SUPERSEDE"),
+                Write::Revert => (ErrorKind::WriteQuota, "REVERT"),
             };
             return Err(Error::new(kind, format!("more than {limit} {name} in a minute")));
         }
@@ -108,6 +119,7 @@ impl State {
         match write {
             Write::Add => &mut self.adds,
             Write::Supersede => &mut self.supersedes,
+            Write::Revert => &mut self.reverts,
         }
     }
 }
@@ -118,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_quota_fills_within_a_minute_and_empties_after_it() {
-        let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1 });
+        let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
         let start = Instant::now();
         let code = |write, at: u64| {
             let taken = writes.take(write, start + Duration::from_secs(at));
@@ -130,6 +142,8 @@ mod tests {
         assert_eq!(code(Write::Add, 60), None);
         assert_eq!(code(Write::Supersede, 60), None);
         assert_eq!(code(Write::Supersede, 61).as_deref(), Some("CAL-E043"));
+        assert_eq!(code(Write::Revert, 61), None);
+        assert_eq!(code(Write::Revert, 62).as_deref(), Some("CAL-E043"));
         writes.give_back(Write::Supersede);
         assert_eq!(code(Write::Supersede, 62), None);
     }

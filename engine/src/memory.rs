@@ -10,7 +10,7 @@ use grainstore_cal::{
     self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query,
     Recalled, Score, Visit,
 };
-use grainstore_format::{ContentAddress, Grain};
+use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
 use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
 
@@ -80,6 +80,15 @@ impl Reading<'_> {
         Ok(false)
     }
 
+    /// The grain with this address, of one of the ten types: CAL has never heard of others (spec section 1).
+    fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
+        let found = self.session.lookup(view, address)?;
+        Ok(match found {
+            Some(stored) if is_standard(&stored)? => Some(stored),
+            _ => None,
+        })
+    }
+
     /// Goes on from the newest state, which has what was just written.
     fn refresh(&self) -> Result<()> {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
@@ -112,7 +121,13 @@ impl Memory for Reading<'_> {
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
         let view = self.view();
-        let found = self.session.resolve_in(&view, prefix.digits(), 2)?;
+        // Opaque types do not make a prefix ambiguous either.
+        let mut found = Vec::new();
+        for address in self.session.resolve_in(&view, prefix.digits(), usize::MAX)? {
+            if self.lookup(&view, &address)?.is_some() {
+                found.push(address);
+            }
+        }
         match (found.as_slice(), prefix.whole()) {
             ([one], _) => Ok(Located::One(*one)),
             ([], Some(whole)) => Ok(match self.session.reached(&view, &whole)? {
@@ -125,20 +140,26 @@ impl Memory for Reading<'_> {
     }
 
     fn exists(&self, address: &ContentAddress) -> Result<bool, MemoryError> {
-        Ok(self.session.lookup(&self.view(), address)?.is_some())
+        Ok(self.lookup(&self.view(), address)?.is_some())
     }
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
-        Ok(self.session.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
+        Ok(self.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {
         let view = self.view();
-        if self.session.lookup(&view, address)?.is_none() {
+        if self.lookup(&view, address)?.is_none() {
             return Ok(Vec::new());
         }
         let versions = self.session.versions_in(&view, address, limit)?;
-        Ok(versions.iter().map(hit).collect::<Result<_>>()?)
+        let mut hits = Vec::with_capacity(versions.len());
+        for version in &versions {
+            if is_standard(version)? {
+                hits.push(hit(version)?);
+            }
+        }
+        Ok(hits)
     }
 
     fn thread(
@@ -178,6 +199,8 @@ impl Memory for Reading<'_> {
             namespaces = told;
         }
         namespaces.sort_unstable();
+        let inner = self.session.store().inner();
+        let embedder = inner.meaning(&view)?.or(inner.keeping());
         Ok(Host {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -185,6 +208,7 @@ impl Memory for Reading<'_> {
             exceptions: EXCEPTIONS.map(str::to_owned).to_vec(),
             namespaces,
             full_text: true,
+            embedding_model: embedder.map(|keeping| keeping.space().model().to_owned()),
             supported_languages: Language::all().map(|of| of.code().to_owned()).collect(),
             ..Host::default()
         })
@@ -206,6 +230,11 @@ impl Memory for Reading<'_> {
         self.refresh()?;
         Ok(new)
     }
+}
+
+/// Whether a grain is of one of the ten types, by its header byte.
+fn is_standard(stored: &Stored) -> Result<bool> {
+    Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
 }
 
 fn hit(stored: &Stored) -> Result<Hit> {

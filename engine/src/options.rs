@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grainstore_cal::WriteLimits;
 use grainstore_format::{self as format, DidResolver, OfflineResolver};
 use grainstore_index::text::Language;
 
@@ -39,6 +40,7 @@ pub struct OpenOptions {
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
     pub(crate) key: Option<Key>,
+    pub(crate) write_limits: WriteLimits,
 }
 
 /// Who has the master key.
@@ -90,6 +92,7 @@ impl Default for OpenOptions {
             embedder: None,
             former_embedder: None,
             key: None,
+            write_limits: WriteLimits::default(),
         }
     }
 }
@@ -253,6 +256,14 @@ impl OpenOptions {
     #[must_use]
     pub fn operator(mut self, did: impl Into<String>) -> Self {
         self.operator = Some(did.into());
+        self
+    }
+
+    /// How many writes of each kind CAL may make in a minute: 20 ADDs, 10 SUPERSEDEs and 5 REVERTs unless
+    /// told otherwise. All sessions of the store draw on the same; what is written without CAL does not.
+    #[must_use]
+    pub fn write_limits(mut self, limits: WriteLimits) -> Self {
+        self.write_limits = limits;
         self
     }
 

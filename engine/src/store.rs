@@ -316,7 +316,7 @@ impl Store {
             requests,
             writer: Mutex::new(Some(writer)),
             writer_id,
-            writes: Writes::default(),
+            writes: Writes::new(options.write_limits),
             counters,
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use grainstore::cal::{Near, Query, Rerank};
+use grainstore::cal::{Answer, Near, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
 use grainstore::{Error, Offer, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
@@ -70,6 +70,16 @@ fn settled(session: &Session) -> bool {
     session.store().wait_for_vectors(Duration::from_secs(60)).unwrap()
 }
 
+/// What CAL tells of the model behind the search for meaning.
+fn model_told(session: &Session) -> String {
+    let Answer::Description { description } = session.ask("DESCRIBE capabilities").unwrap().answer
+    else {
+        panic!("DESCRIBE describes");
+    };
+    let model = description.get("embedding_model").and_then(|model| model.as_str());
+    model.unwrap_or("none").to_owned()
+}
+
 #[test]
 fn grains_get_their_vectors_in_the_background_and_questions_use_them() {
     let dir = TempDir::new().unwrap();
@@ -81,6 +91,7 @@ fn grains_get_their_vectors_in_the_background_and_questions_use_them() {
         put(&session, belief("carol", &format!("number {at} is one two three")));
     }
     assert!(settled(&session));
+    assert_eq!(model_told(&session), "topics");
     let stats = session.store().stats().unwrap();
     assert_eq!(stats.rows.get("vectors"), Some(&102));
     assert_eq!(stats.embedding.unwrap().behind, 0);
@@ -89,6 +100,7 @@ fn grains_get_their_vectors_in_the_background_and_questions_use_them() {
     assert_eq!(found(&session, "paris").first(), Some(&town));
     session.store().close();
     let without = Store::open(dir.path(), &OpenOptions::new()).unwrap();
+    assert_eq!(model_told(&without.session(SessionOptions::default())), "none");
     assert!(found(&without.session(SessionOptions::default()), "coffee").is_empty());
     without.close();
     let before = topics.asked.load(Ordering::SeqCst);

@@ -37,7 +37,7 @@ pub(crate) struct Let<'a> {
     pub(crate) extract: Option<Extractor>,
 }
 
-/// The statements of this version.
+/// The twelve statements.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body<'a> {
     Recall(Box<Recall<'a>>),
@@ -51,6 +51,7 @@ pub(crate) enum Body<'a> {
     Coalesce(Vec<Spanned<Recall<'a>>>),
     Add(Add<'a>),
     Supersede(Supersede<'a>),
+    Revert(Revert<'a>),
 }
 
 /// `(left) operator (right)`.
@@ -99,6 +100,8 @@ pub(crate) enum Arg<'a, T> {
 pub(crate) type TextArg<'a> = Arg<'a, Cow<'a, str>>;
 /// A place for a whole number, zero included.
 pub(crate) type CountArg<'a> = Arg<'a, u64>;
+/// A place for a number.
+pub(crate) type NumberArg<'a> = Arg<'a, Number<'a>>;
 /// A place for a hash: its 8 to 64 digits, without `sha256:`.
 pub(crate) type HashArg<'a> = Arg<'a, &'a str>;
 
@@ -202,6 +205,13 @@ pub(crate) struct Supersede<'a> {
     pub(crate) reason: Spanned<TextArg<'a>>,
 }
 
+/// REVERT.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Revert<'a> {
+    pub(crate) target: Spanned<HashArg<'a>>,
+    pub(crate) reason: Spanned<TextArg<'a>>,
+}
+
 /// `SET name = value`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SetClause<'a> {
@@ -236,6 +246,8 @@ pub enum StatementType {
     Add,
     /// SUPERSEDE.
     Supersede,
+    /// REVERT.
+    Revert,
 }
 
 impl Statement<'_> {
@@ -266,12 +278,13 @@ impl Body<'_> {
             Self::Coalesce(_) => StatementType::Coalesce,
             Self::Add(_) => StatementType::Add,
             Self::Supersede(_) => StatementType::Supersede,
+            Self::Revert(_) => StatementType::Revert,
         }
     }
 
     pub(crate) fn tier(&self) -> u8 {
         match self {
-            Self::Add(_) | Self::Supersede(_) => 1,
+            Self::Add(_) | Self::Supersede(_) | Self::Revert(_) => 1,
             _ => 0,
         }
     }

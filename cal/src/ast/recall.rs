@@ -1,6 +1,6 @@
 //! The syntax of RECALL: its clauses, conditions, stages and options.
 
-use super::{CountArg, HashArg, Literal, Number, TextArg};
+use super::{CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::fields::FieldRef;
 use crate::predicate::Comparator;
 use crate::relations::Category;
@@ -114,6 +114,8 @@ pub(crate) enum WithOption<'a> {
     Dedup(Spanned<FieldRef>),
     Diversity(DiversityOf<'a>),
     Consistency(Consistency<'a>),
+    /// `cache(ttl = seconds)`.
+    Cache(CountArg<'a>),
     IsoTimestamps,
     Locale(TextArg<'a>),
     /// `x_name` with the arguments it was given.
@@ -123,8 +125,8 @@ pub(crate) enum WithOption<'a> {
 /// How answers are kept from saying the same: `mmr`, `mmr, lambda = n`, or `threshold, n`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DiversityOf<'a> {
-    Mmr(Option<Spanned<Number<'a>>>),
-    Threshold(Spanned<Number<'a>>),
+    Mmr(Option<Spanned<NumberArg<'a>>>),
+    Threshold(Spanned<NumberArg<'a>>),
 }
 
 /// How fresh an answer must be; one machine is always linearizable, so all are met.
@@ -132,7 +134,7 @@ pub(crate) enum DiversityOf<'a> {
 pub(crate) enum Consistency<'a> {
     Eventual,
     /// At most this many seconds behind.
-    Bounded(Number<'a>),
+    Bounded(Spanned<NumberArg<'a>>),
     Linearizable,
 }
 

@@ -30,14 +30,20 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
                 Error::new(ErrorKind::BoundTwice, format!("two sources are called {label}"));
             return Err(error.at(span).suggest("give each source a label of its own"));
         }
-        sources.push(SourcePlan { label, from: from(source, context)? });
+        // AS of the host stands for FORMAT, and shows no source.
+        let formats = std::mem::take(&mut context.formats);
+        let from = from(source, context);
+        context.formats = formats;
+        sources.push(SourcePlan { label, from: from? });
     }
+    let types = sources.iter().map(|source| source.from.grain_type()).collect::<Vec<_>>();
     Ok(AssemblePlan {
+        name: assemble.name.as_ref().map(|name| name.node.to_owned()),
         intent,
         priority: priority(assemble.priority.as_ref(), &sources)?,
         sources,
         budget: budget(assemble.budget.as_ref(), context)?,
-        show: options::of_assemble(assemble.options.as_ref(), context)?,
+        show: options::of_assemble(assemble.options.as_ref(), &types, context)?,
     })
 }
 
@@ -102,7 +108,7 @@ fn budget(clause: Option<&Spanned<BudgetClause<'_>>>, context: &Context<'_>) -> 
     if let Some(clause) = clause {
         amount = context.whole(&clause.node.amount.node, clause.node.amount.span)?;
         if amount == 0 {
-            let error = Error::new(ErrorKind::BadNumber, "BUDGET is at least 1");
+            let error = Error::new(ErrorKind::BudgetExceeded, "BUDGET is at least 1");
             return Err(error.at(clause.node.amount.span));
         }
         if amount > most {

@@ -65,7 +65,8 @@ pub(super) fn lets(
 
 fn one(binding: &Let<'_>, context: &mut Context<'_>) -> Result<LetPlan> {
     let place = binding.name.span;
-    let recall = feeding(recall::recall(&binding.recall, context)?, binding.extract, place)?;
+    let plan = recall::recall_for(&binding.recall, binding.extract, context)?;
+    let recall = feeding(plan, binding.extract, place)?;
     Ok(LetPlan { name: binding.name.node.to_owned(), recall, extract: binding.extract })
 }
 

@@ -54,7 +54,7 @@ pub(super) fn add(
 fn feed(set: &InSet<'_>, place: Span, context: &mut Context<'_>) -> Result<Option<FeedFrom>> {
     match set {
         InSet::Recall(inner, extractor) => {
-            let plan = recall::recall(inner, context)?;
+            let plan = recall::recall_for(inner, Some(*extractor), context)?;
             let plan = bindings::feeding(plan, Some(*extractor), place)?;
             Ok(Some(FeedFrom::Recall(Box::new(plan), *extractor)))
         }

@@ -1,11 +1,11 @@
 //! A RECALL without its shortcuts, as EXPLAIN shows it (spec section 5): the same answer in longer
-//! words.
+//! words. What a LET or an IN takes out of it stands at its end, as it was written.
 
 use std::borrow::Cow;
 
 use crate::ast::{
-    Arg, Between, Condition, ConditionField, Direction, InSet, Literal, Recall, Stage, Test,
-    TextArg, Thread, WithOption,
+    Arg, Between, Condition, ConditionField, Direction, Extractor, InSet, Literal, Recall, Stage,
+    Test, TextArg, Thread, WithOption,
 };
 use crate::fields;
 use crate::limits;
@@ -13,9 +13,15 @@ use crate::predicate::Comparator;
 use crate::span::{Span, Spanned};
 use crate::types;
 
-/// The RECALL without shortcuts; `user` is the one MY stands for.
-pub(super) fn desugar<'a>(recall: &Recall<'a>, user: Option<&str>) -> Recall<'a> {
+/// The RECALL without shortcuts; `user` is the one MY stands for, and `extract` what is taken out of
+/// it, which cuts like any other end of a pipeline.
+pub(super) fn desugar<'a>(
+    recall: &Recall<'a>,
+    extract: Option<Extractor>,
+    user: Option<&str>,
+) -> Recall<'a> {
     let mut plain = recall.clone();
+    plain.stages.extend(extract.map(|extractor| at(Stage::Extract(extractor))));
     let mut conditions = Vec::new();
     if plain.my.take().is_some() {
         let user = Literal::Text(Cow::Owned(user.unwrap_or("").to_owned()));
@@ -82,10 +88,11 @@ fn stages(plain: &mut Recall<'_>) {
     }
 }
 
-/// A subquery loses its shortcuts too.
+/// A subquery loses its shortcuts too. Its extractor is the IN's, which prints it.
 fn inner(condition: &mut Condition<'_>, user: Option<&str>) {
-    if let Test::In(InSet::Recall(recall, _)) = &mut condition.test.node {
-        **recall = desugar(recall, user);
+    if let Test::In(InSet::Recall(recall, extractor)) = &mut condition.test.node {
+        **recall = desugar(recall, Some(*extractor), user);
+        recall.stages.pop();
     }
 }
 

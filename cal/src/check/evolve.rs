@@ -1,12 +1,12 @@
-//! ADD and SUPERSEDE: which fields may be set to what (spec section 5).
+//! ADD, SUPERSEDE and REVERT: which fields may be set to what, and why (spec section 5).
 
 use grainstore_format::{ContentAddress, GrainType, Map, Value};
 
 use super::comparison::{closed, note_unknown_relation, number, texts};
-use super::plan::{AddPlan, SupersedePlan};
+use super::plan::{AddPlan, RevertPlan, SupersedePlan};
 use super::resolve::{hash_of, text_of};
 use super::{Context, recall};
-use crate::ast::{Add, Literal, SetClause, Supersede, TextArg};
+use crate::ast::{Add, Literal, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::{self, GOAL_STATES};
@@ -109,6 +109,12 @@ pub(super) fn supersede(
         write(row, clause, context, &mut fields, &mut Vec::new())?;
     }
     Ok(SupersedePlan { target, fields, reason: reason(&supersede.reason, context)? })
+}
+
+/// Checks a REVERT.
+pub(super) fn revert(revert: &Revert<'_>, context: &Context<'_>) -> Result<RevertPlan> {
+    let target = context.hash(&revert.target)?;
+    Ok(RevertPlan { target, reason: reason(&revert.reason, context)? })
 }
 
 /// The row of a SET clause: E017 for a name no SET knows.

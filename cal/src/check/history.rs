@@ -1,11 +1,13 @@
 //! HISTORY: of one grain, or of everything ever said about a subject and relation.
 
+use super::comparison::note_unknown_relation;
 use super::plan::HistoryPlan;
 use super::resolve::text_of;
 use super::{Context, recall};
 use crate::ast::{History, Literal};
 use crate::bounds::Visibility;
 use crate::error::Result;
+use crate::fields;
 use crate::limits;
 use crate::predicate::Predicate;
 use crate::query::Query;
@@ -24,7 +26,10 @@ pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Resul
         query.reach = recall::reach(&within.node, within.span, context)?;
     }
     for (name, literal) in [("subject", subject), ("relation", relation)] {
-        let text = text_of(context.value(literal)?, literal.span)?;
+        let text = text_of(context.value(literal)?, literal.span)?.into_owned();
+        if let Some(field) = fields::by_name(name) {
+            note_unknown_relation(field, &text, context);
+        }
         query.require(Predicate::own_text(name, text));
     }
     query.limit = Some(limits::VERSIONS);

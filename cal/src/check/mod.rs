@@ -8,6 +8,7 @@ mod comparison;
 mod condition;
 mod desugar;
 pub(crate) mod domain;
+mod effects;
 mod evolve;
 mod history;
 mod options;
@@ -18,13 +19,13 @@ mod stages;
 
 use grainstore_format::EpochMs;
 
-use crate::ast::{Body, Condition, Entry, Request, SetOp};
+use crate::ast::{Body, Condition, Describe, Entry, Request, SetOp};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::params::Params;
 use crate::query::Query;
-use crate::span::Span;
+use crate::span::{Span, Spanned};
 use bindings::Bindings;
 use plan::{ExplainPlan, Plan, RecallPlan, RequestPlan, SetPlan};
 
@@ -40,6 +41,10 @@ pub(crate) struct Context<'c> {
     bindings: Bindings,
     /// Whether the plan is only shown, so that its desugared form is wanted.
     explains: bool,
+    /// Whether the host shows grains as text where no AS asks for it.
+    pub(crate) formats: bool,
+    /// Whether a consistency was asked for.
+    pub(crate) consistency: bool,
 }
 
 /// Checks a query and turns it into a plan.
@@ -80,7 +85,12 @@ fn statement(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<
         Body::Exists(target) => context.hash(target).map(Plan::Exists),
         Body::History(history) => history::history(history, context).map(Plan::History),
         Body::Explain(inner) => explain(&inner.node, place, context),
-        Body::Describe(describe) => Ok(Plan::Describe(describe.clone())),
+        Body::Describe(describe) => {
+            if let Describe::Fields(Some(name)) = describe {
+                recall::hint_at_old_name(name.node, context);
+            }
+            Ok(Plan::Describe(describe.clone()))
+        }
         Body::Batch(entries) => Ok(Plan::Batch(batch(entries, context))),
         Body::Coalesce(branches) => {
             let plans = branches.iter().map(|branch| recall::recall(&branch.node, context));
@@ -88,6 +98,7 @@ fn statement(body: &Body<'_>, place: Span, context: &mut Context<'_>) -> Result<
         }
         Body::Add(add) => evolve::add(add, context).map(Plan::Add),
         Body::Supersede(supersede) => evolve::supersede(supersede, context).map(Plan::Supersede),
+        Body::Revert(revert) => evolve::revert(revert, context).map(Plan::Revert),
     }
 }
 
@@ -113,11 +124,11 @@ fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPl
     Ok(checked)
 }
 
-/// The entries of a BATCH; errors stay in their slot.
-fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(String, Result<Plan>)> {
+/// The entries of a BATCH, each placed at its statement; errors stay in their slot.
+fn batch(entries: &[Entry<'_>], context: &mut Context<'_>) -> Vec<(Spanned<String>, Result<Plan>)> {
     let slot = |entry: &Entry<'_>| {
         let plan = statement(&entry.body.node, entry.body.span, context);
-        (entry.label.node.to_owned(), plan)
+        (Spanned::new(entry.label.node.to_owned(), entry.body.span), plan)
     };
     entries.iter().map(slot).collect()
 }
@@ -141,7 +152,8 @@ impl<'c> Context<'c> {
         explains: bool,
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
-        Self { memory, params, now, warnings, bindings, explains }
+        let (formats, consistency) = (false, false);
+        Self { memory, params, now, warnings, bindings, explains, formats, consistency }
     }
 
     /// Notes a warning, each code and message once.

@@ -1,29 +1,42 @@
 //! WITH: what the options mean for a RECALL and for an ASSEMBLE.
 
+use grainstore_format::GrainType;
 use grainstore_sml::{Disclosure, Level};
 
-use super::Context;
-use super::plan::Show;
-use crate::ast::{DiversityOf, LevelName, Number, WithOption};
+use super::plan::{Show, SourceType};
+use super::{Context, condition};
+use crate::ast::{Consistency, DiversityOf, LevelName, NumberArg, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::{FieldRef, Shape};
 use crate::limits;
 use crate::search::Diversity;
-use crate::span::Spanned;
+use crate::span::{Span, Spanned};
 
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 
-/// The options of a RECALL.
-pub(super) fn of_recall(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
+/// The options of a RECALL about `grain_type`.
+pub(super) fn of_recall(
+    options: Option<&Options<'_>>,
+    grain_type: Option<GrainType>,
+    context: &mut Context<'_>,
+) -> Result<Show> {
+    for field in deduplicated(options) {
+        condition::belongs(field, grain_type)?;
+    }
     read(options, context)
 }
 
-/// The options of an ASSEMBLE; those about grains belong into its sources or into a RECALL.
+/// The options of an ASSEMBLE of these sources; those about grains belong into its sources or into a
+/// RECALL.
 pub(super) fn of_assemble(
     options: Option<&Options<'_>>,
+    sources: &[SourceType],
     context: &mut Context<'_>,
 ) -> Result<Show> {
+    for field in deduplicated(options) {
+        belongs_to_a_source(field, sources)?;
+    }
     let show = read(options, context)?;
     for option in options.iter().flat_map(|options| &options.node) {
         let about_grains = matches!(
@@ -42,6 +55,33 @@ pub(super) fn of_assemble(
         }
     }
     Ok(show)
+}
+
+/// The fields of `dedup`.
+fn deduplicated<'o>(
+    options: Option<&'o Options<'_>>,
+) -> impl Iterator<Item = &'o Spanned<FieldRef>> {
+    options.into_iter().flat_map(|options| &options.node).filter_map(|option| match &option.node {
+        WithOption::Dedup(field) => Some(field),
+        _ => None,
+    })
+}
+
+/// E060 and E061: a field of one type needs a source that names it. What a LET holds it named itself.
+fn belongs_to_a_source(field: &Spanned<FieldRef>, sources: &[SourceType]) -> Result<()> {
+    let has = |source: &SourceType| match source {
+        SourceType::Named(named) => Some(*named) == field.node.owner,
+        SourceType::OfLet => true,
+        SourceType::Any => false,
+    };
+    if sources.iter().any(has) {
+        return Ok(());
+    }
+    let named = sources.iter().find_map(|source| match source {
+        SourceType::Named(named) => Some(*named),
+        SourceType::Any | SourceType::OfLet => None,
+    });
+    condition::belongs(field, named)
 }
 
 fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show> {
@@ -65,9 +105,18 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
             WithOption::ProgressiveDisclosure(level) => {
                 show.disclosure = Some(level.map_or(Disclosure::Auto, fixed));
             }
-            // One machine is always linearizable: whatever is asked for is met.
-            WithOption::Consistency(_) => {}
-            WithOption::Diversity(of) => show.diversity = Some(diversity(of)?),
+            // One machine is always linearizable: whatever is asked for is met, and the answer says so.
+            WithOption::Consistency(demand) => {
+                if let Consistency::Bounded(seconds) = demand {
+                    not_negative(seconds, context)?;
+                }
+                context.consistency = true;
+            }
+            WithOption::Cache(seconds) => {
+                context.whole(seconds, option.span)?;
+                return Err(no_cache(option.span));
+            }
+            WithOption::Diversity(of) => show.diversity = Some(diversity(of, context)?),
             WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
             WithOption::Locale(locale) => {
                 let locale = context.text(locale, option.span)?.to_owned();
@@ -84,9 +133,9 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
 }
 
 /// How answers are kept apart, by a number from 0 to 1; E006 beyond.
-fn diversity(of: &DiversityOf<'_>) -> Result<Diversity> {
-    let share = |number: &Spanned<Number<'_>>, name: &str| {
-        let value = number.node.value;
+fn diversity(of: &DiversityOf<'_>, context: &Context<'_>) -> Result<Diversity> {
+    let share = |number: &Spanned<NumberArg<'_>>, name: &str| {
+        let value = context.number(number)?;
         if (0.0..=1.0).contains(&value) {
             return Ok(value);
         }
@@ -100,6 +149,21 @@ fn diversity(of: &DiversityOf<'_>) -> Result<Diversity> {
     })
 }
 
+/// E006: a bound on staleness lies in no past.
+fn not_negative(seconds: &Spanned<NumberArg<'_>>, context: &Context<'_>) -> Result<()> {
+    if context.number(seconds)? >= 0.0 {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::BadNumber, "bounded takes seconds, and no fewer than 0");
+    Err(error.at(seconds.span).suggest("write bounded(5), or linearizable"))
+}
+
+/// E021: an answer kept past an erasure or a withdrawn consent would show what is gone.
+fn no_cache(place: Span) -> Error {
+    let message = "answers are not kept: one kept past an erasure would show what is gone";
+    Error::new(ErrorKind::WrongStage, message).at(place).suggest("drop cache")
+}
+
 fn fixed(level: LevelName) -> Disclosure {
     Disclosure::Fixed(match level {
         LevelName::Summary => Level::Summary,
@@ -108,14 +172,14 @@ fn fixed(level: LevelName) -> Disclosure {
     })
 }
 
-/// E021: duplicates are told by fields that hold one plain payload value.
+/// E021: duplicates are told by fields that hold one value of their own.
 fn comparable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
-    let plain = matches!(
-        field.node.shape,
-        Shape::Text | Shape::Word(_) | Shape::Address | Shape::Number { .. }
-    );
-    let stored = !matches!(field.node.name, "verification_status" | "consent_action" | "namespace");
-    if plain && stored {
+    let one = match field.node.shape {
+        Shape::List | Shape::Hash | Shape::Score => false,
+        Shape::Search => field.node.name == "content",
+        _ => !matches!(field.node.name, "scope" | "depends_on"),
+    };
+    if one {
         return Ok(field.node);
     }
     let message = format!("dedup does not take {}", field.node.name);

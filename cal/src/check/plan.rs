@@ -38,10 +38,11 @@ pub(crate) enum Plan {
     Explain(Box<ExplainPlan>),
     Describe(Describe),
     /// An entry that was refused keeps its error.
-    Batch(Vec<(String, Result<Plan>)>),
+    Batch(Vec<(Spanned<String>, Result<Plan>)>),
     Coalesce(Vec<RecallPlan>),
     Add(AddPlan),
     Supersede(SupersedePlan),
+    Revert(RevertPlan),
 }
 
 /// A set operation.
@@ -157,6 +158,7 @@ pub(crate) struct Show {
 
 /// An ASSEMBLE.
 pub(crate) struct AssemblePlan {
+    pub(crate) name: Option<String>,
     pub(crate) intent: Option<String>,
     pub(crate) sources: Vec<SourcePlan>,
     /// Indexes of the sources, highest priority first, each once.
@@ -176,6 +178,14 @@ pub(crate) enum SourceFrom {
     Recall(Box<RecallPlan>),
     /// Its place among the LETs in scope, and how many grains that asks for.
     Let(usize, u64),
+}
+
+/// What is known of the type of a source's grains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SourceType {
+    Named(GrainType),
+    Any,
+    OfLet,
 }
 
 /// A HISTORY.
@@ -203,7 +213,21 @@ pub(crate) struct SupersedePlan {
     pub(crate) reason: String,
 }
 
+/// A REVERT: the version whose predecessor is to speak again.
+pub(crate) struct RevertPlan {
+    pub(crate) target: Spanned<HashPrefix>,
+    pub(crate) reason: String,
+}
+
 impl SourceFrom {
+    /// The type it names; whatever a LET named is not asked again.
+    pub(crate) fn grain_type(&self) -> SourceType {
+        match self {
+            Self::Recall(plan) => plan.grain_type.map_or(SourceType::Any, SourceType::Named),
+            Self::Let(..) => SourceType::OfLet,
+        }
+    }
+
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
         match self {
@@ -223,13 +247,18 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// E021 for AS where nobody would see it.
+    /// E021 for AS, and for what shapes its text, where nobody would see it.
     pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
-        if self.format.is_none() {
-            return Ok(());
-        }
-        let message = format!("AS shows grains, those of {outer} go elsewhere");
-        Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest("drop AS"))
+        let (what, advice) = match (self.format, self.show.disclosure, self.show.iso_timestamps) {
+            (Some(_), _, _) => ("AS shows grains", "drop AS"),
+            (None, Some(_), _) => {
+                ("progressive_disclosure shapes their text", "drop progressive_disclosure")
+            }
+            (None, None, true) => ("iso_timestamps shapes their text", "drop iso_timestamps"),
+            (None, None, false) => return Ok(()),
+        };
+        let message = format!("{what}, those of {outer} go elsewhere");
+        Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest(advice))
     }
 
     /// Lets everything through where no LIMIT was written.

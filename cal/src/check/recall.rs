@@ -6,7 +6,7 @@ use grainstore_format::{GrainType, SHARED};
 
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
-use super::{Context, comparison, condition, options, stages};
+use super::{Context, comparison, condition, effects, options, stages};
 use crate::ast::{ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
@@ -20,6 +20,15 @@ use crate::types::{self, TypeName};
 
 /// Checks a RECALL and desugars it.
 pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<RecallPlan> {
+    recall_for(recall, None, context)
+}
+
+/// The same for one that a LET or an IN takes `extract` out of.
+pub(super) fn recall_for(
+    recall: &Recall<'_>,
+    extract: Option<Extractor>,
+    context: &mut Context<'_>,
+) -> Result<RecallPlan> {
     refuse_ambiguous_pairs(recall)?;
     let mut query = Query::default();
     let mut fields = Vec::new();
@@ -40,7 +49,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
         fields.extend(found.matched);
         feeds = found.feeds;
     }
-    let mut show = options::of_recall(recall.options.as_ref(), context)?;
+    let mut show = options::of_recall(recall.options.as_ref(), grain_type, context)?;
     if recall.contradictions.is_some() {
         show.contradictions = true;
         query.require(Predicate::contradicted(true));
@@ -51,7 +60,8 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     query.rerank = show.diversity.map(|of| Rerank { diversity: Some(of), ..Rerank::default() });
     let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
     let shown = context.explains || show.explanation;
-    let desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
+    let user = context.memory.scope().user_id.as_deref();
+    let desugared = shown.then(|| desugar(recall, extract, user));
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),
         query,
@@ -67,6 +77,7 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
         show,
         desugared: desugared.map(|recall| recall.to_string()),
     };
+    effects::check(&plan, recall, context)?;
     refuse_contrary(&plan, recall)?;
     Ok(plan)
 }
@@ -236,10 +247,6 @@ pub(super) fn overwrite(namespace: &str, context: &mut Context<'_>) {
 /// E022.
 fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
-    if let (Some(_), false) = (plan.show.diversity, plan.end == End::Grains) {
-        let error = Error::new(ErrorKind::WrongStage, "diversity chooses among grains");
-        return Err(error.at(last).suggest("drop diversity, or the stage"));
-    }
     if let End::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use grainstore_format::ContentAddress;
 
 use super::Context;
-use crate::ast::{Arg, Between, CountArg, HashArg, Literal, TextArg};
+use crate::ast::{Arg, Between, CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::bounds::TimeRange;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -99,10 +99,22 @@ impl<'c> Context<'c> {
             Arg::Given(count) => Ok(*count),
             Arg::Param(name) => match self.parameter(name, span)? {
                 Literal::Number(number) => number.text.parse().map_err(|_| {
-                    let message = format!("{} is no whole number", number.text);
-                    Error::new(ErrorKind::BadNumber, message).at(span)
+                    let message = format!("{} is no whole number from 0", number.text);
+                    let error = Error::new(ErrorKind::WrongType, message).at(span);
+                    error.suggest("bind a whole number, such as 20")
                 }),
                 other => Err(mismatch("a whole number", other, span)),
+            },
+        }
+    }
+
+    /// A number of a clause.
+    pub(super) fn number(&self, arg: &Spanned<NumberArg<'_>>) -> Result<f64> {
+        match &arg.node {
+            Arg::Given(number) => Ok(number.value),
+            Arg::Param(name) => match self.parameter(name, arg.span)? {
+                Literal::Number(number) => Ok(number.value),
+                other => Err(mismatch("a number", other, arg.span)),
             },
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{AssemblyOptions, Disclosure, Level, Source, SourceReport};
 
-use super::value::{Looked, SortValue};
+use super::value::{Looked, ValueKey};
 use super::{Run, count};
 use crate::ast::Format;
 use crate::cancel::Stop;
@@ -62,6 +62,7 @@ impl Run<'_> {
             (source.label, answer(resolved.answer, &report))
         });
         Ok(Answer::Assembly {
+            name: plan.name,
             sources: Sources(sources.collect()),
             formatted_context: FormattedContext {
                 format: "sml",
@@ -125,7 +126,7 @@ fn stopped(stop: Stop) -> Error {
 /// the highest priority stays. Nothing is dropped within a source.
 fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Option<FieldRef>) {
     let mut addresses: BTreeSet<ContentAddress> = BTreeSet::new();
-    let mut values: Vec<(GrainType, SortValue)> = Vec::new();
+    let mut values: BTreeSet<(GrainType, ValueKey)> = BTreeSet::new();
     for at in priority {
         let Some(source) = resolved.get_mut(*at) else { continue };
         if let Some(field) = dedup {
@@ -137,9 +138,8 @@ fn remove_duplicates(resolved: &mut [Resolved], priority: &[usize], dedup: Optio
 }
 
 /// Type and value a grain is told apart by; none without the field.
-fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, SortValue)> {
-    let value = Looked::from(hit).sorted(field);
-    (value != SortValue::Missing).then(|| (hit.grain.grain_type(), value))
+fn key(field: FieldRef, hit: &Hit) -> Option<(GrainType, ValueKey)> {
+    Some((hit.grain.grain_type(), Looked::from(hit).told_apart_by(field)?))
 }
 
 fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {

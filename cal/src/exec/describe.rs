@@ -36,6 +36,7 @@ impl Run<'_> {
 
     fn capabilities(&self) -> Result<Value> {
         let host = self.memory.describe()?;
+        let writes = self.writes.limits();
         let tiers: &[u8] = match self.options.tier {
             Tier::Read => &[0],
             Tier::Evolve => &[0, 1],
@@ -52,6 +53,14 @@ impl Run<'_> {
             "supported_languages": host.supported_languages,
             "cross_lingual_search": host.cross_lingual_search,
             "auto_toon_enabled": false,
+            "consistency": "linearizable",
+            "cache": false,
+            "paging": "OFFSET",
+            "writes_a_minute": {
+                "add": writes.adds,
+                "supersede": writes.supersedes,
+                "revert": writes.reverts,
+            },
             "limits": {
                 "query_bytes": limits::QUERY_BYTES,
                 "parameters": limits::PARAMETERS,

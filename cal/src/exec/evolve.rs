@@ -9,8 +9,9 @@ use crate::check;
 use crate::check::plan::{AddPlan, SupersedePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::memory::{Hit, Located, MemoryError};
+use crate::memory::{HashPrefix, Hit, Located, MemoryError};
 use crate::response::Answer;
+use crate::span::Spanned;
 use crate::writes::Write;
 
 /// Payload fields a successor does not inherit.
@@ -48,11 +49,13 @@ impl Run<'_> {
 
     /// Runs a SUPERSEDE statement.
     pub(super) fn supersede(&self, plan: SupersedePlan) -> Result<Answer> {
-        let old = self.target(&plan)?;
+        let old = self.target(&plan.target)?;
+        self.is_current(&old, &plan.target)?;
         let superseded = old.address;
         let content_address = self.quota(Write::Supersede, |run| {
-            let fields =
-                successor(old, plan.fields, &plan.reason, run.memory.scope().actor.as_ref());
+            let author = run.memory.scope().actor.as_ref();
+            let mut fields = successor(old, superseded, &plan.reason, author);
+            set(&mut fields, plan.fields);
             let grain = run.fresh(fields)?;
             Ok(run.memory.supersede(&superseded, grain, &plan.reason)?)
         })?;
@@ -60,13 +63,13 @@ impl Run<'_> {
     }
 
     /// Runs a write inside its quota; a refused one does not count.
-    fn quota<T>(&self, write: Write, run: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub(super) fn quota<T>(&self, write: Write, run: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         self.writes.take(write, Instant::now())?;
         run(self).inspect_err(|_| self.writes.give_back(write))
     }
 
     /// The grain of these fields, created now; a millisecond later where that very grain exists.
-    fn fresh(&self, mut fields: Map) -> Result<Grain> {
+    pub(super) fn fresh(&self, mut fields: Map) -> Result<Grain> {
         const TRIES: i64 = 1_000;
         let created_ms = self.writes.created_at(self.options.now).get();
         for later in 0..TRIES {
@@ -120,24 +123,22 @@ impl Run<'_> {
         Ok(fields)
     }
 
-    /// Whether one of these goals is still open.
+    /// Whether one of these goals is not satisfied yet, by the newest version of each (rulings 23): then
+    /// what depends on it cannot be active.
     fn waits(&self, goals: &[ContentAddress]) -> Result<bool> {
         for address in goals {
-            let state = self.memory.get(address)?;
-            let state = state.as_ref().and_then(|hit| hit.grain.text("goal_state"));
-            if matches!(state, Some("active" | "suspended")) {
+            let versions = self.memory.history(address, 1)?;
+            let head = versions.first().filter(|head| head.state.is_current());
+            if head.and_then(|head| head.grain.text("goal_state")) != Some("satisfied") {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The target of a SUPERSEDE: present, of this namespace, a belief, current.
-    fn target(&self, plan: &SupersedePlan) -> Result<Hit> {
-        let target = &plan.target;
-        let refused = |kind: ErrorKind, what: &str| {
-            Error::new(kind, format!("{} {what}", target.node)).at(target.span)
-        };
+    /// The target of a SUPERSEDE or REVERT: present, of this namespace, a belief.
+    pub(super) fn target(&self, target: &Spanned<HashPrefix>) -> Result<Hit> {
+        let refused = |kind, what| refused(target, kind, what);
         let address = match self.memory.locate(&target.node)? {
             Located::One(address) => address,
             Located::Nothing => {
@@ -157,28 +158,51 @@ impl Run<'_> {
         if old.grain.grain_type() != GrainType::Belief {
             return Err(refused(ErrorKind::NotEvolvable, "is no belief"));
         }
+        Ok(old)
+    }
+
+    /// E040: what is superseded, contradicted or retracted is not current (rulings 38).
+    fn is_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
         if let Some(current) = old.state.superseded_by {
-            let error = refused(ErrorKind::AlreadySuperseded, "is superseded already");
+            let error = refused(target, ErrorKind::NotCurrent, "is superseded already");
             // A session is not told of what it does not see.
             return Err(match self.memory.exists(&current)? {
                 true => error.suggest(format!("its successor is sha256:{current}")),
                 false => error,
             });
         }
-        Ok(old)
+        if old.state.is_current() {
+            return Ok(());
+        }
+        let what = if old.state.contradicted { "is contradicted" } else { "is retracted" };
+        Err(refused(target, ErrorKind::NotCurrent, what)
+            .suggest("ADD a belief that stands by itself"))
     }
 }
 
-/// The payload of a successor: what it inherits, what was set, and where it comes from.
-fn successor(old: Hit, set: Map, reason: &str, author: Option<&String>) -> Map {
-    let before = old.grain.get("object").cloned();
-    let mut fields = old.grain.into_fields();
-    fields.retain(|name, _| !OWN.contains(&&**name) && !OWN_REASONS.contains(&&**name));
-    fields.extend(set);
-    if fields.get("object") != before.as_ref() {
+fn refused(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {
+    Error::new(kind, format!("{} {what}", target.node)).at(target.span)
+}
+
+/// Sets what a SUPERSEDE sets. Vectors of another object are none of this one.
+fn set(fields: &mut Map, values: Map) {
+    if values.get("object").is_some_and(|object| fields.get("object") != Some(object)) {
         fields.remove("embedding_refs");
     }
-    let derived_from = Value::from(vec![old.address.to_string()]);
+    fields.extend(values);
+}
+
+/// The payload of the grain that supersedes `head`: what it inherits from `model`, and where it comes
+/// from.
+pub(super) fn successor(
+    model: Hit,
+    head: ContentAddress,
+    reason: &str,
+    author: Option<&String>,
+) -> Map {
+    let mut fields = model.grain.into_fields();
+    fields.retain(|name, _| !OWN.contains(&&**name) && !OWN_REASONS.contains(&&**name));
+    let derived_from = Value::from(vec![head.to_string()]);
     fields.insert("derived_from".to_owned(), derived_from);
     fields.insert("supersession_justification".to_owned(), reason.into());
     if let Some(author) = author {

@@ -343,8 +343,8 @@ fn rules_of_the_language_are_held_with_code_and_place() {
         ("ASSEMBLE FROM a: (RECALL) PRIORITY a > a", "CAL-E009 at a"),
         ("ASSEMBLE FROM (RECALL) BUDGET 16001 tokens", "CAL-E030 at 16001"),
         ("ASSEMBLE FROM (RECALL) BUDGET 201 grains", "CAL-E030 at 201"),
-        ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E006 at 0"),
-        ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at "),
+        ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E030 at 0"),
+        ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at ASSEMBLE"),
         ("ASSEMBLE FROM (RECALL) WITH superseded", "CAL-E021 at superseded"),
         ("ASSEMBLE FROM (RECALL) WITH dedup(tags)", "CAL-E021 at tags"),
         (&intent, &format!("CAL-E001 at FOR \"{}\"", "i".repeat(257))),
@@ -399,7 +399,7 @@ fn parameters_stand_for_values_of_their_kind() {
     assert_eq!(rows("RECALL ABOUT $who LIMIT $few"), Ok(2));
     assert_eq!(rows("RECALL WHERE object IN ($both, \"d\")"), Ok(3));
     assert_eq!(rows("RECALL ABOUT $yes"), Err("CAL-E020 at ABOUT $yes".to_owned()));
-    assert_eq!(rows("RECALL LIMIT $half"), Err("CAL-E006 at LIMIT $half".to_owned()));
+    assert_eq!(rows("RECALL LIMIT $half"), Err("CAL-E020 at LIMIT $half".to_owned()));
     assert_eq!(rows("RECALL WHERE hash = $who"), Err("CAL-E020 at $who".to_owned()));
 }
 
@@ -410,6 +410,11 @@ fn warnings_stand_beside_the_answer() {
         ("RECALL", vec![]),
         ("RECALL facts WHERE type = \"fact\"", vec!["CAL-W102"]),
         ("RECALL WHERE relation = \"mg:likes\"", vec!["CAL-W001"]),
+        ("HISTORY WHERE subject = \"s\" AND relation = \"mg:unknown\"", vec!["CAL-W001"]),
+        ("HISTORY WHERE subject = \"s\" AND relation = \"mg:prefers\"", vec![]),
+        ("DESCRIBE fact", vec!["CAL-W102"]),
+        ("DESCRIBE fields tool", vec!["CAL-W102"]),
+        ("DESCRIBE fields action", vec![]),
         ("RECALL IN \"home\"", vec!["CAL-W101"]),
         ("RECALL WHERE namespace = \"home\"", vec!["CAL-W101"]),
         ("RECALL WITH x_fast, locale(\"de\")", vec!["CAL-W004", "CAL-W004"]),
@@ -544,7 +549,7 @@ fn a_failed_source_is_reported_and_only_all_of_them_fail_the_assembly() {
     assert_eq!(answer["sources"]["source2"]["standard"], json!(3));
     assert_eq!(
         run(&memory, "ASSEMBLE FROM (RECALL ABOUT \"bob\")"),
-        Err("CAL-E076 at ".to_owned())
+        Err("CAL-E076 at ASSEMBLE".to_owned())
     );
     assert_eq!(run(&memory, "RECALL ABOUT \"bob\""), Err("ERR_BROKEN at ".to_owned()));
 }
@@ -556,10 +561,10 @@ fn a_cancelled_or_late_statement_stops() {
     cancelled.cancel.cancel();
     let late = Options { cancel: options().cancel.within(std::time::Duration::ZERO), ..options() };
     for (source, options, code) in [
-        ("RECALL", &cancelled, "CAL-E082 at "),
-        ("RECALL", &late, "CAL-E031 at "),
-        ("ASSEMBLE FROM (RECALL)", &cancelled, "CAL-E082 at "),
-        ("ASSEMBLE FROM (RECALL)", &late, "CAL-E075 at "),
+        ("RECALL", &cancelled, "CAL-E082 at RECALL"),
+        ("RECALL", &late, "CAL-E031 at RECALL"),
+        ("ASSEMBLE FROM (RECALL)", &cancelled, "CAL-E082 at ASSEMBLE"),
+        ("ASSEMBLE FROM (RECALL)", &late, "CAL-E075 at ASSEMBLE"),
     ] {
         assert_eq!(run_with(&memory, source, options), Err(code.to_owned()), "{source}");
     }
@@ -728,7 +733,7 @@ fn only_present_current_beliefs_of_the_namespace_are_superseded() {
 #[test]
 fn writes_have_quotas_and_refused_ones_do_not_count() {
     let mut memory = Fake::at_work();
-    let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1 });
+    let writes = Writes::new(WriteLimits { adds: 2, supersedes: 1, reverts: 1 });
     let options = Options { tier: Tier::Evolve, ..options() };
     let source =
         "ADD belief SET subject = \"s\" SET relation = \"r\" SET object = \"o\" REASON \"why\"";

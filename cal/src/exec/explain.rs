@@ -64,7 +64,7 @@ impl Run<'_> {
             Plan::Batch(entries) => {
                 for (label, entry) in entries {
                     if let Ok(entry) = entry {
-                        self.report(entry, &format!("entry {label}"), reports)?;
+                        self.report(entry, &format!("entry {}", label.node), reports)?;
                     }
                 }
                 Ok(())
@@ -82,7 +82,8 @@ impl Run<'_> {
             | Plan::Describe(_)
             | Plan::Explain(_)
             | Plan::Add(_)
-            | Plan::Supersede(_) => Ok(()),
+            | Plan::Supersede(_)
+            | Plan::Revert(_) => Ok(()),
         }
     }
 
@@ -161,7 +162,9 @@ impl Run<'_> {
 fn side_effects(statement_type: StatementType) -> Vec<&'static str> {
     match statement_type {
         StatementType::Add => vec!["adds one grain"],
-        StatementType::Supersede => vec!["adds one grain", "supersedes one grain"],
+        StatementType::Supersede | StatementType::Revert => {
+            vec!["adds one grain", "supersedes one grain"]
+        }
         _ => Vec::new(),
     }
 }

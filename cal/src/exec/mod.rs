@@ -9,6 +9,7 @@ mod fold;
 mod history;
 mod ready;
 mod recall;
+mod revert;
 mod rows;
 mod setop;
 mod several;
@@ -32,7 +33,8 @@ use crate::expansion::Expansion;
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
 use crate::params::Params;
-use crate::parse::{parse, parse_bytes};
+use crate::parse::{self, Refused, parse_bytes};
+use crate::print;
 use crate::response::{Answer, Meta, Response, Usage};
 use crate::span::Spanned;
 use crate::writes::Writes;
@@ -44,7 +46,7 @@ pub enum Tier {
     /// Tier 0: read.
     #[default]
     Read,
-    /// Tier 1: read, add and supersede.
+    /// Tier 1: read, add, supersede and revert.
     Evolve,
 }
 
@@ -101,8 +103,10 @@ pub fn execute(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    let statement = parse(source)?;
-    run(memory, source, &statement, options, writes, started).map_err(|error| error.locate(source))
+    let parsed = parse::forgiving(source)?;
+    let place = parsed.0.0.body.span;
+    run(memory, source, parsed, options, writes, started)
+        .map_err(|error| error.within(place).locate(source))
 }
 
 /// The same for a query given as bytes.
@@ -126,16 +130,24 @@ pub fn execute_bytes(
 fn run(
     memory: &dyn Memory,
     source: &str,
-    statement: &Statement<'_>,
+    (statement, refused): (Statement<'_>, Vec<Refused<'_>>),
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
 ) -> Result<Response> {
+    let query_hash = print::query_hash(&statement, &refused);
     let explains = statement.statement_type() == StatementType::Explain;
     let mut context = Context::new(memory, &options.params, options.now, explains);
+    context.formats = options.as_format.is_some();
     let mut plan = check::check(&statement.0, &mut context)?;
     if let Plan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
+    }
+    if let Plan::Batch(entries) = &mut plan.plan {
+        for Refused { at, label, error, .. } in refused {
+            let slot = Spanned::new(label.node.to_owned(), label.span);
+            entries.insert(at.min(entries.len()), (slot, Err(error)));
+        }
     }
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
@@ -156,7 +168,9 @@ fn run(
         lets: Vec::new(),
     };
     let answer = run.request(plan)?;
-    let meta = meta(statement, started, run.used, context.warnings);
+    let consistency = context.consistency.then_some("linearizable");
+    let meta = meta(&statement, started, run.used, context.warnings);
+    let meta = Meta { consistency, query_hash, ..meta };
     Ok(Response { meta, answer })
 }
 
@@ -165,9 +179,10 @@ fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<
         version: "1.0",
         statement_type: statement.statement_type(),
         tier: statement.tier(),
-        query_hash: statement.query_hash(),
+        query_hash: String::new(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: used,
+        consistency: None,
         warnings,
     }
 }
@@ -209,6 +224,7 @@ impl Run<'_> {
             Plan::History(plan) => self.history(plan),
             Plan::Add(plan) => self.add(&plan),
             Plan::Supersede(plan) => self.supersede(plan),
+            Plan::Revert(plan) => self.revert(&plan),
         }
     }
 
@@ -264,7 +280,13 @@ fn count(length: usize) -> u64 {
 mod tests;
 
 #[cfg(test)]
+mod code_tests;
+#[cfg(test)]
+mod option_tests;
+#[cfg(test)]
 mod search_tests;
 #[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;
+#[cfg(test)]
+mod write_tests;

@@ -27,6 +27,38 @@ fn results(memory: &Fake, source: &str) -> Vec<Value> {
 }
 
 #[test]
+fn joined_grains_come_in_the_order_of_a_search_where_one_side_was_searched() {
+    let memory = library();
+    let found = |source: &str| {
+        let objects: Vec<String> = results(&memory, source)
+            .iter()
+            .map(|row| row["grain"]["object"].as_str().unwrap().to_owned())
+            .collect();
+        objects.join(", ")
+    };
+    #[rustfmt::skip]
+    let table = [
+        (r#"(RECALL beliefs LIKE "green tea" LIMIT 1) UNION (RECALL beliefs WHERE query = "green" AND subject = "bob")"#, 2),
+        (r#"(RECALL beliefs LIKE "green tea") INTERSECT (RECALL beliefs LIKE "green tea likes")"#, 3),
+        (r#"(RECALL beliefs LIKE "green tea") EXCEPT (RECALL events)"#, 3),
+        (r#"((RECALL beliefs LIKE "green tea") EXCEPT (RECALL events)) UNION (RECALL beliefs LIKE "tea")"#, 3),
+        (r#"(COALESCE(RECALL workflows, RECALL beliefs LIKE "green tea")) EXCEPT (RECALL events)"#, 3),
+    ];
+    for (source, most) in table {
+        let rows = results(&memory, source);
+        let scores: Vec<f64> = rows.iter().map(|row| row["score"].as_f64().unwrap()).collect();
+        assert_eq!(rows.len(), most, "{source}");
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{source}: {scores:?}");
+    }
+    assert_eq!(
+        found(r#"(RECALL beliefs LIKE "green tea") EXCEPT (RECALL beliefs WHERE subject = "tea")"#),
+        "green tea, green trees"
+    );
+    // What is only taken away orders nothing.
+    assert_eq!(found(r#"(RECALL beliefs) EXCEPT (RECALL LIKE "plant")"#), "green trees, green tea");
+}
+
+#[test]
 fn what_is_searched_for_comes_best_first_and_with_its_score() {
     let memory = library();
     #[rustfmt::skip]

@@ -1,6 +1,5 @@
 //! Set operations: grains of two queries joined by their addresses, in the order of a RECALL.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use grainstore_format::ContentAddress;
@@ -17,10 +16,17 @@ use crate::memory::Hit;
 use crate::response::{Answer, Grains, ResultRow};
 use crate::search::Score;
 
+/// The grains of an operand, and whether they were searched for: then their scores tell them apart.
+#[derive(Default)]
+struct Operand {
+    rows: Vec<ResultRow>,
+    searched: bool,
+}
+
 impl Run<'_> {
     /// Runs a set operation.
     pub(super) fn set_operation(&mut self, plan: &SetPlan) -> Result<Answer> {
-        let results = self.joined(plan)?;
+        let results = self.joined(plan)?.rows;
         self.returned(results.len());
         let formatted = match self.options.as_format {
             Some(format) => {
@@ -46,23 +52,23 @@ impl Run<'_> {
         }))
     }
 
-    fn joined(&mut self, plan: &SetPlan) -> Result<Vec<ResultRow>> {
+    fn joined(&mut self, plan: &SetPlan) -> Result<Operand> {
         let left = self.operand(&plan.left)?;
         let right = self.operand(&plan.right)?;
         self.cancel.check()?;
         Ok(join(left, plan.operator, right))
     }
 
-    /// The rows of an operand, with its LETs in scope while it runs.
-    fn operand(&mut self, request: &RequestPlan) -> Result<Vec<ResultRow>> {
+    /// An operand, with its LETs in scope while it runs.
+    fn operand(&mut self, request: &RequestPlan) -> Result<Operand> {
         let mark = self.lets.len();
         self.bind(&request.lets);
-        let rows = self.operand_rows(&request.plan);
+        let operand = self.operand_rows(&request.plan);
         self.lets.truncate(mark);
-        rows
+        operand
     }
 
-    fn operand_rows(&mut self, plan: &Plan) -> Result<Vec<ResultRow>> {
+    fn operand_rows(&mut self, plan: &Plan) -> Result<Operand> {
         match plan {
             Plan::Recall(plan) => {
                 let found = self.find(plan)?;
@@ -75,24 +81,30 @@ impl Run<'_> {
                         return self.operand_of(found, branch);
                     }
                 }
-                Ok(Vec::new())
+                Ok(Operand::default())
             }
             Plan::Set(inner) => self.joined(inner),
             _ => Err(Error::new(ErrorKind::WrongStage, "an operand yields grains")),
         }
     }
 
-    fn operand_of(&self, found: Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
-        self.rows(found.hits, plan, &Asked { query: found.query.as_ref(), explanation: None })
+    fn operand_of(&self, found: Found, plan: &RecallPlan) -> Result<Operand> {
+        // A search that found nothing gives no score to order by.
+        let searched = !found.hits.is_empty()
+            && found.query.as_ref().is_some_and(|query| query.search().is_some());
+        let asked = Asked { query: found.query.as_ref(), explanation: None };
+        Ok(Operand { rows: self.rows(found.hits, plan, &asked)?, searched })
     }
 }
 
-/// UNION keeps the larger score of a grain on both sides and INTERSECT the smaller.
-fn join(left: Vec<ResultRow>, operator: SetOperator, right: Vec<ResultRow>) -> Vec<ResultRow> {
+/// UNION keeps the larger score of a grain on both sides and INTERSECT the smaller. Grains come in the
+/// order of a RECALL: by score where one that is joined was searched for, else newest first.
+fn join(left: Operand, operator: SetOperator, right: Operand) -> Operand {
+    let searched = left.searched || (right.searched && operator != SetOperator::Except);
     let mut others: BTreeMap<ContentAddress, ResultRow> =
-        right.into_iter().map(|row| (row.content_address, row)).collect();
-    let mut rows = Vec::with_capacity(left.len());
-    for mut row in left {
+        right.rows.into_iter().map(|row| (row.content_address, row)).collect();
+    let mut rows = Vec::with_capacity(left.rows.len());
+    for mut row in left.rows {
         let other = others.remove(&row.content_address);
         let keep = match operator {
             SetOperator::Union => true,
@@ -115,6 +127,12 @@ fn join(left: Vec<ResultRow>, operator: SetOperator, right: Vec<ResultRow>) -> V
     if operator == SetOperator::Union {
         rows.extend(others.into_values());
     }
-    rows.sort_by_cached_key(|row| (Reverse(row.grain.time()), row.content_address));
-    rows
+    rows.sort_by(|a, b| {
+        let by_rank = match searched {
+            true => b.score.total_cmp(&a.score),
+            false => b.grain.time().cmp(&a.grain.time()),
+        };
+        by_rank.then_with(|| a.content_address.cmp(&b.content_address))
+    });
+    Operand { rows, searched }
 }

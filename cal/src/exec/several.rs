@@ -5,13 +5,17 @@ use crate::cancel::Stop;
 use crate::check::plan::{Plan, RecallPlan};
 use crate::error::Result;
 use crate::response::{Answer, Slot, Slots};
+use crate::span::Spanned;
 
 impl Run<'_> {
     /// Runs the entries of a BATCH; what goes wrong in one stays in its slot.
     ///
     /// # Errors
     /// E082 when the host cancelled.
-    pub(super) fn batch(&mut self, entries: Vec<(String, Result<Plan>)>) -> Result<Answer> {
+    pub(super) fn batch(
+        &mut self,
+        entries: Vec<(Spanned<String>, Result<Plan>)>,
+    ) -> Result<Answer> {
         let mut slots = Vec::with_capacity(entries.len());
         for (label, plan) in entries {
             let answer = plan.and_then(|plan| self.statement(plan));
@@ -19,10 +23,13 @@ impl Run<'_> {
                 return Err(stop.into());
             }
             slots.push((
-                label,
+                label.node,
                 match answer {
                     Ok(answer) => Slot::Answer(Box::new(answer)),
-                    Err(error) => Slot::Failed { error: error.locate(self.source) },
+                    Err(error) => {
+                        let error = error.within(label.span).locate(self.source);
+                        Slot::Failed { error }
+                    }
                 },
             ));
         }

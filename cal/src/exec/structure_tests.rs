@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
-use super::{Options, Tier};
+use super::{Options, Tier, execute};
 use crate::params::Params;
 use crate::testutil::Fake;
+use crate::writes::Writes;
 
 /// What a statement answers under a key.
 fn part(memory: &Fake, source: &str, key: &str) -> Value {
@@ -137,12 +138,69 @@ fn a_batch_answers_in_slots_and_keeps_errors_in_theirs() {
 }
 
 #[test]
+fn what_is_wrong_within_one_entry_stays_in_its_slot() {
+    let memory = with_goals();
+    let source = "BATCH { n: RECALL | COUNT, field: RECALL WHERE subjct = \"a\" AND object IN (\"x\", \"y\"),\n \
+        type: RECALL beleifs, word: COALESCE(RECALL WITH colour, RECALL), more: RECALL beliefs beliefs, \
+        e: EXISTS sha256:00000000, last: DESCRIBE nothing }";
+    let answer = run(&memory, source).unwrap();
+    let batch = answer["batch"].as_object().unwrap();
+    let labels: Vec<&String> = batch.keys().collect();
+    assert_eq!(labels.len(), 7, "{labels:?}");
+    let text =
+        serde_json::to_string(&execute(&memory, source, &options(), &Writes::default()).unwrap());
+    let text = text.unwrap();
+    let order =
+        ["\"n\":", "\"field\":", "\"type\":", "\"word\":", "\"more\":", "\"e\":", "\"last\":"];
+    assert!(order.map(|label| text.find(label).unwrap()).is_sorted(), "{text}");
+    assert_eq!(batch["n"], json!({"count": 6}));
+    assert_eq!(batch["e"], json!({"exists": false}));
+    for (label, code, place) in [
+        ("field", "CAL-E004", "subjct"),
+        ("type", "CAL-E003", "beleifs"),
+        ("word", "CAL-E002", "colour"),
+        ("more", "CAL-E002", "beliefs"),
+        ("last", "CAL-E002", "nothing"),
+    ] {
+        let error = &batch[label]["error"];
+        assert_eq!(error["code"], json!(code), "{label}");
+        let at = |key: &str| usize::try_from(error["position"][key].as_u64().unwrap()).unwrap();
+        assert_eq!(source.get(at("start")..at("end")), Some(place), "{label}");
+        assert!(!error["suggestion"].as_str().unwrap().is_empty(), "{label}");
+    }
+    let hash = |source: &str| run(&memory, source).unwrap()["_cal"]["query_hash"].clone();
+    assert_ne!(hash("BATCH { a: RECALL, b: RECALL x }"), hash("BATCH { a: RECALL, b: RECALL y }"));
+    assert_eq!(hash("BATCH { a: RECALL x }"), hash("batch {a:RECALL x}"));
+}
+
+#[test]
+fn what_cannot_be_told_from_the_rest_of_a_batch_refuses_all_of_it() {
+    let memory = with_goals();
+    #[rustfmt::skip]
+    let table = [
+        ("BATCH { a: RECALL, b: ADD belief SET object = \"o\" REASON \"r\" }", "CAL-E002 at ADD"),
+        ("BATCH { a: RECALL x, a: RECALL }", "CAL-E009 at a"),
+        ("BATCH { a: RECALL x", "CAL-E002 at x"),
+        ("BATCH { a: RECALL WHERE subject IN (\"x\", b: RECALL }", "CAL-E002 at b"),
+        ("BATCH { a: RECALL LIMIT 12abc, b: RECALL }", "CAL-E006 at 12abc"),
+        ("EXPLAIN BATCH { a: RECALL beleifs }", "CAL-E003 at beleifs"),
+    ];
+    for (source, expected) in table {
+        assert_eq!(run(&memory, source), Err(expected.to_owned()), "{source}");
+    }
+    assert_eq!(crate::parse("BATCH { a: RECALL beleifs }").unwrap_err().code(), "CAL-E003");
+    let many: Vec<_> = (0..11).map(|at| format!("e{at}: RECALL x")).collect();
+    let many = format!("BATCH {{ {} }}", many.join(", "));
+    assert_eq!(run(&memory, &many), Err("CAL-E013 at e10".to_owned()));
+}
+
+#[test]
 fn a_cancelled_batch_is_no_answer() {
     let memory = with_goals();
     let cancelled = options();
     cancelled.cancel.cancel();
     let refused = run_with(&memory, "BATCH { a: RECALL }", &cancelled);
-    assert_eq!(refused, Err("CAL-E082 at ".to_owned()));
+    assert_eq!(refused, Err("CAL-E082 at BATCH".to_owned()));
 }
 
 #[test]
@@ -496,6 +554,23 @@ fn explain_tells_the_plan_and_runs_nothing() {
     }
     memory.recalls.set(0);
     let explained = plan("EXPLAIN RECALL beliefs WHERE subject IN (RECALL MY beliefs | SUBJECTS)");
+    assert_eq!(
+        explained["recalls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| r["desugared"].clone())
+            .collect::<Vec<_>>(),
+        [
+            "RECALL beliefs WHERE user_id = \"alice\" | SUBJECTS",
+            "RECALL beliefs WHERE subject IN (RECALL beliefs WHERE user_id = \"alice\" | SUBJECTS) | LIMIT 20",
+        ]
+    );
+    let bound = plan("LET $s = RECALL RECENT 3 | SUBJECTS; EXPLAIN RECALL WHERE subject IN ($s)");
+    assert_eq!(
+        bound["recalls"][0]["desugared"],
+        json!("RECALL | ORDER BY time DESC | LIMIT 3 | SUBJECTS")
+    );
     let parts: Vec<_> =
         explained["recalls"].as_array().unwrap().iter().map(|r| r["part"].clone()).collect();
     assert_eq!(parts, ["subquery of subject in statement", "statement"]);
@@ -571,6 +646,11 @@ fn describe_tells_tables_and_facts() {
         (&json!("core"), &json!([0]))
     );
     assert_eq!(capabilities["full_text"], json!(false));
+    assert_eq!(capabilities["writes_a_minute"], json!({"add": 20, "supersede": 10, "revert": 5}));
+    assert_eq!(
+        (&capabilities["consistency"], &capabilities["paging"], &capabilities["cache"]),
+        (&json!("linearizable"), &json!("OFFSET"), &json!(false))
+    );
     assert_eq!(description("server")["session"]["namespace"], json!("work"));
     assert!(description("grammar")["grammar"].as_str().unwrap().contains("recall    := RECALL"));
 }
@@ -682,7 +762,7 @@ fn what_a_statement_holds_is_bounded_over_all_its_parts() {
         "BATCH { a: RECALL LIMIT 1 }",
     ] {
         let answer = run(&memory, source);
-        let expected = if source.starts_with("BATCH") { None } else { Some("CAL-E030 at ") };
+        let expected = if source.starts_with("BATCH") { None } else { Some("CAL-E030 at (") };
         assert_eq!(answer.err().as_deref(), expected, "{source}");
     }
 }

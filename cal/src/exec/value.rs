@@ -21,12 +21,17 @@ pub(super) enum SortValue {
     Missing,
 }
 
+/// Up to here every whole number is a float64.
+const EXACT: u64 = 1 << 53;
+
 /// A value to tell grains apart by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueKey {
     Whole(i64),
     Number(u64),
     Text(String),
+    /// Anything else, such as the map some objects are.
+    Json(String),
 }
 
 /// What a grain can be asked for, encoded or not.
@@ -124,7 +129,12 @@ impl Looked<'_> {
         }
     }
 
-    /// The value ORDER BY and dedup compare.
+    /// The value dedup tells grains apart by; none without one.
+    pub(super) fn told_apart_by(&self, field: &Field) -> Option<ValueKey> {
+        ValueKey::of(&self.field(field)?)
+    }
+
+    /// The value ORDER BY compares.
     pub(super) fn sorted(&self, field: &Field) -> SortValue {
         let grain = self.grain;
         match field.name {
@@ -171,13 +181,17 @@ pub(super) fn order(key: &SortKey, a: &SortValue, b: &SortValue) -> Ordering {
 }
 
 impl ValueKey {
-    /// The key of a value; none for a missing one.
-    pub(super) fn of(value: &SortValue) -> Option<Self> {
+    /// The key of a value: 1 and 1.0 are the same number, however they are kept.
+    fn of(value: &Value) -> Option<Self> {
         match value {
-            SortValue::Whole(whole) => Some(Self::Whole(*whole)),
-            SortValue::Number(number) => Some(Self::Number(number.to_bits())),
-            SortValue::Text(text) => Some(Self::Text(text.clone())),
-            SortValue::Missing => None,
+            Value::Null => None,
+            Value::Str(text) => Some(Self::Text(text.clone())),
+            other => match (other.as_i64(), other.as_f64()) {
+                (Some(whole), _) if whole.unsigned_abs() > EXACT => Some(Self::Whole(whole)),
+                // Adding nothing makes the two zeros one.
+                (_, Some(number)) => Some(Self::Number((number + 0.0).to_bits())),
+                (_, None) => serde_json::to_string(other).ok().map(Self::Json),
+            },
         }
     }
 
@@ -185,7 +199,7 @@ impl ValueKey {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Whole(_) | Self::Number(_) => size_of::<Self>(),
-            Self::Text(text) => size_of::<Self>().saturating_add(text.len()),
+            Self::Text(text) | Self::Json(text) => size_of::<Self>().saturating_add(text.len()),
         }
     }
 }

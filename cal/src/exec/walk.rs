@@ -94,8 +94,8 @@ struct Met {
 
 impl Met {
     /// Whether the value is new; grains without one are never duplicates.
-    fn is_new(&mut self, value: &SortValue) -> Result<bool> {
-        let Some(key) = ValueKey::of(value) else { return Ok(true) };
+    fn is_new(&mut self, key: Option<ValueKey>) -> Result<bool> {
+        let Some(key) = key else { return Ok(true) };
         let size = key.size();
         if !self.values.insert(key) {
             return Ok(false);
@@ -151,11 +151,10 @@ impl<'w> Collected<'w> {
 
     /// The memory's order is the answer's: skip, then take.
     fn in_order(&mut self, candidate: &Candidate<'_>) -> Result<ControlFlow<()>> {
-        if let Some(field) = self.window.dedup {
-            let value = Looked::from(candidate).sorted(field);
-            if !self.met.is_new(&value)? {
-                return Ok(ControlFlow::Continue(()));
-            }
+        if let Some(field) = self.window.dedup
+            && !self.met.is_new(Looked::from(candidate).told_apart_by(field))?
+        {
+            return Ok(ControlFlow::Continue(()));
         }
         self.matches = self.matches.saturating_add(1);
         if self.matches <= count(self.window.skip) {
@@ -249,8 +248,7 @@ impl<'w> Collected<'w> {
     fn drop_duplicates(&mut self, field: FieldRef) -> Result<()> {
         let mut rows = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
-            let value = Looked::from(&row.hit).sorted(field);
-            if self.met.is_new(&value)? {
+            if self.met.is_new(Looked::from(&row.hit).told_apart_by(field))? {
                 rows.push(row);
             }
         }

@@ -127,6 +127,20 @@ pub trait Memory {
         grain: Grain,
         reason: &str,
     ) -> Result<ContentAddress, MemoryError>;
+
+    /// Writes `grain`, which says again what a version before `head` said, as the successor of `head`.
+    /// Override where reverting is recorded apart from superseding.
+    ///
+    /// # Errors
+    /// As [`Memory::supersede`].
+    fn revert(
+        &self,
+        head: &ContentAddress,
+        grain: Grain,
+        reason: &str,
+    ) -> Result<ContentAddress, MemoryError> {
+        self.supersede(head, grain, reason)
+    }
 }
 
 /// Takes the grains of a recall one by one; `Break` ends it.

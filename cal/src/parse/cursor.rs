@@ -1,5 +1,7 @@
 //! The reader of tokens that every production shares: one token ahead, a second on request.
 
+mod aside;
+
 use crate::ast::Arg;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -9,6 +11,8 @@ use crate::parse::refuse::{self, Place};
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::words::{Keyword, Word};
+
+pub(crate) use aside::Refused;
 
 /// Where the parser stands in a query.
 pub(super) struct Cursor<'a> {
@@ -25,6 +29,8 @@ pub(super) struct Cursor<'a> {
     sets: usize,
     /// The subqueries open here.
     subqueries: usize,
+    /// The parts that were refused by themselves; none where the first error refuses the query.
+    refused: Option<Vec<Refused<'a>>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -33,7 +39,8 @@ impl<'a> Cursor<'a> {
         let mut lexer = Lexer::new(source);
         let token = lexer.next()?;
         let parameters = Vec::new();
-        Ok(Self { source, lexer, token, end: 0, parameters, lets: 0, sets: 0, subqueries: 0 })
+        let (lets, sets, subqueries) = (0, 0, 0);
+        Ok(Self { source, lexer, token, end: 0, parameters, lets, sets, subqueries, refused: None })
     }
 
     /// The next token.

@@ -1,8 +1,8 @@
-//! `add`, `supersede` and `set`: the statements that write new grains.
+//! `add`, `supersede`, `revert` and `set`: the statements that write new grains.
 
 use super::cursor::Cursor;
 use super::value;
-use crate::ast::{Add, SetClause, Supersede, TextArg};
+use crate::ast::{Add, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -20,7 +20,7 @@ pub(super) fn add<'a>(c: &mut Cursor<'a>) -> Result<Add<'a>> {
         let error = Error::new(ErrorKind::MissingField, "ADD sets no field").at(c.peek().span);
         return Err(error.valid(["subject", "relation", "object"]));
     }
-    Ok(Add { grain_type, reason: reason(c, sets.is_empty())?, sets })
+    Ok(Add { grain_type, reason: reason(c, after_sets(&sets))?, sets })
 }
 
 /// `supersede := SUPERSEDE h set+ REASON STR`.
@@ -32,7 +32,18 @@ pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
         let error = Error::new(ErrorKind::MissingSet, "SUPERSEDE sets no field").at(c.peek().span);
         return Err(error.valid(["object", "confidence", "importance", "tags"]));
     }
-    Ok(Supersede { target, reason: reason(c, sets.is_empty())?, sets })
+    Ok(Supersede { target, reason: reason(c, after_sets(&sets))?, sets })
+}
+
+/// `revert := REVERT h REASON STR`.
+pub(super) fn revert<'a>(c: &mut Cursor<'a>) -> Result<Revert<'a>> {
+    c.expect(Keyword::Revert)?;
+    let target = value::hash_arg(c)?;
+    if c.keyword() == Some(Keyword::Set) {
+        let error = Error::new(ErrorKind::UnexpectedToken, "REVERT sets nothing").at(c.peek().span);
+        return Err(error.suggest("use SUPERSEDE to set fields, or drop SET"));
+    }
+    Ok(Revert { target, reason: reason(c, &["REASON"])? })
 }
 
 /// `singular := belief | event | ...`: the type ADD names; `consent` is a type here although it is no word of CAL.
@@ -69,18 +80,22 @@ fn ends_sets(c: &Cursor<'_>) -> bool {
     c.peek().kind == Kind::End || c.keyword() == Some(Keyword::Reason)
 }
 
-/// `REASON STR`.
-fn reason<'a>(c: &mut Cursor<'a>, sets_expected: bool) -> Result<Spanned<TextArg<'a>>> {
+/// What may stand after these SET clauses.
+fn after_sets(sets: &[SetClause<'_>]) -> &'static [&'static str] {
+    if sets.is_empty() { &["SET"] } else { &["SET", "REASON"] }
+}
+
+/// `REASON STR`, where `expected` may stand.
+fn reason<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<Spanned<TextArg<'a>>> {
     match c.keyword() {
         Some(Keyword::Reason) => {
             c.bump()?;
             value::text_arg(c)
         }
-        _ if sets_expected => Err(c.unexpected(&["SET"])),
-        _ if c.peek().kind == Kind::End => {
+        _ if c.peek().kind == Kind::End && expected.contains(&"REASON") => {
             let error = Error::new(ErrorKind::MissingReason, "a write needs its REASON");
             Err(error.at(c.peek().span))
         }
-        _ => Err(c.unexpected(&["SET", "REASON"])),
+        _ => Err(c.unexpected(expected)),
     }
 }

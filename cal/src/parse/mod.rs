@@ -18,10 +18,13 @@ mod stage;
 mod statement;
 mod value;
 
+pub(crate) use cursor::Refused;
+
 use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::span::Span;
 
 /// Parses one query.
 ///
@@ -29,8 +32,18 @@ use crate::limits;
 /// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
 /// E002 and the other parse codes of spec section 9.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
-    check_length(source.len())?;
+    check_length(source).map_err(|error| error.locate(source))?;
     statement::query(source).map_err(|error| error.locate(source))
+}
+
+/// Parses one query to be run: what is wrong within an entry of a BATCH is that slot's answer (spec
+/// section 5).
+///
+/// # Errors
+/// As [`parse`], and as there for entries whose end nobody can tell.
+pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+    check_length(source).map_err(|error| error.locate(source))?;
+    statement::forgiving(source).map_err(|error| error.locate(source))
 }
 
 /// Parses what may stand behind WHERE.
@@ -38,7 +51,7 @@ pub fn parse(source: &str) -> Result<Statement<'_>> {
 /// # Errors
 /// As [`parse`].
 pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
-    check_length(source.len())?;
+    check_length(source)?;
     condition::alone(source)
 }
 
@@ -47,24 +60,36 @@ pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
 /// # Errors
 /// E070 when they are not UTF-8, else as [`parse`].
 pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
-    check_length(source.len())?;
     match std::str::from_utf8(source) {
         Ok(text) => parse(text),
+        Err(_) if source.len() > limits::QUERY_BYTES => Err(too_long(source.len())),
         Err(error) => {
-            let message = format!("byte {} is not UTF-8", error.valid_up_to());
-            Err(Error::new(ErrorKind::InvalidUtf8, message))
+            let start = error.valid_up_to();
+            let wrong = error.error_len().unwrap_or(source.len().saturating_sub(start));
+            let before = source.get(..start).and_then(|before| std::str::from_utf8(before).ok());
+            let message = format!("byte {start} is not UTF-8");
+            let error = Error::new(ErrorKind::InvalidUtf8, message);
+            Err(error.at(Span::new(start, start + wrong)).locate(before.unwrap_or("")))
         }
     }
 }
 
-fn check_length(bytes: usize) -> Result<()> {
-    if bytes <= limits::QUERY_BYTES {
+/// E001, placed at what is too much.
+fn check_length(source: &str) -> Result<()> {
+    if source.len() <= limits::QUERY_BYTES {
         return Ok(());
     }
-    let message = format!("a query is at most {} bytes", limits::QUERY_BYTES);
-    Err(Error::new(ErrorKind::QueryTooLong, message))
+    Err(too_long(source.len())
+        .at(Span::new(source.floor_char_boundary(limits::QUERY_BYTES), source.len())))
 }
 
+fn too_long(bytes: usize) -> Error {
+    let message = format!("a query is at most {} bytes, this one has {bytes}", limits::QUERY_BYTES);
+    Error::new(ErrorKind::QueryTooLong, message)
+}
+
+#[cfg(test)]
+mod grammar_tests;
 #[cfg(test)]
 #[path = "parse_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{condition, value};
-use crate::ast::{Consistency, DiversityOf, LevelName, Literal, WithOption};
+use crate::ast::{Consistency, CountArg, DiversityOf, LevelName, Literal, WithOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -25,7 +25,7 @@ const OPTIONS: [(&str, bool); 13] = [
     ("summarize", false),
     ("diversity", true),
     ("consistency", true),
-    ("cache", false),
+    ("cache", true),
 ];
 
 /// The levels of progressive disclosure.
@@ -83,6 +83,10 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
             c.bump()?;
             WithOption::Consistency(parenthesised(c, consistency)?)
         }
+        "cache" => {
+            c.bump()?;
+            WithOption::Cache(parenthesised(c, ttl)?)
+        }
         "locale" => {
             c.bump()?;
             WithOption::Locale(parenthesised(c, value::text_arg)?.node)
@@ -120,12 +124,22 @@ fn consistency<'a>(c: &mut Cursor<'a>) -> Result<Consistency<'a>> {
         "linearizable" => Consistency::Linearizable,
         "bounded" => {
             c.bump()?;
-            return parenthesised(c, value::number).map(Consistency::Bounded);
+            return parenthesised(c, value::number_arg).map(Consistency::Bounded);
         }
         _ => return Err(c.unexpected(&["eventual", "bounded", "linearizable"])),
     };
     c.bump()?;
     Ok(demand)
+}
+
+/// `ttl "=" INT`.
+fn ttl<'a>(c: &mut Cursor<'a>) -> Result<CountArg<'a>> {
+    if !c.text(c.peek()).eq_ignore_ascii_case("ttl") {
+        return Err(c.unexpected(&["ttl"]));
+    }
+    c.bump()?;
+    c.expect_mark(Mark::Equal, "=")?;
+    Ok(value::count_arg(c)?.node)
 }
 
 /// `mmr ("," lambda "=" NUM)? | threshold "," NUM`.
@@ -147,8 +161,7 @@ fn diversity<'a>(c: &mut Cursor<'a>) -> Result<DiversityOf<'a>> {
         c.bump()?;
         c.expect_mark(Mark::Equal, "=")?;
     }
-    let start = c.peek().span;
-    let number = Spanned::new(value::number(c)?, start);
+    let number = value::number_arg(c)?;
     Ok(if is_mmr { DiversityOf::Mmr(Some(number)) } else { DiversityOf::Threshold(number) })
 }
 

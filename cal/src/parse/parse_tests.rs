@@ -6,7 +6,7 @@ use super::{parse, parse_bytes};
 
 /// A query and its normal form.
 #[rustfmt::skip]
-const PRINTED: &[(&str, &str)] = &[
+pub(super) const PRINTED: &[(&str, &str)] = &[
     ("RECALL", "RECALL"),
     ("CAL/1 recall", "RECALL"),
     ("recall BELIEFS -- all of them\n", "RECALL beliefs"),
@@ -36,6 +36,12 @@ const PRINTED: &[(&str, &str)] = &[
     ("RECALL WITH CONSISTENCY(eventual)", "RECALL WITH consistency(eventual)"),
     ("RECALL WITH consistency(linearizable)", "RECALL WITH consistency(linearizable)"),
     ("RECALL WITH locale(\"de\")", "RECALL WITH locale(\"de\")"),
+    ("RECALL WITH Cache(TTL = 5)", "RECALL WITH cache(ttl = 5)"),
+    (
+        "RECALL WITH consistency(bounded($s)), diversity(mmr, lambda = $l)",
+        "RECALL WITH consistency(bounded($s)), diversity(mmr, lambda = $l)",
+    ),
+    ("RECALL WITH diversity(threshold, 0.50), cache(ttl = $t)", "RECALL WITH diversity(threshold, 0.50), cache(ttl = $t)"),
     ("ASSEMBLE FROM (RECALL)", "ASSEMBLE FROM (RECALL)"),
     (
         "assemble ctx for \"why\" from history: (recall beliefs recent 5), recent:(RECALL) format structured \
@@ -58,6 +64,8 @@ const PRINTED: &[(&str, &str)] = &[
     ),
     ("ADD consent SET scope = \"x\" REASON $r", "ADD consent SET scope = \"x\" REASON $r"),
     ("SUPERSEDE $h SET object = \"o\" REASON \"r\"", "SUPERSEDE $h SET object = \"o\" REASON \"r\""),
+    ("revert $h reason \"r\"", "REVERT $h REASON \"r\""),
+    ("EXPLAIN REVERT sha256:01234567 REASON $r", "EXPLAIN REVERT sha256:01234567 REASON $r"),
     ("RECALL ABOUT \"e\u{301}\"", "RECALL ABOUT \"é\""),
     // Conditions over other recalls, domains and threads.
     (
@@ -265,6 +273,16 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("SUPERSEDE sha256:01234567 REASON \"r\"", "CAL-E019", "REASON"),
     ("SUPERSEDE sha256:01234567 SET object = \"o\"", "CAL-E018", ""),
     ("SUPERSEDE beliefs", "CAL-E002", "beliefs"),
+    ("REVERT", "CAL-E002", ""),
+    ("REVERT beliefs", "CAL-E002", "beliefs"),
+    ("REVERT sha256:01234567", "CAL-E018", ""),
+    ("REVERT sha256:01234567 SET object = \"o\" REASON \"r\"", "CAL-E002", "SET"),
+    ("REVERT sha256:01234567 LIMIT 1", "CAL-E002", "LIMIT"),
+    ("(RECALL) UNION (REVERT sha256:01234567 REASON \"r\")", "CAL-E021", "REVERT"),
+    ("BATCH { a: REVERT sha256:01234567 REASON \"r\" }", "CAL-E002", "REVERT"),
+    ("RECALL WITH cache(5)", "CAL-E002", "5"),
+    ("RECALL WITH cache(ttl = 1.5)", "CAL-E006", "1.5"),
+    ("RECALL WITH diversity(mmr, lambda = \"1\")", "CAL-E002", "\"1\""),
 ];
 
 #[test]
@@ -281,11 +299,10 @@ fn wrong_queries_are_refused_with_code_and_place() {
 /// CAL/1 that waits for a later version: the query, and the place and name of the refusal.
 #[rustfmt::skip]
 const LATER: &[(&str, &str, &str)] = &[
-    ("REVERT sha256:01234567 REASON \"r\"", "REVERT", "REVERT"),
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
     ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
     ("RECALL AS markdown", "markdown", "AS markdown"),
-    ("RECALL WITH cache(ttl = 5)", "cache", "WITH cache"),
+    ("RECALL WITH summarize", "summarize", "WITH summarize"),
     ("ASSEMBLE FROM (RECALL) FORMAT markdown", "markdown", "FORMAT markdown"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
     ("ASSEMBLE FROM (RECALL) STREAM", "STREAM", "STREAM"),
@@ -352,13 +369,13 @@ fn limits_of_the_text_are_held() {
 }
 
 /// Pieces that make plausible queries when strung together at random.
-fn piece() -> impl Strategy<Value = String> {
+pub(super) fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
         WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \
         FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
         relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
-        sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
+        REVERT cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
     let words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).collect();
     prop_oneof![9 => proptest::sample::select(words), 1 => ".{0,4}"]
 }

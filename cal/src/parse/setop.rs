@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
 use crate::words::Keyword;
 
-/// `setop := "(" query ")" (UNION|INTERSECT|EXCEPT) "(" query ")"`.
+/// `setop := operand (UNION | INTERSECT | EXCEPT) operand`.
 pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
     c.count_set()?;
     let left = operand(c)?;
@@ -23,7 +23,7 @@ pub(super) fn setop<'a>(c: &mut Cursor<'a>) -> Result<SetOp<'a>> {
     Ok(SetOp { left, operator, right })
 }
 
-/// An operand; E021 for a statement that yields no grains, and E013 for the sixth.
+/// `operand := "(" version? let* (recall | coalesce | setop) ")"`; E021 for a statement that yields no grains, and E013 for the sixth.
 fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     c.expect_mark(Mark::LeftParen, "(")?;
     let yields = match c.peek().kind {
@@ -38,7 +38,8 @@ fn operand<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
                 | Keyword::Describe
                 | Keyword::Batch
                 | Keyword::Add
-                | Keyword::Supersede,
+                | Keyword::Supersede
+                | Keyword::Revert,
             ) => false,
             _ => return Err(c.unexpected(&["RECALL", "COALESCE", "("])),
         },

@@ -6,33 +6,40 @@ use super::{history, recall};
 use crate::ast::{Body, Entry, Recall};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::Mark;
+use crate::lex::{Kind, Mark};
 use crate::limits;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
 const READS: [&str; 5] = ["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
 
-/// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`.
+/// `batch := BATCH "{" (ID ":" (recall|exists|history|describe|coalesce)),+ "}"`. What is wrong within
+/// one entry may stay there.
 pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
     c.expect(Keyword::Batch)?;
     c.expect_mark(Mark::LeftBrace, "{")?;
     let mut entries: Vec<Entry<'a>> = Vec::new();
     loop {
         let place = c.peek().span;
-        if entries.len() == limits::ENTRIES {
+        let at = entries.len() + c.refused().len();
+        if at == limits::ENTRIES {
             let message = format!("a BATCH has at most {} entries", limits::ENTRIES);
             return Err(Error::new(ErrorKind::TooMany, message).at(place));
         }
         let label = c.name("a label")?;
-        if entries.iter().any(|entry| entry.label == label) {
+        let known = c.refused().iter().map(|refused| refused.label);
+        if entries.iter().map(|entry| entry.label).chain(known).any(|known| known == label) {
             let message = format!("two entries are called {}", label.node);
             return Err(Error::new(ErrorKind::BoundTwice, message).at(label.span));
         }
         c.expect_mark(Mark::Colon, ":")?;
-        let start = c.peek().span;
-        let body = read(c)?;
-        entries.push(Entry { label, body: Spanned::new(body, start) });
+        check_reads(c)?;
+        let start = c.bookmark();
+        let place = c.peek().span;
+        match entry(c) {
+            Ok(body) => entries.push(Entry { label, body: Spanned::new(body, place) }),
+            Err(error) => c.put_aside(start, at, label, error)?,
+        }
         if !c.eat_mark(Mark::Comma)? {
             break;
         }
@@ -42,6 +49,29 @@ pub(super) fn batch<'a>(c: &mut Cursor<'a>) -> Result<Vec<Entry<'a>>> {
     }
     c.expect_mark(Mark::RightBrace, "}")?;
     Ok(entries)
+}
+
+/// E002 for a statement a BATCH does not take, which refuses all of it.
+fn check_reads(c: &Cursor<'_>) -> Result<()> {
+    match c.keyword() {
+        Some(
+            Keyword::Recall
+            | Keyword::Exists
+            | Keyword::History
+            | Keyword::Describe
+            | Keyword::Coalesce,
+        ) => Ok(()),
+        _ => Err(c.unexpected(&READS)),
+    }
+}
+
+/// One statement, and nothing behind it but the next entry or the end.
+fn entry<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+    let body = read(c)?;
+    match c.peek().kind {
+        Kind::Mark(Mark::Comma | Mark::RightBrace) => Ok(body),
+        _ => Err(c.unexpected(&[",", "}"])),
+    }
 }
 
 /// A statement a BATCH takes.

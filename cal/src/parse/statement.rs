@@ -1,6 +1,6 @@
 //! `query`, `let` and `statement`: the version prefix, the LETs, and the choice of statement.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Refused};
 use super::{assemble, describe, evolve, history, recall, setop, several, value};
 use crate::ast::{Body, Let, Request, Statement};
 use crate::codes::ErrorKind;
@@ -10,13 +10,14 @@ use crate::parse::refuse::Place;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 13] = [
     "RECALL",
     "ASSEMBLE",
     "EXISTS",
     "HISTORY",
     "ADD",
     "SUPERSEDE",
+    "REVERT",
     "LET",
     "BATCH",
     "COALESCE",
@@ -35,7 +36,17 @@ pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     Err(c.unexpected(clauses_after(&request.body.node)))
 }
 
-/// `query := ("CAL" "/" INT)? let* (statement | define_template)`; the last is refused by name.
+/// The same, where what is wrong within one entry of a BATCH is put aside.
+pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+    let mut c = Cursor::forgiving(source)?;
+    let request = request(&mut c)?;
+    match c.peek().kind {
+        Kind::End => Ok((Statement(request), c.refused().to_vec())),
+        _ => Err(c.unexpected(clauses_after(&request.body.node))),
+    }
+}
+
+/// `query := version? let* (statement | define_template)`; the last is refused by name.
 pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     version(c)?;
     if c.peek().kind == Kind::End {
@@ -51,6 +62,7 @@ pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
     Ok(Request { lets, body: Spanned::new(body, keyword) })
 }
 
+/// `version := "CAL" "/" INT`, and no other than 1.
 fn version(c: &mut Cursor<'_>) -> Result<()> {
     if !c.eat(Keyword::Cal)? {
         return Ok(());
@@ -80,8 +92,7 @@ fn binding<'a>(c: &mut Cursor<'a>) -> Result<Let<'a>> {
     Ok(Let { name, recall, extract })
 }
 
-/// `statement := explain|recall|assemble|setop|exists|history|describe|batch|coalesce|add|supersede|revert`;
-/// the last is refused by name.
+/// `statement := explain | plain`.
 fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
@@ -89,9 +100,11 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     plain_statement(c)
 }
 
-/// `explain := EXPLAIN statement`, of all but EXPLAIN.
+/// `explain := EXPLAIN plain`: of all but EXPLAIN.
 fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     c.expect(Keyword::Explain)?;
+    // There is no plan of what is no statement.
+    c.be_strict();
     let start = c.peek().span;
     if c.keyword() == Some(Keyword::Explain) {
         let error = Error::new(ErrorKind::UnexpectedToken, "EXPLAIN is not explained").at(start);
@@ -101,6 +114,7 @@ fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     Ok(Body::Explain(Box::new(Spanned::new(body, start))))
 }
 
+/// `plain := recall | assemble | setop | exists | history | describe | batch | coalesce | add | supersede | revert`.
 fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     match c.keyword() {
         Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
@@ -112,6 +126,7 @@ fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         Some(Keyword::Coalesce) => several::coalesce(c).map(Body::Coalesce),
         Some(Keyword::Add) => evolve::add(c).map(Body::Add),
         Some(Keyword::Supersede) => evolve::supersede(c).map(Body::Supersede),
+        Some(Keyword::Revert) => evolve::revert(c).map(Body::Revert),
         _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
             Ok(Body::Set(Box::new(setop::setop(c)?)))
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::cursor::Cursor;
-use crate::ast::{Between, CountArg, HashArg, Literal, Number, TextArg};
+use crate::ast::{Between, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark, Token};
@@ -11,7 +11,7 @@ use crate::span::Spanned;
 use crate::text;
 use crate::words::{Keyword, Word};
 
-/// `v := STR | NUM | BOOL | PARAM | array | HASH` and `array := "[" (v,+)? "]"`.
+/// `v := scalar | array` and `array := "[" (scalar,+ ","?)? "]"`.
 pub(super) fn value<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     if c.peek().kind != Kind::Mark(Mark::LeftBracket) {
         return scalar(c);
@@ -37,6 +37,7 @@ fn array_item<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     scalar(c)
 }
 
+/// `scalar := STR | NUM | TRUE | FALSE | HASH | "$"ID`.
 fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
     let token = c.peek();
     let literal = match token.kind {
@@ -144,8 +145,16 @@ fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     Ok(Spanned::new(text, token.span))
 }
 
+/// A finite number or a parameter.
+pub(super) fn number_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<NumberArg<'a>>> {
+    c.arg(|c| {
+        let place = c.peek().span;
+        Ok(Spanned::new(number(c)?, place))
+    })
+}
+
 /// A finite number written out.
-pub(super) fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
+fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
     let token = c.peek();
     if token.kind != Kind::Number {
         return Err(c.unexpected(&["a number"]));

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use crate::ast::{Arg, Literal, SetClause, WithOption};
+use crate::ast::{Arg, Literal, NumberArg, SetClause, WithOption};
 use crate::span::Spanned;
 
 impl Display for Literal<'_> {
@@ -41,6 +41,18 @@ impl Display for HashText<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self.0 {
             Arg::Given(digits) => write!(f, "sha256:{digits}"),
+            Arg::Param(name) => write!(f, "${name}"),
+        }
+    }
+}
+
+/// A place for a number.
+pub(super) struct NumberText<'p, 'a>(pub(super) &'p NumberArg<'a>);
+
+impl Display for NumberText<'_, '_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self.0 {
+            Arg::Given(number) => f.write_str(&number.text),
             Arg::Param(name) => write!(f, "${name}"),
         }
     }

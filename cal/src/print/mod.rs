@@ -14,6 +14,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::ast::{Body, Extractor, Request, Statement};
+use crate::parse::Refused;
 use literal::{HashText, clause};
 use several::{batch, coalesce};
 
@@ -21,9 +22,24 @@ impl Statement<'_> {
     /// `sha256:` and the SHA-256 of the normalised text, as `_cal.query_hash`.
     #[must_use]
     pub fn query_hash(&self) -> String {
-        let digest = Sha256::digest(self.to_string().as_bytes());
-        format!("sha256:{}", HEXLOWER.encode(&digest))
+        hash_of(&self.to_string())
     }
+}
+
+/// The hash of a query with entries that were refused, which have no normal form and count as written.
+pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[Refused<'_>]) -> String {
+    if refused.is_empty() {
+        return statement.query_hash();
+    }
+    let mut text = statement.to_string();
+    for entry in refused {
+        text += &format!("\n{} {}: {}", entry.at, entry.label.node, entry.text);
+    }
+    hash_of(&text)
+}
+
+fn hash_of(text: &str) -> String {
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
 }
 
 impl Display for Statement<'_> {
@@ -57,6 +73,7 @@ impl Display for Body<'_> {
             Body::History(history) => history.fmt(f),
             Body::Add(add) => add.fmt(f),
             Body::Supersede(supersede) => supersede.fmt(f),
+            Body::Revert(revert) => revert.fmt(f),
         }
     }
 }

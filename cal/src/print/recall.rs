@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::literal::{Count, HashText, Text, clause, list, options};
+use super::literal::{Count, HashText, NumberText, Text, clause, list, options};
 use crate::ast::{
     Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, Format,
     InSet, LevelName, Recall, Stage, Test, Thread, WithOption, Within,
@@ -158,10 +158,10 @@ impl Display for WithOption<'_> {
             }
             Self::Diversity(DiversityOf::Mmr(None)) => f.write_str("diversity(mmr)"),
             Self::Diversity(DiversityOf::Mmr(Some(lambda))) => {
-                write!(f, "diversity(mmr, lambda = {})", lambda.node.text)
+                write!(f, "diversity(mmr, lambda = {})", NumberText(&lambda.node))
             }
             Self::Diversity(DiversityOf::Threshold(most)) => {
-                write!(f, "diversity(threshold, {})", most.node.text)
+                write!(f, "diversity(threshold, {})", NumberText(&most.node))
             }
             Self::Dedup(field) => write!(f, "dedup({})", field.node.name),
             Self::Consistency(Consistency::Eventual) => f.write_str("consistency(eventual)"),
@@ -169,8 +169,9 @@ impl Display for WithOption<'_> {
                 f.write_str("consistency(linearizable)")
             }
             Self::Consistency(Consistency::Bounded(seconds)) => {
-                write!(f, "consistency(bounded({}))", seconds.text)
+                write!(f, "consistency(bounded({}))", NumberText(&seconds.node))
             }
+            Self::Cache(seconds) => write!(f, "cache(ttl = {})", Count(seconds)),
             Self::Locale(locale) => write!(f, "locale({})", Text(locale)),
             Self::Extension(name, arguments) if arguments.is_empty() => f.write_str(name),
             Self::Extension(name, arguments) => {

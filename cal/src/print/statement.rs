@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::literal::{Count, HashText, Text, clause, options, sets};
-use crate::ast::{Add, Assemble, History, Preset, Source, SourceBody, Supersede, Unit};
+use crate::ast::{Add, Assemble, History, Preset, Revert, Source, SourceBody, Supersede, Unit};
 use crate::span::Spanned;
 
 impl Display for Assemble<'_> {
@@ -77,5 +77,11 @@ impl Display for Supersede<'_> {
         write!(f, "SUPERSEDE {}", HashText(&self.target.node))?;
         sets(f, &self.sets)?;
         write!(f, " REASON {}", Text(&self.reason.node))
+    }
+}
+
+impl Display for Revert<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "REVERT {} REASON {}", HashText(&self.target.node), Text(&self.reason.node))
     }
 }

@@ -41,6 +41,9 @@ pub struct Meta {
     pub duration_ms: u64,
     /// What it used.
     pub budget: Usage,
+    /// How fresh the answer is, where the statement asked for a consistency: always `linearizable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<&'static str>,
     /// What the caller should know.
     pub warnings: Vec<Warning>,
 }
@@ -139,6 +142,9 @@ pub enum Answer {
     },
     /// ASSEMBLE.
     Assembly {
+        /// Its name, where it has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
         /// The text.
         formatted_context: FormattedContext,
         /// What became of each source, in the order of FROM.
@@ -164,11 +170,11 @@ pub enum Answer {
         /// The new grain.
         content_address: ContentAddress,
     },
-    /// SUPERSEDE.
+    /// SUPERSEDE and REVERT.
     Superseded {
         /// The new grain.
         content_address: ContentAddress,
-        /// The grain it replaces.
+        /// The grain it replaces: the target, or the head of its chain.
         superseded: ContentAddress,
     },
 }

@@ -1,0 +1,81 @@
+//! Options that would change nothing where they stand: refused (E021), or warned of (W004) where the
+//! statement still answers what was meant. Nothing is dropped in silence.
+
+use super::Context;
+use super::plan::{End, RecallPlan};
+use crate::ast::{Recall, WithOption};
+use crate::codes::{self, ErrorKind};
+use crate::error::{Error, Result};
+use crate::span::Span;
+
+/// Holds the options of a RECALL to what it answers.
+///
+/// # Errors
+/// E021.
+pub(super) fn check(
+    plan: &RecallPlan,
+    recall: &Recall<'_>,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    for option in recall.options.iter().flat_map(|options| &options.node) {
+        match &option.node {
+            WithOption::Diversity(_)
+            | WithOption::Explanation
+            | WithOption::Provenance
+            | WithOption::ScoreBreakdown => about_grains(plan, &option.node, option.span)?,
+            WithOption::ContradictionDetection => lists(plan, context),
+            WithOption::ProgressiveDisclosure(_) | WithOption::IsoTimestamps => {
+                shapes_text(plan, &option.node, option.span, context)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// E021: what is told of each grain, where no grains are answered.
+fn about_grains(plan: &RecallPlan, option: &WithOption<'_>, place: Span) -> Result<()> {
+    let Some(end) = answers(plan.end) else { return Ok(()) };
+    let message = format!("{option} is told of grains, and {end}");
+    let error = Error::new(ErrorKind::WrongStage, message).at(place);
+    Err(error.suggest("drop the option, or the last stage"))
+}
+
+/// W004: contradicted grains count, but no list of what speaks against them is shown.
+fn lists(plan: &RecallPlan, context: &mut Context<'_>) {
+    if let Some(end) = answers(plan.end) {
+        let message =
+            format!("contradicted grains are in, but {end}: what contradicts is not listed");
+        context.warn(codes::IGNORED_OPTION, message);
+    }
+}
+
+/// E021 where there can be no text; W004 where nobody asked for one.
+fn shapes_text(
+    plan: &RecallPlan,
+    option: &WithOption<'_>,
+    place: Span,
+    context: &mut Context<'_>,
+) -> Result<()> {
+    let end = answers(plan.end).or(plan.select.as_ref().map(|_| "SELECT shows parts of grains"));
+    if let Some(end) = end {
+        let message = format!("{option} shapes the text of AS, and {end}");
+        let error = Error::new(ErrorKind::WrongStage, message).at(place);
+        return Err(error.suggest("drop the option, or the stage"));
+    }
+    if plan.format.is_none() && !context.formats {
+        let message = format!("{option} shapes the text of AS, which is not asked for");
+        context.warn(codes::IGNORED_OPTION, message);
+    }
+    Ok(())
+}
+
+/// What is answered in place of grains.
+fn answers(end: End) -> Option<&'static str> {
+    match end {
+        End::Grains => None,
+        End::Count => Some("COUNT answers a number"),
+        End::Values(_) => Some("an extractor answers values"),
+        End::Groups(_) => Some("GROUP BY answers groups"),
+    }
+}

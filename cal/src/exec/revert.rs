@@ -1,0 +1,69 @@
+//! REVERT: what was said before, said again by a new grain, which succeeds the head of the chain.
+
+use grainstore_format::Map;
+
+use super::Run;
+use super::evolve::successor;
+use crate::check::plan::RevertPlan;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::memory::Hit;
+use crate::response::Answer;
+use crate::writes::Write;
+
+/// The payload field that says who may replace a grain (OMS 23).
+const POLICY: &str = "invalidation_policy";
+
+impl Run<'_> {
+    /// Runs a REVERT statement. The target need not be current (spec section 5): whichever version it
+    /// is, the grain before it speaks again.
+    pub(super) fn revert(&self, plan: &RevertPlan) -> Result<Answer> {
+        let target = self.target(&plan.target)?;
+        let Some(before) = self.before(&target)? else {
+            let message = format!("{} is the first version, nothing came before", plan.target.node);
+            return Err(Error::new(ErrorKind::NothingBefore, message).at(plan.target.span));
+        };
+        let head = self.head(target)?;
+        let superseded = head.address;
+        let content_address = self.quota(Write::Revert, |run| {
+            let author = run.memory.scope().actor.as_ref();
+            let mut fields = successor(before, superseded, &plan.reason, author);
+            stays_protected(&mut fields, &head);
+            let grain = run.fresh(fields)?;
+            Ok(run.memory.revert(&superseded, grain, &plan.reason)?)
+        })?;
+        Ok(Answer::Superseded { content_address, superseded })
+    }
+
+    /// The version a grain superseded; the newest where it superseded several, then the one of the
+    /// smallest address.
+    fn before(&self, target: &Hit) -> Result<Option<Hit>> {
+        let mut found: Option<Hit> = None;
+        let parents = target.grain.texts("derived_from").filter_map(|text| text.parse().ok());
+        for address in parents {
+            let parent: Option<Hit> = self.memory.get(&address)?;
+            let parent = parent.filter(|hit| hit.state.superseded_by == Some(target.address));
+            let rank = |hit: &Hit| (hit.grain.created_at(), std::cmp::Reverse(hit.address));
+            if let Some(parent) = parent
+                && found.as_ref().is_none_or(|best| rank(&parent) > rank(best))
+            {
+                found = Some(parent);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The newest version of the chain of a grain.
+    fn head(&self, target: Hit) -> Result<Hit> {
+        let newest = self.memory.history(&target.address, 1)?;
+        Ok(newest.into_iter().next().unwrap_or(target))
+    }
+}
+
+/// What was said before is said again, and who may replace it is not: an invalidation policy that came
+/// since stays (ours).
+fn stays_protected(fields: &mut Map, head: &Hit) {
+    if let Some(policy) = head.grain.get(POLICY) {
+        fields.insert(POLICY.to_owned(), policy.clone());
+    }
+}

@@ -1,0 +1,105 @@
+//! Entries of a BATCH that are put aside: what is wrong within one is the answer of its slot (spec section
+//! 5), and the others are read.
+
+use super::Cursor;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Lexer, Mark, Token};
+use crate::span::Spanned;
+
+/// An entry of a BATCH that is no statement, while the others are: its slot holds the error.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused<'a> {
+    /// Its place among all entries.
+    pub(crate) at: usize,
+    pub(crate) label: Spanned<&'a str>,
+    /// As it was written.
+    pub(crate) text: &'a str,
+    pub(crate) error: Error,
+}
+
+/// A place to go back to.
+#[derive(Clone, Copy)]
+pub(in crate::parse) struct Bookmark<'a> {
+    lexer: Lexer<'a>,
+    token: Token,
+    end: usize,
+    subqueries: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The same, and what is wrong within one entry of a BATCH stays there.
+    pub(in crate::parse) fn forgiving(source: &'a str) -> Result<Self> {
+        Ok(Self { refused: Some(Vec::new()), ..Self::new(source)? })
+    }
+
+    /// What was refused by itself so far.
+    pub(in crate::parse) fn refused(&self) -> &[Refused<'a>] {
+        self.refused.as_deref().unwrap_or_default()
+    }
+
+    /// Holds everything to the first error again.
+    pub(in crate::parse) fn be_strict(&mut self) {
+        self.refused = None;
+    }
+
+    /// This place.
+    pub(in crate::parse) fn bookmark(&self) -> Bookmark<'a> {
+        let Self { lexer, token, end, subqueries, .. } = self;
+        Bookmark { lexer: *lexer, token: *token, end: *end, subqueries: *subqueries }
+    }
+
+    /// Puts the entry that starts at the bookmark aside with what is wrong with it, and goes on behind it.
+    ///
+    /// # Errors
+    /// The error itself where it refuses the whole query: nothing is forgiven, or nobody can tell where
+    /// the entry ends.
+    pub(in crate::parse) fn put_aside(
+        &mut self,
+        start: Bookmark<'a>,
+        at: usize,
+        label: Spanned<&'a str>,
+        error: Error,
+    ) -> Result<()> {
+        if self.refused.is_none() || error.kind() == ErrorKind::TooMany {
+            return Err(error);
+        }
+        (self.lexer, self.token) = (start.lexer, start.token);
+        (self.end, self.subqueries) = (start.end, start.subqueries);
+        if !self.skip_part().unwrap_or(false) {
+            return Err(error);
+        }
+        let text = self.source.get(start.token.span.start()..self.end).unwrap_or("");
+        self.refused.get_or_insert_default().push(Refused { at, label, text, error });
+        Ok(())
+    }
+
+    /// Goes to the end of a part of a list in braces: the comma before `word :`, or the closing brace.
+    /// False where none comes.
+    fn skip_part(&mut self) -> Result<bool> {
+        let mut open = 0_usize;
+        loop {
+            match self.token.kind {
+                Kind::End => return Ok(false),
+                Kind::Mark(Mark::RightBrace) if open == 0 => return Ok(true),
+                Kind::Mark(Mark::Comma) if open == 0 && self.second_starts_part()? => {
+                    return Ok(true);
+                }
+                Kind::Mark(Mark::LeftParen | Mark::LeftBracket | Mark::LeftBrace) => open += 1,
+                Kind::Mark(Mark::RightParen | Mark::RightBracket | Mark::RightBrace) => {
+                    let Some(less) = open.checked_sub(1) else { return Ok(false) };
+                    open = less;
+                }
+                _ => {}
+            }
+            self.bump()?;
+        }
+    }
+
+    /// Whether `word :` stands behind the next token.
+    fn second_starts_part(&self) -> Result<bool> {
+        let mut ahead = self.lexer;
+        let word = matches!(ahead.next()?.kind, Kind::Word(_));
+        Ok(word && ahead.next()?.kind == Kind::Mark(Mark::Colon))
+    }
+}

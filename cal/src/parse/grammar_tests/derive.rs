@@ -1,0 +1,118 @@
+//! A text derived from the grammar, trying every way.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::rules::{Expr, Rules, Terminal};
+use crate::fields;
+use crate::lex::{Kind, Lexer};
+use crate::words::Word;
+
+/// A text as tokens: what each is, and how it is written.
+fn tokens(source: &str) -> Vec<(Kind, &str)> {
+    let mut lexer = Lexer::new(source);
+    let mut tokens = Vec::new();
+    loop {
+        let token = lexer.next().unwrap();
+        if token.kind == Kind::End {
+            return tokens;
+        }
+        tokens.push((token.kind, source.get(token.span.start()..token.span.end()).unwrap()));
+    }
+}
+
+/// Derives a text from the grammar, trying every way.
+pub(super) struct Derivation<'d> {
+    rules: &'d Rules,
+    tokens: Vec<(Kind, &'d str)>,
+    /// Where each production can end that starts at a place.
+    known: RefCell<BTreeMap<(String, usize), BTreeSet<usize>>>,
+}
+
+impl<'d> Derivation<'d> {
+    pub(super) fn is_sentence(rules: &'d Rules, source: &'d str) -> bool {
+        let all = Self { rules, tokens: tokens(source), known: RefCell::default() };
+        all.ends(&Expr::Rule("query".to_owned()), 0).contains(&all.tokens.len())
+    }
+
+    /// Where an expression can end that starts here.
+    fn ends(&self, expr: &Expr, at: usize) -> BTreeSet<usize> {
+        match expr {
+            Expr::Word(word) => self.token(at, |kind, text| {
+                matches!(kind, Kind::Word(_)) && text.eq_ignore_ascii_case(word)
+            }),
+            Expr::Mark(mark) => self.token(at, |_, text| text == mark),
+            Expr::Token(terminal) => self.token(at, |kind, text| is(*terminal, kind, text)),
+            Expr::Rule(name) => self.rule(name, at),
+            Expr::Sequence(parts) => {
+                parts.iter().fold(BTreeSet::from([at]), |from, part| self.ends_from(part, &from))
+            }
+            Expr::Choice(parts) => parts.iter().flat_map(|part| self.ends(part, at)).collect(),
+            Expr::Optional(part) => self.ends(part, at).into_iter().chain([at]).collect(),
+            Expr::Many(part, least) => self.many(at, *least, |at| self.ends(part, at)),
+            Expr::List(part) => {
+                let comma = |at| self.token(at, |_, text| text == ",");
+                let more = |at| self.ends_from(part, &comma(at));
+                let first = self.ends(part, at);
+                first.iter().flat_map(|at| self.many(*at, 0, more)).collect()
+            }
+        }
+    }
+
+    fn ends_from(&self, expr: &Expr, from: &BTreeSet<usize>) -> BTreeSet<usize> {
+        from.iter().flat_map(|at| self.ends(expr, *at)).collect()
+    }
+
+    fn many(
+        &self,
+        at: usize,
+        least: usize,
+        once: impl Fn(usize) -> BTreeSet<usize>,
+    ) -> BTreeSet<usize> {
+        let mut last = BTreeSet::from([at]);
+        for _ in 0..least {
+            last = last.iter().flat_map(|at| once(*at)).collect();
+        }
+        let mut all = last.clone();
+        while !last.is_empty() {
+            let next: BTreeSet<usize> = last.iter().flat_map(|at| once(*at)).collect();
+            last = next.difference(&all).copied().collect();
+            all.extend(&last);
+        }
+        all
+    }
+
+    fn rule(&self, name: &str, at: usize) -> BTreeSet<usize> {
+        let key = (name.to_owned(), at);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return known.clone();
+        }
+        let ends = self.ends(self.rules.get(name).unwrap(), at);
+        self.known.borrow_mut().insert(key, ends.clone());
+        ends
+    }
+
+    fn token(&self, at: usize, wanted: impl Fn(Kind, &str) -> bool) -> BTreeSet<usize> {
+        let found = self.tokens.get(at).is_some_and(|(kind, text)| wanted(*kind, text));
+        found.then_some(at + 1).into_iter().collect()
+    }
+}
+
+/// Whether a token is what a terminal stands for; a parameter stands for any literal.
+fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
+    let name = matches!(kind, Kind::Word(word) if word != Word::Forbidden);
+    match (terminal, kind) {
+        (Terminal::Id, _) => name,
+        (Terminal::AnyWord, _) => matches!(kind, Kind::Word(_)),
+        (Terminal::Extension, _) => {
+            name && text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("x_"))
+        }
+        (Terminal::Field, _) => name && fields::by_name(text).is_some(),
+        (Terminal::Str, Kind::Str { .. })
+        | (Terminal::Num, Kind::Number)
+        | (Terminal::Hash, Kind::Hash) => true,
+        (Terminal::Int, Kind::Number) => text.bytes().all(|byte| byte.is_ascii_digit()),
+        (_, Kind::Param) => true,
+        _ => false,
+    }
+}

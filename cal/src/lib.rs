@@ -7,6 +7,7 @@
 //! The modules, in that order:
 //! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
+//! - `json`, `source`: the second wire form, and a query in either;
 //! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
@@ -40,9 +41,11 @@ mod words;
 
 // Text to syntax and back.
 mod ast;
+mod json;
 mod lex;
 mod parse;
 mod print;
+mod source;
 mod text;
 
 // What a memory is asked.
@@ -76,6 +79,7 @@ pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Tier, execute, execute_bytes};
 pub use expansion::{Direction, Expansion, Link, Links};
+pub use json::schema;
 pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
     Scope, Visit,
@@ -89,4 +93,5 @@ pub use response::{
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
+pub use source::Source;
 pub use writes::{WriteLimits, Writes};

@@ -22,7 +22,7 @@ impl Run<'_> {
                 label,
                 match answer {
                     Ok(answer) => Slot::Answer(Box::new(answer)),
-                    Err(error) => Slot::Failed { error: error.locate(self.source) },
+                    Err(error) => Slot::Failed { error: self.source.locate(error) },
                 },
             ));
         }

@@ -23,14 +23,19 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Parses one query.
+/// Parses one query in text; [`Source`](crate::Source) takes JSON too.
 ///
 /// # Errors
 /// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
 /// E002 and the other parse codes of spec section 9.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
+    unplaced(source).map_err(|error| error.locate(source))
+}
+
+/// The same, with errors that have no line and column yet.
+pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
     check_length(source.len())?;
-    statement::query(source).map_err(|error| error.locate(source))
+    statement::query(source)
 }
 
 /// Parses what may stand behind WHERE.
@@ -57,7 +62,7 @@ pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
     }
 }
 
-fn check_length(bytes: usize) -> Result<()> {
+pub(crate) fn check_length(bytes: usize) -> Result<()> {
     if bytes <= limits::QUERY_BYTES {
         return Ok(());
     }
@@ -67,4 +72,4 @@ fn check_length(bytes: usize) -> Result<()> {
 
 #[cfg(test)]
 #[path = "parse_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@
 //! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
 //! - `json`, `source`: the second wire form, and a query in either;
-//! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
+//! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
@@ -35,6 +35,7 @@ mod suggest;
 // The tables of the language.
 mod fields;
 mod grammar;
+mod reference;
 mod relations;
 mod types;
 mod words;
@@ -88,6 +89,7 @@ pub use params::Params;
 pub use parse::{parse, parse_bytes};
 pub use predicate::{Comparator, Lookup, Predicate};
 pub use query::Query;
+pub use reference::REFERENCE;
 pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,

@@ -243,3 +243,57 @@ proptest! {
         prop_assert!(refused.is_none_or(|error| error.code().starts_with("CAL-E")));
     }
 }
+
+#[test]
+fn the_schema_accepts_what_is_cal_and_refuses_what_is_not() {
+    let schema = super::schema();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    for (source, _) in PRINTED {
+        let document = parse(source).unwrap().to_json();
+        let value = serde_json::from_str(&document).unwrap();
+        let wrong: Vec<String> =
+            validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{document}: {wrong:?}");
+    }
+    // The form is the schema's; what a parser or a memory knows is not.
+    const BEYOND: [&str; 4] = ["CAL-E006", "CAL-E018", "CAL-E019", "CAL-E071"];
+    let mut refused = 0;
+    for (document, code, _, _) in REFUSED {
+        let value = serde_json::from_str(document).unwrap();
+        let repeats = document.matches("\"recent\":").count() > 1;
+        let in_scope = matches!(*code, "CAL-E008") || document.contains("\"scope\":\"b\"");
+        if repeats
+            || in_scope
+            || BEYOND.contains(code)
+            || document.contains("policy")
+            || document.contains("\"key\"")
+        {
+            continue;
+        }
+        assert!(!validator.is_valid(&value), "{document}");
+        refused += 1;
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+#[test]
+fn every_word_the_schema_lists_is_read() {
+    let known = |error: &crate::Error| error.message().contains("not in this version");
+    for format in ["markdown", "json", "yaml", "text", "sml", "triples", "toon"] {
+        let document = json!({"statement": "recall", "as": format}).to_string();
+        let read = Source::read(&document).unwrap();
+        let refused = read.statement().err();
+        assert!(refused.as_ref().is_none_or(known), "{format}: {refused:?}");
+    }
+    let schema = super::schema();
+    let fields =
+        &schema["$defs"]["condition"]["anyOf"][0]["properties"]["field"]["anyOf"][0]["enum"];
+    let fields: Vec<&str> =
+        fields.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert!(fields.len() > 40 && fields.contains(&"subject"), "{fields:?}");
+    for field in fields {
+        let document =
+            json!({"statement": "recall", "pipeline": [{"group_by": field}]}).to_string();
+        assert!(Source::read(&document).unwrap().statement().is_ok(), "{field}");
+    }
+}

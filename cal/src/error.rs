@@ -50,6 +50,8 @@ struct Detail {
     span: Option<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
     suggestion: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     example: Option<&'static str>,
@@ -66,6 +68,7 @@ impl Error {
             message: message.into(),
             span: None,
             position: None,
+            pointer: None,
             suggestion: kind.advice().to_owned(),
             example: None,
             valid_values: Vec::new(),
@@ -126,6 +129,25 @@ impl Error {
         self
     }
 
+    /// The same error where `place` says its place is; without one where it says none.
+    #[must_use]
+    pub(crate) fn moved(mut self, place: impl FnOnce(Span) -> Option<Span>) -> Self {
+        self.0.span = self.0.span.and_then(place);
+        self
+    }
+
+    /// The same error with the JSON Pointer of its place.
+    #[must_use]
+    pub(crate) fn pointing(mut self, pointer: String) -> Self {
+        self.0.pointer = Some(pointer);
+        self
+    }
+
+    /// Where it happened, in bytes of what was parsed.
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.0.span
+    }
+
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -148,6 +170,12 @@ impl Error {
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.0.position
+    }
+
+    /// The JSON Pointer (RFC 6901) of the value it is about, for a query in JSON.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.0.pointer.as_deref()
     }
 
     /// What to do about it.

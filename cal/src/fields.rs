@@ -5,6 +5,8 @@
 use grainstore_format::GrainType;
 
 use crate::codes::ErrorKind;
+use crate::error::Error;
+use crate::suggest;
 
 /// What a field holds, which decides the values it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +133,13 @@ pub(crate) fn names_for(grain_type: Option<GrainType>) -> impl Iterator<Item = &
 /// The names of every field, for "did you mean".
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().map(|field| field.name)
+}
+
+/// E004 for a name that is no field.
+pub(crate) fn unknown(name: &str) -> Error {
+    let advice = suggest::did_you_mean(name, names(), ErrorKind::UnknownField.advice());
+    let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{name}\""));
+    error.suggest(advice).valid(names_for(None))
 }
 
 /// The names ORDER BY takes.

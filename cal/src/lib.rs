@@ -7,7 +7,8 @@
 //! The modules, in that order:
 //! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
-//! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
+//! - `json`, `source`: the second wire form, and a query in either;
+//! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language, as data;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
@@ -34,15 +35,18 @@ mod suggest;
 // The tables of the language.
 mod fields;
 mod grammar;
+mod reference;
 mod relations;
 mod types;
 mod words;
 
 // Text to syntax and back.
 mod ast;
+mod json;
 mod lex;
 mod parse;
 mod print;
+mod source;
 mod text;
 
 // What a memory is asked.
@@ -76,6 +80,7 @@ pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Tier, execute, execute_bytes};
 pub use expansion::{Direction, Expansion, Link, Links};
+pub use json::schema;
 pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
     Scope, Visit,
@@ -84,9 +89,11 @@ pub use params::Params;
 pub use parse::{parse, parse_bytes};
 pub use predicate::{Comparator, Lookup, Predicate};
 pub use query::Query;
+pub use reference::REFERENCE;
 pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
+pub use source::Source;
 pub use writes::{WriteLimits, Writes};

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 /// Bytes of a query.
 pub(crate) const QUERY_BYTES: usize = 8_192;
+/// Bytes of a query in JSON before it is measured as text (ours): JSON spends more on the same.
+pub(crate) const JSON_BYTES: usize = 8 * QUERY_BYTES;
+/// Values within each other in a query in JSON (ours): more than any query needs.
+pub(crate) const JSON_DEPTH: usize = 40;
 /// Distinct parameters of a query.
 pub(crate) const PARAMETERS: usize = 20;
 /// LIMIT where none is written.

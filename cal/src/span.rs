@@ -26,6 +26,11 @@ impl Span {
         self.end as usize
     }
 
+    /// Whether all of `other` lies in this.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
     /// From the start of this to the end of `other`.
     pub(crate) fn to(self, other: Self) -> Self {
         Self { start: self.start, end: other.end }

@@ -2,6 +2,10 @@
 
 use grainstore_format::GrainType;
 
+use crate::codes::ErrorKind;
+use crate::error::Error;
+use crate::suggest;
+
 /// One way to name a grain type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TypeName {
@@ -54,6 +58,36 @@ pub(crate) fn plurals() -> impl Iterator<Item = &'static str> {
 /// The ten canonical singulars.
 pub(crate) fn singulars() -> impl Iterator<Item = &'static str> {
     TYPE_NAMES.iter().filter(|name| !name.old).map(|name| name.singular)
+}
+
+/// E003 for a word that is no plural.
+pub(crate) fn unknown_plural(word: &str) -> Error {
+    let suggestion = match by_singular(word) {
+        Some(name) => format!("Did you mean \"{}\"?", plural_of(name.grain_type)),
+        None => suggest::did_you_mean(word, plurals(), ErrorKind::UnknownType.advice()),
+    };
+    let error = unknown(word).suggest(suggestion).valid(plurals());
+    error.example("RECALL beliefs WHERE subject = \"alice\"")
+}
+
+/// E003 for a word that is no singular.
+pub(crate) fn unknown_singular(word: &str) -> Error {
+    let advice = suggest::did_you_mean(word, singulars(), ErrorKind::UnknownType.advice());
+    unknown(word).suggest(advice).valid(singulars())
+}
+
+fn unknown(word: &str) -> Error {
+    Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{word}\""))
+}
+
+/// Every plural, old names last.
+pub(crate) fn all_plurals() -> impl Iterator<Item = &'static str> {
+    TYPE_NAMES.iter().map(|name| name.plural)
+}
+
+/// Every singular, old names last.
+pub(crate) fn all_singulars() -> impl Iterator<Item = &'static str> {
+    TYPE_NAMES.iter().map(|name| name.singular)
 }
 
 /// The canonical plural of a standard type.

@@ -84,7 +84,7 @@ impl Run<'_> {
             resolved.push(found.unwrap_or_else(|error| Resolved {
                 hits: Vec::new(),
                 answer: SourceAnswer {
-                    error: Some(error.locate(self.source)),
+                    error: Some(self.source.locate(error)),
                     ..SourceAnswer::default()
                 },
             }));

@@ -33,9 +33,10 @@ use crate::expansion::Expansion;
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
 use crate::params::Params;
-use crate::parse::{self, Refused, parse_bytes};
+use crate::parse::Refused;
 use crate::print;
 use crate::response::{Answer, Meta, Response, Usage};
+use crate::source::Source;
 use crate::span::Spanned;
 use crate::writes::Writes;
 use ready::Bound;
@@ -90,7 +91,7 @@ impl Options<'_> {
     }
 }
 
-/// Parses, checks and runs one query.
+/// Parses, checks and runs one query, in text or JSON.
 ///
 /// `writes` is the host's, kept across the requests of a session.
 ///
@@ -103,10 +104,7 @@ pub fn execute(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    let parsed = parse::forgiving(source)?;
-    let place = parsed.0.0.body.span;
-    run(memory, source, parsed, options, writes, started)
-        .map_err(|error| error.within(place).locate(source))
+    run(memory, &Source::read(source)?, options, writes, started)
 }
 
 /// The same for a query given as bytes.
@@ -119,17 +117,26 @@ pub fn execute_bytes(
     options: &Options<'_>,
     writes: &Writes,
 ) -> Result<Response> {
-    match std::str::from_utf8(source) {
-        Ok(text) => execute(memory, text, options, writes),
-        Err(_) => Err(parse_bytes(source)
-            .err()
-            .unwrap_or_else(|| Error::new(ErrorKind::InvalidUtf8, "the query is not UTF-8"))),
-    }
+    let started = Instant::now();
+    run(memory, &Source::read_bytes(source)?, options, writes, started)
 }
 
 fn run(
     memory: &dyn Memory,
-    source: &str,
+    source: &Source<'_>,
+    options: &Options<'_>,
+    writes: &Writes,
+    started: Instant,
+) -> Result<Response> {
+    let parsed = source.forgiving()?;
+    let place = parsed.0.0.body.span;
+    let answer = run_statement(memory, source, parsed, options, writes, started);
+    answer.map_err(|error| source.locate(error.within(place)))
+}
+
+fn run_statement(
+    memory: &dyn Memory,
+    source: &Source<'_>,
     (statement, refused): (Statement<'_>, Vec<Refused<'_>>),
     options: &Options<'_>,
     writes: &Writes,
@@ -190,8 +197,8 @@ fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<
 /// One statement while it runs.
 struct Run<'r> {
     memory: &'r dyn Memory,
-    /// The text of the query, for the places of errors that stay inside an answer.
-    source: &'r str,
+    /// The query as it was sent, for the places of errors that stay inside an answer.
+    source: &'r Source<'r>,
     options: &'r Options<'r>,
     writes: &'r Writes,
     cancel: Cancel,

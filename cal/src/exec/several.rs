@@ -27,7 +27,7 @@ impl Run<'_> {
                 match answer {
                     Ok(answer) => Slot::Answer(Box::new(answer)),
                     Err(error) => {
-                        let error = error.within(label.span).locate(self.source);
+                        let error = self.source.locate(error.within(label.span));
                         Slot::Failed { error }
                     }
                 },

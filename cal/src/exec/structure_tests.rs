@@ -16,6 +16,42 @@ fn part(memory: &Fake, source: &str, key: &str) -> Value {
     run(memory, source).unwrap_or_else(|error| panic!("{source}: {error}"))[key].clone()
 }
 
+#[test]
+fn a_query_in_json_runs_and_its_errors_stand_in_the_document() {
+    let memory = four_beliefs();
+    let query = r#"{"statement":"recall","grain_type":"beliefs","where":[
+        {"field":"subject","op":"=","value":"alice"}],"pipeline":[{"count":true}]}"#;
+    let text = "RECALL beliefs WHERE subject = \"alice\" | COUNT";
+    let (json, plain) = (run(&memory, query).unwrap(), run(&memory, text).unwrap());
+    assert_eq!(json["count"], plain["count"]);
+    assert_eq!(json["_cal"]["query_hash"], plain["_cal"]["query_hash"]);
+
+    let checked =
+        r#"{"statement":"recall","where":[{"field":"confidence","op":"IS","value":"AGENCY"}]}"#;
+    let refused = |query: &str| {
+        let error = execute(&memory, query, &options(), &Writes::default());
+        let error = error.unwrap_err();
+        (error.code().to_owned(), error.pointer().map(str::to_owned))
+    };
+    let at = |code: &str, pointer: &str| (code.to_owned(), Some(pointer.to_owned()));
+    assert_eq!(refused(checked), at("CAL-E020", "/where/0"));
+
+    let batch = r#"{"statement":"batch","queries":[
+        {"label":"good","query":{"statement":"recall"}},
+        {"label":"bad","query":{"statement":"recall","pipeline":[{"limit":2000}]}}]}"#;
+    let answer = run(&memory, batch).unwrap();
+    let slot = &answer["batch"]["bad"]["error"];
+    assert_eq!(
+        (&slot["code"], &slot["pointer"]),
+        (&json!("CAL-E010"), &json!("/queries/1/query/pipeline/0"))
+    );
+    assert_eq!(slot["position"]["line"], 3);
+
+    let write = r#"{"statement":"supersede","target":"sha256:01234567",
+        "set":[{"field":"object","value":"x"}],"reason":"r"}"#;
+    assert_eq!(refused(write), at("CAL-E044", "/statement"));
+}
+
 /// The beliefs a..d, and two goals that name their subjects.
 fn with_goals() -> Fake {
     let memory = four_beliefs();

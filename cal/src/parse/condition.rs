@@ -11,7 +11,6 @@ use crate::lex::{Kind, Mark};
 use crate::predicate::Comparator;
 use crate::relations::{CATEGORIES, Category};
 use crate::span::Spanned;
-use crate::suggest;
 use crate::words::{Keyword, Word};
 
 const OPERATORS: [&str; 11] =
@@ -98,9 +97,7 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
     if word != Word::Name {
         return Err(c.unexpected(&["a field"]));
     }
-    let advice = suggest::did_you_mean(text, fields::names(), ErrorKind::UnknownField.advice());
-    let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{text}\""));
-    Err(error.at(token.span).suggest(advice).valid(fields::names_for(None)))
+    Err(fields::unknown(text).at(token.span))
 }
 
 fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {

@@ -7,7 +7,6 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
 use crate::span::Spanned;
-use crate::suggest;
 use crate::types::{self, TypeName};
 use crate::words::{Keyword, Word};
 
@@ -58,9 +57,7 @@ fn singular(c: &mut Cursor<'_>) -> Result<Spanned<&'static TypeName>> {
     if word != Word::Name {
         return Err(c.unexpected(&["a grain type"]));
     }
-    let advice = suggest::did_you_mean(text, types::singulars(), ErrorKind::UnknownType.advice());
-    let error = Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{text}\""));
-    Err(error.at(token.span).suggest(advice).valid(types::singulars()))
+    Err(types::unknown_singular(text).at(token.span))
 }
 
 /// `set := SET field "=" v`, as many as stand here.

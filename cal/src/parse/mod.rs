@@ -26,24 +26,29 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::span::Span;
 
-/// Parses one query.
+/// Parses one query in text; [`Source`](crate::Source) takes JSON too.
 ///
 /// # Errors
 /// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
 /// E002 and the other parse codes of spec section 9.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
-    check_length(source).map_err(|error| error.locate(source))?;
-    statement::query(source).map_err(|error| error.locate(source))
+    unplaced(source).map_err(|error| error.locate(source))
+}
+
+/// The same, with errors that have no line and column yet.
+pub(crate) fn unplaced(source: &str) -> Result<Statement<'_>> {
+    check_length(source)?;
+    statement::query(source)
 }
 
 /// Parses one query to be run: what is wrong within an entry of a BATCH is that slot's answer (spec
 /// section 5).
 ///
 /// # Errors
-/// As [`parse`], and as there for entries whose end nobody can tell.
+/// As [`unplaced`], and as there for entries whose end nobody can tell.
 pub(crate) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
-    check_length(source).map_err(|error| error.locate(source))?;
-    statement::forgiving(source).map_err(|error| error.locate(source))
+    check_length(source)?;
+    statement::forgiving(source)
 }
 
 /// Parses what may stand behind WHERE.
@@ -60,22 +65,30 @@ pub(crate) fn parse_conditions(source: &str) -> Result<Vec<Condition<'_>>> {
 /// # Errors
 /// E070 when they are not UTF-8, else as [`parse`].
 pub fn parse_bytes(source: &[u8]) -> Result<Statement<'_>> {
-    match std::str::from_utf8(source) {
-        Ok(text) => parse(text),
-        Err(_) if source.len() > limits::QUERY_BYTES => Err(too_long(source.len())),
-        Err(error) => {
-            let start = error.valid_up_to();
-            let wrong = error.error_len().unwrap_or(source.len().saturating_sub(start));
-            let before = source.get(..start).and_then(|before| std::str::from_utf8(before).ok());
-            let message = format!("byte {start} is not UTF-8");
-            let error = Error::new(ErrorKind::InvalidUtf8, message);
-            Err(error.at(Span::new(start, start + wrong)).locate(before.unwrap_or("")))
-        }
+    parse(utf8(source, limits::QUERY_BYTES)?)
+}
+
+/// Bytes as text.
+///
+/// # Errors
+/// E001 for more bytes than `most` that are none; E070 at the first that is not.
+pub(crate) fn utf8(source: &[u8], most: usize) -> Result<&str> {
+    let error = match std::str::from_utf8(source) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    if source.len() > most {
+        return Err(too_long(source.len()));
     }
+    let start = error.valid_up_to();
+    let wrong = error.error_len().unwrap_or(source.len().saturating_sub(start));
+    let before = source.get(..start).and_then(|before| std::str::from_utf8(before).ok());
+    let error = Error::new(ErrorKind::InvalidUtf8, format!("byte {start} is not UTF-8"));
+    Err(error.at(Span::new(start, start + wrong)).locate(before.unwrap_or("")))
 }
 
 /// E001, placed at what is too much.
-fn check_length(source: &str) -> Result<()> {
+pub(crate) fn check_length(source: &str) -> Result<()> {
     if source.len() <= limits::QUERY_BYTES {
         return Ok(());
     }
@@ -92,4 +105,4 @@ fn too_long(bytes: usize) -> Error {
 mod grammar_tests;
 #[cfg(test)]
 #[path = "parse_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -6,11 +6,13 @@ use super::{parse, parse_bytes};
 
 /// A query and its normal form.
 #[rustfmt::skip]
-pub(super) const PRINTED: &[(&str, &str)] = &[
+pub(crate) const PRINTED: &[(&str, &str)] = &[
     ("RECALL", "RECALL"),
     ("CAL/1 recall", "RECALL"),
     ("recall BELIEFS -- all of them\n", "RECALL beliefs"),
     ("RECALL MY goals", "RECALL MY goals"),
+    ("RECALL WHERE confidence > 00.50 AND importance < -007 AND score >= -0 LIMIT 010",
+     "RECALL WHERE confidence > 0.50 AND importance < -7 AND score >= -0 | LIMIT 10"),
     ("RECALL facts", "RECALL facts"),
     (r#"RECALL beliefs IN "work" ABOUT "alice""#, r#"RECALL beliefs IN "work" ABOUT "alice""#),
     (r#"RECALL IN SCOPE "work" SINCE $t"#, r#"RECALL IN SCOPE "work" SINCE $t"#),
@@ -369,7 +371,7 @@ fn limits_of_the_text_are_held() {
 }
 
 /// Pieces that make plausible queries when strung together at random.
-pub(super) fn piece() -> impl Strategy<Value = String> {
+pub(crate) fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
         WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \

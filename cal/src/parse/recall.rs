@@ -58,13 +58,7 @@ fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     if singular.is_none() && nearest_clause < nearest_type {
         return Err(c.unexpected(&CLAUSES));
     }
-    let suggestion = match singular {
-        Some(name) => format!("Did you mean \"{}\"?", types::plural_of(name.grain_type)),
-        None => suggest::did_you_mean(text, types::plurals(), ErrorKind::UnknownType.advice()),
-    };
-    let error = Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{text}\""));
-    let error = error.at(token.span).suggest(suggestion).valid(types::plurals());
-    Err(error.example("RECALL beliefs WHERE subject = \"alice\""))
+    Err(types::unknown_plural(text).at(token.span))
 }
 
 /// The next clause or stage; false where none stands.

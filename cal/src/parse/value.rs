@@ -165,7 +165,20 @@ fn number<'a>(c: &mut Cursor<'a>) -> Result<Number<'a>> {
         return Err(Error::new(ErrorKind::BadNumber, "the number is too large").at(token.span));
     };
     c.bump()?;
-    Ok(Number { text: Cow::Borrowed(text), value })
+    Ok(Number { text: without_zeros(text), value })
+}
+
+/// The spelling without the leading zeros that say nothing, which JSON has no way to write.
+fn without_zeros(text: &str) -> Cow<'_, str> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let trimmed = digits.trim_start_matches('0');
+    let fraction_alone = !trimmed.starts_with(|first: char| first.is_ascii_digit());
+    let kept = digits.len().saturating_sub(trimmed.len() + usize::from(fraction_alone));
+    match (digits.get(kept..), text.len() == digits.len()) {
+        (Some(short), true) => Cow::Borrowed(short),
+        (Some(short), false) if kept > 0 => Cow::Owned(format!("-{short}")),
+        _ => Cow::Borrowed(text),
+    }
 }
 
 fn digits<'a>(c: &mut Cursor<'a>) -> Result<&'a str> {

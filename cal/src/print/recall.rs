@@ -184,7 +184,8 @@ impl Display for WithOption<'_> {
 }
 
 impl LevelName {
-    fn name(self) -> &'static str {
+    /// The name in WITH.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
             Self::Headlines => "headlines",

@@ -1,0 +1,57 @@
+//! The second wire form of CAL, `application/json+cal` (spec section 7).
+//!
+//! Both forms are one language: a document is spelled in text, by a table of its keys, and parsed as
+//! that text; errors find their way back to the value they come from. The modules: `node` reads
+//! JSON, `table` is the form as data, `read` spells it, `write` prints a statement, `schema` tells a
+//! model what it may write.
+
+mod node;
+mod read;
+mod schema;
+mod table;
+mod write;
+
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+
+pub(crate) use read::Spelled;
+pub use schema::schema;
+
+/// Whether a query is in the JSON form: no query in text starts with a brace.
+pub(crate) fn is_json(source: &str) -> bool {
+    source.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
+}
+
+/// Spells a query in JSON as text.
+///
+/// # Errors
+/// Located in the document: E001 over 65,536 bytes, and those of the JSON form.
+pub(crate) fn spell(source: &str) -> Result<Spelled> {
+    if source.len() > limits::JSON_BYTES {
+        let message = format!("a query in JSON is at most {} bytes", limits::JSON_BYTES);
+        return Err(Error::new(ErrorKind::QueryTooLong, message));
+    }
+    let root = node::document(source).map_err(|error| error.locate(source))?;
+    read::spell(&root).map_err(|error| point(error, &root).locate(source))
+}
+
+/// An error of a query that was spelled from `source`, located there.
+pub(crate) fn locate(error: Error, spelled: &Spelled, source: &str) -> Error {
+    let error = error.moved(|span| spelled.place(span));
+    match node::document(source) {
+        Ok(root) => point(error, &root).locate(source),
+        Err(_) => error.locate(source),
+    }
+}
+
+fn point(error: Error, root: &node::Node) -> Error {
+    match error.span() {
+        Some(span) => error.pointing(root.pointer(span)),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+#[path = "json_tests.rs"]
+mod tests;

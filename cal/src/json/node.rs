@@ -1,0 +1,250 @@
+//! A JSON document as it stands: values with their places, numbers in their spelling.
+//!
+//! It knows no CAL. What does not parse is told in CAL's codes, since a query is what it should be.
+
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::span::Span;
+
+/// One value and where it stands.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) value: Value,
+    pub(super) span: Span,
+}
+
+/// What a value is.
+#[derive(Debug)]
+pub(super) enum Value {
+    Null,
+    Flag(bool),
+    /// As it is spelled.
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order written; no key twice.
+    Object(Vec<Member>),
+}
+
+/// One key of an object, where the key stands, and its value.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) key: String,
+    pub(super) place: Span,
+    pub(super) node: Node,
+}
+
+impl Node {
+    /// The text, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if it is an object that has it.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Object(members) = &self.value else { return None };
+        members.iter().find(|member| member.key == key).map(|member| &member.node)
+    }
+
+    /// The JSON Pointer (RFC 6901) of the innermost value, or key of one, that `place` lies in.
+    pub(super) fn pointer(&self, place: Span) -> String {
+        let mut pointer = String::new();
+        let mut node = self;
+        while let Some((step, inner)) = node.step(place) {
+            pointer.push('/');
+            pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+            node = inner;
+        }
+        pointer
+    }
+
+    fn step(&self, place: Span) -> Option<(String, &Node)> {
+        match &self.value {
+            Value::List(items) => {
+                let found = items.iter().enumerate().find(|(_, item)| item.span.covers(place));
+                found.map(|(at, item)| (at.to_string(), item))
+            }
+            Value::Object(members) => members
+                .iter()
+                .find(|member| member.place.covers(place) || member.node.span.covers(place))
+                .map(|member| (member.key.clone(), &member.node)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads one document and nothing after it.
+///
+/// # Errors
+/// E002 for what is no JSON and for a key that stands twice, E005 and E006 for its texts and
+/// numbers, E007 where it nests deeper than any query.
+pub(super) fn document(source: &str) -> Result<Node> {
+    let mut reader = Reader { source, jiter: Jiter::new(source.as_bytes()) };
+    let peek = reader.jiter.peek().map_err(|error| reader.malformed(&error))?;
+    let node = reader.node(peek, 1)?;
+    reader.jiter.finish().map_err(|error| reader.malformed(&error))?;
+    Ok(node)
+}
+
+struct Reader<'s> {
+    source: &'s str,
+    jiter: Jiter<'s>,
+}
+
+impl Reader<'_> {
+    /// The value that starts with `peek`, `depth` values deep.
+    fn node(&mut self, peek: Peek, depth: usize) -> Result<Node> {
+        let start = self.jiter.current_index();
+        if depth > limits::JSON_DEPTH {
+            let message = format!("the JSON nests deeper than {} levels", limits::JSON_DEPTH);
+            return Err(Error::new(ErrorKind::TooDeep, message).at(Span::new(start, start + 1)));
+        }
+        let value = match peek {
+            Peek::Array => self.list(depth)?,
+            Peek::Object => self.object(depth)?,
+            scalar => self.scalar(scalar)?,
+        };
+        Ok(Node { value, span: Span::new(start, self.jiter.current_index()) })
+    }
+
+    fn scalar(&mut self, peek: Peek) -> Result<Value> {
+        let read = match peek {
+            Peek::Null => self.jiter.known_null().map(|()| Value::Null),
+            Peek::True | Peek::False => self.jiter.known_bool(peek).map(Value::Flag),
+            Peek::String => self.jiter.known_str().map(|text| Value::Text(text.to_owned())),
+            number => self
+                .jiter
+                .known_number_bytes(number)
+                .map(|digits| Value::Number(String::from_utf8_lossy(digits).into_owned())),
+        };
+        read.map_err(|error| self.malformed(&error))
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Value> {
+        let mut items = Vec::new();
+        let mut next = self.jiter.known_array().map_err(|error| self.malformed(&error))?;
+        while let Some(peek) = next {
+            items.push(self.node(peek, depth + 1)?);
+            next = self.jiter.array_step().map_err(|error| self.malformed(&error))?;
+        }
+        Ok(Value::List(items))
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value> {
+        let mut members: Vec<Member> = Vec::new();
+        let mut before = self.jiter.current_index();
+        let mut next = self.jiter.known_object().map(|key| key.map(str::to_owned));
+        while let Some(key) = next.map_err(|error| self.malformed(&error))? {
+            let place = self.key_place(before);
+            if members.iter().any(|member| member.key == key) {
+                let error = Error::new(ErrorKind::UnexpectedToken, format!("{key:?} stands twice"));
+                return Err(error.at(place).suggest("a key stands once in an object"));
+            }
+            let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
+            let node = self.node(peek, depth + 1)?;
+            members.push(Member { key, place, node });
+            before = self.jiter.current_index();
+            next = self.jiter.next_key().map(|key| key.map(str::to_owned));
+        }
+        Ok(Value::Object(members))
+    }
+
+    /// Where the key stands that was just read, its colon included; `before` is the byte where the
+    /// value before it ended.
+    fn key_place(&self, before: usize) -> Span {
+        let after = self.jiter.current_index();
+        let read = self.source.get(before..after).unwrap_or("");
+        let start = read.find('"').unwrap_or(0);
+        let end = read.rfind('"').map_or(read.len(), |quote| quote + 1);
+        Span::new(before + start, before + end)
+    }
+
+    fn malformed(&self, error: &JiterError) -> Error {
+        use JsonErrorType as Json;
+        let kind = match &error.error_type {
+            JiterErrorType::JsonError(
+                Json::EofWhileParsingString
+                | Json::InvalidEscape
+                | Json::InvalidUnicodeCodePoint
+                | Json::ControlCharacterWhileParsingString
+                | Json::LoneLeadingSurrogateInHexEscape
+                | Json::UnexpectedEndOfHexEscape,
+            ) => ErrorKind::BadString,
+            JiterErrorType::JsonError(Json::InvalidNumber | Json::NumberOutOfRange) => {
+                ErrorKind::BadNumber
+            }
+            _ => ErrorKind::UnexpectedToken,
+        };
+        let mut start = error.index.min(self.source.len());
+        while !self.source.is_char_boundary(start) {
+            start -= 1;
+        }
+        let width = self.source.get(start..).and_then(|rest| rest.chars().next());
+        let span = Span::new(start, start + width.map_or(0, char::len_utf8));
+        let said = lower_first(&error.error_type.to_string());
+        Error::new(kind, format!("this is no JSON: {said}")).at(span).suggest(
+            "mend the JSON here: keys and texts stand in double quotes, and no comma stands last",
+        )
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_ascii_lowercase(), chars.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keys_and_pointers_know_their_places() {
+        let source = r#" { "a" : [1.50, {"b/c": "x"}] , "é":null}"#;
+        let root = document(source).unwrap();
+        let at = |needle: &str| {
+            let start = source.find(needle).unwrap();
+            Span::new(start, start + needle.len())
+        };
+        for (needle, pointer) in [
+            ("1.50", "/a/0"),
+            (r#""x""#, "/a/1/b~1c"),
+            (r#""b/c""#, "/a/1/b~1c"),
+            ("null", "/é"),
+            (r#""é""#, "/é"),
+            ("[", "/a"),
+            ("{ ", ""),
+        ] {
+            assert_eq!(root.pointer(at(needle)), pointer, "{needle}");
+        }
+        let Some(Value::List(items)) = root.get("a").map(|node| &node.value) else { panic!() };
+        assert!(matches!(&items[0].value, Value::Number(text) if text == "1.50"));
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_where_it_stops_being_json() {
+        for (source, code, place) in [
+            (r#"{"a":1"#, "CAL-E002", ""),
+            (r#"{"a":1,}"#, "CAL-E002", "}"),
+            (r#"{"a" 1}"#, "CAL-E002", "1"),
+            (r#"{"a":1} x"#, "CAL-E002", "x"),
+            (r#"{"a":1,"a":2}"#, "CAL-E002", r#""a""#),
+            (r#"{"a":"x"#, "CAL-E005", ""),
+            (r#"{"a":01}"#, "CAL-E006", "1"),
+        ] {
+            let error = document(source).unwrap_err().locate(source);
+            let position = error.position().unwrap();
+            let covered = source.get(position.start..position.end);
+            assert_eq!((error.code(), covered), (code, Some(place)), "{source}: {error}");
+        }
+        let deep = "[".repeat(limits::JSON_DEPTH + 1);
+        assert_eq!(document(&deep).unwrap_err().code(), "CAL-E007");
+    }
+}

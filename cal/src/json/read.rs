@@ -1,0 +1,480 @@
+//! The JSON form spelled in text, with the place in the document each piece comes from.
+//!
+//! One rule makes the two forms one language: a document means what its spelling means, so the
+//! parser alone decides. What is checked here is what could slip past it: every name is one word,
+//! every word of a list is of that list, every text is quoted.
+
+use std::borrow::Cow;
+
+use super::node::{Member, Node, Value};
+use super::table::{
+    self, Choice, EXTENSION, EXTRACTORS, Form, Key, List, OPERATORS, QUERY, Row, STATEMENTS, Shape,
+};
+use crate::ast::Literal;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields;
+use crate::lex::is_word;
+use crate::span::Span;
+use crate::suggest;
+use crate::types;
+
+/// A query in text, and where its pieces stand in the document.
+#[derive(Debug, Default)]
+pub(crate) struct Spelled {
+    pub(crate) text: String,
+    /// A part of the text and the value it stands for; inner parts before those around them.
+    places: Vec<(Span, Span)>,
+}
+
+impl Spelled {
+    /// The place in the document of a place in the text: the smallest value that spells it.
+    pub(crate) fn place(&self, span: Span) -> Option<Span> {
+        let empty = span.start() == span.end();
+        let holds = |part: &Span| part.covers(span) && (!empty || span.end() < part.end());
+        let parts = self.places.iter().filter(|(part, _)| holds(part));
+        let smallest = parts.min_by_key(|(part, _)| part.end() - part.start());
+        smallest.or(self.places.last()).map(|(_, value)| *value)
+    }
+}
+
+/// Spells a document.
+///
+/// # Errors
+/// E002 for keys, statements and words it does not know or lacks, E003 and E004 for types and
+/// fields, E014 for an object of nothing, E015 for hashes, E020 for values of another kind.
+pub(super) fn spell(root: &Node) -> Result<Spelled> {
+    let mut speller = Speller::default();
+    speller.query(root)?;
+    Ok(speller.spelled)
+}
+
+#[derive(Default)]
+struct Speller<'n> {
+    spelled: Spelled,
+    /// The LETs in scope, which `{"let": ...}` may name.
+    lets: Vec<&'n str>,
+}
+
+impl<'n> Speller<'n> {
+    /// LETs and a statement.
+    fn query(&mut self, node: &'n Node) -> Result<()> {
+        let mark = self.lets.len();
+        if let Some(Value::List(lets)) = node.get("let").map(|node| &node.value) {
+            self.lets.extend(lets.iter().filter_map(|binding| binding.get("name")?.text()));
+        }
+        self.part(node, |speller| speller.statement_with(node, &QUERY))?;
+        self.lets.truncate(mark);
+        Ok(())
+    }
+
+    /// A statement, which may start with the keys `before`.
+    fn statement_with(&mut self, node: &'n Node, before: &'static [Key]) -> Result<()> {
+        let members = members(node, "a query")?;
+        if members.is_empty() {
+            return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(node.span));
+        }
+        let form = stated(node)?;
+        let keys = before.iter().chain(form.keys);
+        known_keys(members, std::iter::once("statement").chain(keys.map(|key| key.name)))?;
+        self.keys(before, "", node)?;
+        self.form(form, node)
+    }
+
+    /// The words and keys of an object whose keys are known.
+    fn form(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
+        let lacks = |needs: &&[&str]| needs.iter().any(|name| node.get(name).is_none());
+        if !form.needs.is_empty() && form.needs.iter().all(lacks) {
+            return Err(lacking(form, node));
+        }
+        match node.get("statement") {
+            Some(statement) if form.statement.is_some() => {
+                self.part(statement, |speller| speller.words(form.head))?;
+            }
+            _ => self.words(form.head)?,
+        }
+        self.keys(form.keys, form.between, node)?;
+        self.words(form.tail)
+    }
+
+    /// An object that is no statement.
+    fn object(&mut self, form: &'static Form, node: &'n Node) -> Result<()> {
+        let members = members(node, form.name)?;
+        known_keys(members, form.keys.iter().map(|key| key.name))?;
+        self.form(form, node)
+    }
+
+    /// The keys that stand, in the order of the table.
+    fn keys(&mut self, keys: &'static [Key], between: &'static str, node: &'n Node) -> Result<()> {
+        let mut first = true;
+        for key in keys {
+            let Some(value) = node.get(key.name) else { continue };
+            if !std::mem::take(&mut first) {
+                self.words(between)?;
+            }
+            self.part(value, |speller| {
+                speller.words(key.lead)?;
+                speller.shape(&key.shape, value, key.name)?;
+                speller.words(key.tail)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A value of the key or option `name`.
+    fn shape(&mut self, shape: &'static Shape, node: &'n Node, name: &str) -> Result<()> {
+        match shape {
+            Shape::Flag => flag(node, name),
+            Shape::FlagOr(_) if matches!(node.value, Value::Flag(true)) => Ok(()),
+            Shape::FlagOr(shape) => self.shape(shape, node, name),
+            Shape::Object(form) => self.object(form, node),
+            Shape::List(list) => self.list(list, node, name),
+            Shape::Choice(choice) => self.choice(choice, node),
+            Shape::Condition => self.condition(node),
+            Shape::Statement(_) => self.part(node, |speller| speller.statement_with(node, &[])),
+            Shape::Query(_) => self.query(node),
+            Shape::Value => self.value(node),
+            Shape::Pair => {
+                let [from, to] = pair(node, name)?;
+                self.value(from)?;
+                self.words("AND")?;
+                self.value(to)
+            }
+            leaf => {
+                let text = leaf_text(leaf, node, name)?;
+                self.words(&text)
+            }
+        }
+    }
+
+    fn list(&mut self, list: &'static List, node: &'n Node, name: &str) -> Result<()> {
+        self.words(list.open)?;
+        for (at, item) in items(node, name)?.iter().enumerate() {
+            if at > 0 {
+                self.words(list.between)?;
+            }
+            self.part(item, |speller| speller.shape(&list.of, item, name))?;
+        }
+        self.words(list.close)
+    }
+
+    /// A name alone, or an object with the name as its one key.
+    fn choice(&mut self, choice: &'static Choice, node: &'n Node) -> Result<()> {
+        let (name, place, held) = match &node.value {
+            Value::Text(name) => (name, node.span, None),
+            Value::Object(members) => match members.as_slice() {
+                [member] => (&member.key, member.place, Some(&member.node)),
+                _ => return Err(wrong(node, choice.what, "takes one key in each object")),
+            },
+            _ => return Err(wrong(node, choice.what, "is a name, or an object of one key")),
+        };
+        if choice.extensions && is_extension(name) {
+            self.words(name)?;
+            return held.map_or(Ok(()), |held| self.shape(&EXTENSION, held, name));
+        }
+        let names = choice.rows.iter().map(|row| row.name);
+        let Some(row) = choice.rows.iter().find(|row| row.name == name) else {
+            return Err(unknown(choice.what, name, names).at(place));
+        };
+        self.words(row.text)?;
+        self.row(row, node, held)
+    }
+
+    /// What a row of a choice holds, between the words around it.
+    fn row(&mut self, row: &'static Row, node: &Node, held: Option<&'n Node>) -> Result<()> {
+        match (&row.holds, held) {
+            (Some((lead, shape, tail)), Some(held)) => {
+                self.words(lead)?;
+                self.part(held, |speller| speller.shape(shape, held, row.name))?;
+                self.words(tail)
+            }
+            (None, Some(_)) => {
+                Err(wrong(node, row.name, "holds nothing").suggest("write the name as a string"))
+            }
+            (_, None) if row.bare => Ok(()),
+            (_, None) => {
+                let advice = format!("write {{\"{}\": ...}}", row.name);
+                Err(wrong(node, row.name, "does not stand alone").suggest(advice))
+            }
+        }
+    }
+
+    /// `{field, op, value}`.
+    fn condition(&mut self, node: &'n Node) -> Result<()> {
+        const KEYS: [&str; 3] = ["field", "op", "value"];
+        known_keys(members(node, "a condition")?, KEYS)?;
+        let [Some(field), Some(op), Some(value)] = KEYS.map(|key| node.get(key)) else {
+            return Err(missing(node, "a condition", &KEYS));
+        };
+        let name = leaf_text(&Shape::Field, field, "field")?;
+        self.part(field, |speller| speller.words(&name))?;
+        let written = word("operator", op, OPERATORS.iter().copied())?;
+        self.part(op, |speller| speller.words(written))?;
+        self.part(value, |speller| match written {
+            "IN" => speller.values_of_in(value),
+            "BETWEEN" => speller.shape(&Shape::Pair, value, "BETWEEN"),
+            "IS" => speller.words(word("category", value, table::categories())?),
+            _ => speller.value(value),
+        })
+    }
+
+    /// The value of IN: an array, a parameter that holds one, `{recall, extract}` or `{let}`.
+    fn values_of_in(&mut self, node: &'n Node) -> Result<()> {
+        let Value::Object(members) = &node.value else {
+            let listed = items(node, "IN")?;
+            self.words("(")?;
+            for (at, item) in listed.iter().enumerate() {
+                self.words(if at == 0 { "" } else { "," })?;
+                self.value(item)?;
+            }
+            return self.words(")");
+        };
+        known_keys(members, ["recall", "extract", "let", "param"])?;
+        self.words("(")?;
+        match (node.get("recall"), node.get("let")) {
+            (Some(recall), None) => {
+                self.part(recall, |speller| speller.statement_with(recall, &[]))?;
+                if let Some(extract) = node.get("extract") {
+                    self.words("|")?;
+                    let extract = word("extractor", extract, EXTRACTORS.iter().copied())?;
+                    self.words(extract)?;
+                }
+            }
+            (None, Some(name)) => {
+                let variable = leaf_text(&Shape::Variable, name, "let")?;
+                if !name.text().is_some_and(|name| self.lets.contains(&name)) {
+                    let message = format!("{variable} is not bound by a LET");
+                    let error = Error::new(ErrorKind::UnboundParameter, message).at(name.span);
+                    return Err(error.suggest("bind it under \"let\", or write {\"param\": ...}"));
+                }
+                self.words(&variable)?;
+            }
+            _ => self.value(node)?,
+        }
+        self.words(")")
+    }
+
+    /// A literal.
+    fn value(&mut self, node: &'n Node) -> Result<()> {
+        let Value::List(items) = &node.value else {
+            let text = scalar(node)?;
+            return self.part(node, |speller| speller.words(&text));
+        };
+        self.part(node, |speller| {
+            speller.words("[")?;
+            for (at, item) in items.iter().enumerate() {
+                speller.words(if at == 0 { "" } else { "," })?;
+                speller.value(item)?;
+            }
+            speller.words("]")
+        })
+    }
+
+    /// Words of the text form.
+    #[expect(clippy::unnecessary_wraps, reason = "every step of the spelling reads the same")]
+    fn words(&mut self, words: &str) -> Result<()> {
+        let text = &mut self.spelled.text;
+        let joined = text.is_empty()
+            || text.ends_with(['(', '[', '{', ',', '='])
+            || words.starts_with([')', ']', '}', ',', ';', ':']);
+        if !joined && !words.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(words);
+        Ok(())
+    }
+
+    /// What `write` spells stands for `node`.
+    fn part(&mut self, node: &Node, write: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let start = self.spelled.text.len();
+        write(self)?;
+        let part = Span::new(start, self.spelled.text.len());
+        self.spelled.places.push((part, node.span));
+        Ok(())
+    }
+}
+
+/// The form a statement has.
+fn stated(node: &Node) -> Result<&'static Form> {
+    let names = STATEMENTS.iter().filter_map(|form| form.statement);
+    let Some(statement) = node.get("statement") else {
+        return Err(missing(node, "a query", &["statement"]).valid(names));
+    };
+    let Some(name) = statement.text() else {
+        return Err(wrong(statement, "statement", "is a name").valid(names));
+    };
+    let found = STATEMENTS.iter().copied().find(|form| form.statement == Some(name));
+    found.ok_or_else(|| unknown("statement", name, names).at(statement.span))
+}
+
+/// A value of one piece, in text.
+fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, str>> {
+    if let (Shape::Text | Shape::Count | Shape::Number | Shape::Hash, Value::Object(_)) =
+        (shape, &node.value)
+    {
+        return scalar(node);
+    }
+    match (shape, &node.value) {
+        (Shape::Text, Value::Text(_))
+        | (Shape::Count | Shape::Whole | Shape::Number, Value::Number(_)) => scalar(node),
+        (Shape::Text, _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
+        (Shape::Count, _) => Err(wrong(node, name, "takes a whole number or {\"param\": ...}")),
+        (Shape::Whole, _) => Err(wrong(node, name, "takes a whole number")),
+        (Shape::Number, _) => Err(wrong(node, name, "takes a number")),
+        (Shape::Hash, Value::Text(hash)) => hash_text(hash, node),
+        (Shape::Hash, _) => Err(wrong(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
+        (Shape::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
+        (_, Value::Text(text)) => named(shape, text, node, name),
+        _ => Err(wrong(node, name, "takes a string")),
+    }
+}
+
+/// A name of the language or of the query.
+fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Cow<'n, str>> {
+    match shape {
+        Shape::Plural if types::by_plural(text).is_none() => {
+            Err(types::unknown_plural(text).at(node.span))
+        }
+        Shape::Singular if types::by_singular(text).is_none() => {
+            Err(types::unknown_singular(text).at(node.span))
+        }
+        Shape::Field => match text.split_once(':') {
+            Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(Cow::Borrowed(text)),
+            None if is_word(text) => Ok(Cow::Borrowed(text)),
+            _ => Err(fields::unknown(text).at(node.span)),
+        },
+        Shape::Name | Shape::Variable if !is_word(text) => {
+            let error = wrong(node, name, "is no name");
+            Err(error.suggest("a name is a letter, then letters, digits and _"))
+        }
+        Shape::Variable => Ok(Cow::Owned(format!("${text}"))),
+        _ => Ok(Cow::Borrowed(text)),
+    }
+}
+
+/// A literal that is no array, in text.
+fn scalar(node: &Node) -> Result<Cow<'_, str>> {
+    Ok(match &node.value {
+        Value::Text(text) => Cow::Owned(Literal::Text(Cow::Borrowed(text)).to_string()),
+        Value::Number(digits) => Cow::Borrowed(digits),
+        Value::Flag(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
+        Value::Null => {
+            let error = Error::new(ErrorKind::WrongType, "null is no value of CAL").at(node.span);
+            return Err(error.suggest("a grain without a field never matches a condition on it"));
+        }
+        Value::List(_) => {
+            return Err(wrong(node, "the value", "is an array").suggest("write one flat list"));
+        }
+        Value::Object(members) => {
+            known_keys(members, ["param", "hash"])?;
+            return match (members.as_slice(), node.get("param"), node.get("hash")) {
+                ([_], Some(name), _) => leaf_text(&Shape::Variable, name, "param"),
+                ([_], _, Some(hash)) => leaf_text(&Shape::Hash, hash, "hash"),
+                _ => {
+                    Err(wrong(node, "the value", "is one of {\"param\": ...} and {\"hash\": ...}"))
+                }
+            };
+        }
+    })
+}
+
+/// `sha256:` and its digits, which must be one token.
+fn hash_text<'n>(hash: &'n str, node: &Node) -> Result<Cow<'n, str>> {
+    let digits = hash.strip_prefix("sha256:").filter(|digits| crate::lex::is_hash_digits(digits));
+    if digits.is_none() {
+        let message = "a hash is sha256: and 8 to 64 lowercase hex digits";
+        return Err(Error::new(ErrorKind::BadHash, message).at(node.span));
+    }
+    Ok(Cow::Borrowed(hash))
+}
+
+/// One word of a closed list, in any case; the list's own spelling.
+fn word(
+    what: &str,
+    node: &Node,
+    words: impl Iterator<Item = &'static str> + Clone,
+) -> Result<&'static str> {
+    let Some(text) = node.text() else {
+        return Err(wrong(node, what, "is one of the listed words").valid(words));
+    };
+    let found = words.clone().find(|word| word.eq_ignore_ascii_case(text));
+    found.ok_or_else(|| unknown(what, text, words).at(node.span))
+}
+
+fn flag(node: &Node, name: &str) -> Result<()> {
+    match node.value {
+        Value::Flag(true) => Ok(()),
+        _ => Err(wrong(node, name, "is true").suggest("leave the key out where it does not stand")),
+    }
+}
+
+fn pair<'n>(node: &'n Node, name: &str) -> Result<[&'n Node; 2]> {
+    match &node.value {
+        Value::List(items) => match items.as_slice() {
+            [from, to] => Ok([from, to]),
+            _ => Err(wrong(node, name, "takes two values, [from, to]")),
+        },
+        _ => Err(wrong(node, name, "takes two values, [from, to]")),
+    }
+}
+
+fn items<'n>(node: &'n Node, name: &str) -> Result<&'n [Node]> {
+    match &node.value {
+        Value::List(items) if items.is_empty() => {
+            let error = Error::new(ErrorKind::UnexpectedToken, format!("{name} lists nothing"));
+            Err(error.at(node.span).suggest("list at least one, or leave the key out"))
+        }
+        Value::List(items) => Ok(items),
+        _ => Err(wrong(node, name, "takes an array")),
+    }
+}
+
+fn members<'n>(node: &'n Node, what: &str) -> Result<&'n [Member]> {
+    match &node.value {
+        Value::Object(members) => Ok(members),
+        _ => Err(wrong(node, what, "is an object")),
+    }
+}
+
+/// E002 for the first key that is none of `known`.
+fn known_keys(members: &[Member], known: impl IntoIterator<Item = &'static str>) -> Result<()> {
+    let known: Vec<&'static str> = known.into_iter().collect();
+    match members.iter().find(|member| !known.contains(&member.key.as_str())) {
+        Some(member) => Err(unknown("key", &member.key, known.into_iter()).at(member.place)),
+        None => Ok(()),
+    }
+}
+
+fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
+    let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
+    let error = Error::new(ErrorKind::UnexpectedToken, format!("unknown {what} {name:?}"));
+    error.suggest(advice).valid(known)
+}
+
+fn lacking(form: &Form, node: &Node) -> Error {
+    let names = form.needs.iter().map(|needs| needs.iter().map(|name| format!("\"{name}\"")));
+    let ways: Vec<_> = names.map(|names| names.collect::<Vec<_>>().join(" and ")).collect();
+    let message = format!("{} needs {}", form.name, ways.join(", or "));
+    let known = form.keys.iter().map(|key| key.name);
+    let error = Error::new(ErrorKind::UnexpectedToken, message).at(node.span);
+    error.suggest("add what is missing").valid(known)
+}
+
+fn missing(node: &Node, what: &str, keys: &[&str]) -> Error {
+    let lacks = keys.iter().find(|key| node.get(key).is_none()).copied().unwrap_or("");
+    let message = format!("{what} needs \"{lacks}\"");
+    Error::new(ErrorKind::UnexpectedToken, message).at(node.span).suggest("add the key")
+}
+
+/// A value of another kind than `name` takes.
+fn wrong(node: &Node, name: &str, takes: &str) -> Error {
+    let message = format!("{name} {takes}");
+    let error = Error::new(ErrorKind::WrongType, message).at(node.span);
+    error.suggest("give it a value of that kind")
+}
+
+fn is_extension(name: &str) -> bool {
+    is_word(name)
+        && name.len() > 2
+        && name.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("x_"))
+}

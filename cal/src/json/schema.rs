@@ -1,0 +1,226 @@
+//! The JSON Schema of the JSON form, for the structured output of models: made of the table the
+//! reader reads by.
+
+use serde_json::{Map, Value, json};
+
+use super::table::{
+    self, CHOICES, Choice, EXTENSION, EXTRACTORS, Form, Key, List, OPERANDS, OPERATORS, QUERY,
+    STATEMENTS, Shape,
+};
+use crate::fields;
+use crate::types;
+
+/// The JSON Schema (draft 2020-12) of `application/json+cal`.
+///
+/// What it accepts is CAL in form; limits, and which field takes which operator, are told by the
+/// errors of a query.
+#[must_use]
+pub fn schema() -> Value {
+    let alone = STATEMENTS.iter().map(|form| (form.name.to_owned(), object(form, &[])));
+    let operands = OPERANDS.iter().map(|form| (operand(form), object(form, &QUERY)));
+    let choices = CHOICES.iter().map(|choice| (choice.what.to_owned(), choices(choice)));
+    let mut definitions: Map<String, Value> = alone.chain(operands).chain(choices).collect();
+    definitions.insert("value".into(), value());
+    definitions.insert("scalar".into(), scalar());
+    definitions.insert("condition".into(), condition());
+    definitions.insert("param".into(), param());
+    let queries: Vec<Value> = STATEMENTS.iter().map(|form| query(form)).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "CAL/1 in JSON (application/json+cal)",
+        "description": "One query over a memory of grains: exactly one statement, named by \"statement\".",
+        "anyOf": queries,
+        "$defs": definitions,
+    })
+}
+
+/// The name of a statement that may have LETs of its own.
+fn operand(form: &Form) -> String {
+    format!("{}_query", form.name)
+}
+
+/// A statement as a whole query.
+fn query(form: &'static Form) -> Value {
+    match OPERANDS.iter().any(|operand| operand.name == form.name) {
+        true => reference(&operand(form)),
+        false => object(form, &QUERY),
+    }
+}
+
+fn object(form: &'static Form, before: &'static [Key]) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if let Some(statement) = form.statement {
+        properties.insert("statement".into(), json!({ "const": statement }));
+        required.push("statement");
+    }
+    for key in before.iter().chain(form.keys) {
+        properties.insert(key.name.to_owned(), described(shape(&key.shape), key.about));
+    }
+    let mut schema = Map::new();
+    schema.insert("type".into(), json!("object"));
+    schema.insert("description".into(), json!(form.about));
+    schema.insert("properties".into(), Value::Object(properties));
+    schema.insert("additionalProperties".into(), json!(false));
+    match form.needs {
+        [] => {}
+        [all] => required.extend(*all),
+        ways => {
+            let ways: Vec<Value> = ways.iter().map(|all| json!({ "required": all })).collect();
+            schema.insert("anyOf".into(), Value::Array(ways));
+        }
+    }
+    schema.insert("required".into(), json!(required));
+    Value::Object(schema)
+}
+
+fn described(mut schema: Value, about: &str) -> Value {
+    if let Value::Object(keys) = &mut schema {
+        keys.insert("description".into(), json!(about));
+    }
+    schema
+}
+
+fn shape(shape: &'static Shape) -> Value {
+    match shape {
+        Shape::Flag => json!({ "const": true }),
+        Shape::Text => or_param(json!({ "type": "string" })),
+        Shape::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
+        Shape::Whole => json!({ "const": 1 }),
+        Shape::Number => or_param(json!({ "type": "number" })),
+        Shape::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),
+        Shape::Value => reference("value"),
+        Shape::Pair => pair(),
+        Shape::Plural => json!({ "enum": types::all_plurals().collect::<Vec<_>>() }),
+        Shape::Singular => json!({ "enum": types::all_singulars().collect::<Vec<_>>() }),
+        Shape::Name | Shape::Variable => name(),
+        Shape::Field => field(),
+        Shape::Word(words) => json!({ "enum": words }),
+        Shape::FlagOr(other) => json!({ "anyOf": [{ "const": true }, self::shape(other)] }),
+        Shape::Object(form) => object(form, &[]),
+        Shape::List(list) => items(list),
+        Shape::Choice(choice) => reference(choice.what),
+        Shape::Condition => reference("condition"),
+        Shape::Statement(forms) => any(forms.iter().map(|form| reference(form.name))),
+        Shape::Query(forms) => any(forms.iter().map(|form| query(form))),
+    }
+}
+
+fn items(list: &'static List) -> Value {
+    json!({ "type": "array", "minItems": 1, "items": shape(&list.of) })
+}
+
+fn choices(choice: &'static Choice) -> Value {
+    let bare = choice.rows.iter().filter(|row| row.bare).map(|row| row.name).collect::<Vec<_>>();
+    let mut ways = Vec::new();
+    if !bare.is_empty() {
+        ways.push(json!({ "enum": bare }));
+    }
+    for row in choice.rows {
+        if let Some((_, held, _)) = &row.holds {
+            ways.push(json!({
+                "type": "object",
+                "properties": { row.name: shape(held) },
+                "required": [row.name],
+                "additionalProperties": false,
+            }));
+        }
+    }
+    if choice.extensions {
+        let extension = "^[xX]_[A-Za-z0-9_]+$";
+        ways.push(json!({ "type": "string", "pattern": extension }));
+        ways.push(json!({
+            "type": "object",
+            "patternProperties": { extension: shape(&EXTENSION) },
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": false,
+        }));
+    }
+    json!({ "anyOf": ways })
+}
+
+fn condition() -> Value {
+    let values = json!({ "type": "array", "minItems": 1, "items": reference("scalar") });
+    let subquery =
+        object_of(&[("recall", reference("recall")), ("extract", json!({ "enum": EXTRACTORS }))]);
+    let binding = object_of(&[("let", name())]);
+    let ways = OPERATORS.map(|operator| {
+        let value = match operator {
+            "IN" => json!({ "anyOf": [values, subquery, binding, reference("param")] }),
+            "BETWEEN" => pair(),
+            "IS" => json!({ "enum": table::categories().collect::<Vec<_>>() }),
+            _ => reference("value"),
+        };
+        object_of(&[("field", field()), ("op", json!({ "const": operator })), ("value", value)])
+    });
+    json!({ "description": "one condition on a field", "anyOf": ways })
+}
+
+fn object_of(keys: &[(&str, Value)]) -> Value {
+    let properties: Map<_, _> =
+        keys.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    let required: Vec<_> = keys.iter().map(|(name, _)| *name).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn scalar() -> Value {
+    json!({ "anyOf": [
+        { "type": ["string", "number", "boolean"] },
+        reference("param"),
+        hash_object(),
+    ] })
+}
+
+fn value() -> Value {
+    json!({ "anyOf": [reference("scalar"), { "type": "array", "items": reference("scalar") }] })
+}
+
+fn pair() -> Value {
+    json!({ "type": "array", "minItems": 2, "maxItems": 2, "items": reference("value") })
+}
+
+fn param() -> Value {
+    described(object_of(&[("param", name())]), "the value bound to this name")
+}
+
+fn hash() -> Value {
+    json!({ "type": "string", "pattern": "^sha256:[0-9a-f]{8,64}$" })
+}
+
+fn hash_object() -> Value {
+    object_of(&[("hash", hash())])
+}
+
+fn name() -> Value {
+    json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$" })
+}
+
+/// A field of the table, or one of a domain profile.
+fn field() -> Value {
+    json!({ "anyOf": [
+        { "enum": fields::names().collect::<Vec<_>>() },
+        { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*:[A-Za-z][A-Za-z0-9_]*$" },
+    ] })
+}
+
+fn or_param(schema: Value) -> Value {
+    let ways = [schema, reference("param")];
+    json!({ "anyOf": ways })
+}
+
+fn any(mut ways: impl ExactSizeIterator<Item = Value>) -> Value {
+    match ways.len() {
+        1 => ways.next().unwrap_or_default(),
+        _ => json!({ "anyOf": ways.collect::<Vec<_>>() }),
+    }
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}

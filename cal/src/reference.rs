@@ -1,0 +1,44 @@
+//! The quick reference: what a model needs to write CAL, in the few tokens it can spare.
+
+/// CAL on one page, in Markdown, for the prompt of a model: at most 1,200 tokens.
+pub const REFERENCE: &str = include_str!("reference.md");
+
+#[cfg(test)]
+mod tests {
+    use grainstore_sml::{Estimator, TokenCounter};
+
+    use super::REFERENCE;
+    use crate::source::Source;
+
+    /// The lines of the fenced blocks in this language.
+    fn examples(language: &str) -> Vec<&'static str> {
+        let blocks = REFERENCE.split("```").filter_map(|block| block.strip_prefix(language));
+        blocks.flat_map(str::lines).filter(|line| !line.is_empty()).collect()
+    }
+
+    #[test]
+    fn the_reference_fits_its_budget() {
+        let tokens = Estimator.count(REFERENCE);
+        assert!((900..=1_200).contains(&tokens), "{tokens} tokens");
+    }
+
+    #[test]
+    fn every_example_of_the_reference_parses_in_both_forms() {
+        let (text, json) = (examples("cal\n"), examples("json\n"));
+        assert!(text.len() >= 16 && json.len() == 2, "{} and {}", text.len(), json.len());
+        for example in text.iter().chain(&json) {
+            let source = Source::read(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+            let statement = source.statement().unwrap_or_else(|error| panic!("{example}: {error}"));
+            let printed = statement.to_json();
+            let again = Source::read(&printed).unwrap();
+            assert_eq!(again.statement().unwrap(), statement, "{example}");
+        }
+    }
+
+    #[test]
+    fn the_reference_names_every_type_and_common_field() {
+        for name in crate::types::plurals().chain(crate::fields::names_for(None)) {
+            assert!(REFERENCE.contains(name), "{name}");
+        }
+    }
+}

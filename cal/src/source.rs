@@ -1,0 +1,78 @@
+//! A query as it was sent, in either wire form, and where its errors stand in it.
+
+use crate::ast::Statement;
+use crate::error::{Error, Result};
+use crate::json::{self, Spelled};
+use crate::limits;
+use crate::parse::{self, Refused};
+
+/// One query: CAL in text, or in JSON where it starts with a brace.
+///
+/// It keeps what a statement is read from, so that a [`Statement`] need own no text whichever form it
+/// came in.
+///
+/// ```
+/// let json = r#"{"cal_version": 1, "statement": "recall", "grain_type": "beliefs", "recent": 5}"#;
+/// let source = grainstore_cal::Source::read(json)?;
+/// let statement = source.statement()?;
+/// assert_eq!(statement.to_string(), "RECALL beliefs RECENT 5");
+/// assert_eq!(statement.to_json(), json.replace(": ", ":").replace(", ", ","));
+/// # Ok::<(), grainstore_cal::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Source<'a> {
+    given: &'a str,
+    /// The text a query in JSON stands for.
+    spelled: Option<Spelled>,
+}
+
+impl<'a> Source<'a> {
+    /// Takes a query in.
+    ///
+    /// # Errors
+    /// For text E001 over 8,192 bytes; for JSON what keeps it from being CAL: E002 for keys that are
+    /// unknown, missing or twice there, and the codes of its values.
+    pub fn read(given: &'a str) -> Result<Self> {
+        if json::is_json(given) {
+            return Ok(Self { given, spelled: Some(json::spell(given)?) });
+        }
+        parse::check_length(given).map_err(|error| error.locate(given))?;
+        Ok(Self { given, spelled: None })
+    }
+
+    /// The same for a query given as bytes.
+    ///
+    /// # Errors
+    /// E070 when they are not UTF-8, else as [`Source::read`].
+    pub fn read_bytes(given: &'a [u8]) -> Result<Self> {
+        Self::read(parse::utf8(given, limits::JSON_BYTES)?)
+    }
+
+    /// The query in text: as given, or as its JSON is spelled.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.spelled.as_ref().map_or(self.given, |spelled| &spelled.text)
+    }
+
+    /// Parses it.
+    ///
+    /// # Errors
+    /// As [`parse`](crate::parse()), placed in the form that was given; a query in JSON is measured
+    /// as text.
+    pub fn statement(&self) -> Result<Statement<'_>> {
+        parse::unplaced(self.text()).map_err(|error| self.locate(error))
+    }
+
+    /// Parses it to be run; see [`parse::forgiving`].
+    pub(crate) fn forgiving(&self) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
+        parse::forgiving(self.text()).map_err(|error| self.locate(error))
+    }
+
+    /// The same error with its place in the form that was given.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        match &self.spelled {
+            Some(spelled) => json::locate(error, spelled, self.given),
+            None => error.locate(self.given),
+        }
+    }
+}

@@ -14,21 +14,36 @@ use crate::error::{Code, Error, Result};
 
 pub(crate) use show::{scores, show};
 
-/// The formats of answers in this version, as they are asked for.
+/// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FormatName {
     /// Semantic markup: one flat element a grain
     Sml,
+    /// Headings and bullets
+    Markdown,
     /// One JSON object with the shown grains
     Json,
+    /// The same in YAML
+    Yaml,
+    /// One line a grain
+    Text,
+    /// Subject, relation and object between tabs
+    Triples,
+    /// Tables, one a grain type
+    Toon,
 }
 
 impl From<FormatName> for Format {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::Sml => Self::Sml,
+            FormatName::Markdown => Self::Markdown,
             FormatName::Json => Self::Json,
+            FormatName::Yaml => Self::Yaml,
+            FormatName::Text => Self::Text,
+            FormatName::Triples => Self::Triples,
+            FormatName::Toon => Self::Toon,
         }
     }
 }

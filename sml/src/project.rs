@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use grainstore_format::{EpochMs, Grain, GrainType, Value};
 
+use crate::cell::Cell;
 use crate::item::{Item, Level, address};
 use crate::table::{self, Attribute, Source, Text};
 use crate::time::{Clock, date_or_iso, relative_time};
@@ -17,7 +18,7 @@ pub struct Projection<'a> {
     /// One of the ten standard types; its canonical name is the SML element.
     pub grain_type: GrainType,
     /// Names and values in the order they are written; absent and empty ones left out.
-    pub attributes: Vec<(&'static str, Cow<'a, str>)>,
+    pub attributes: Vec<(Cow<'a, str>, Cell<'a>)>,
     /// The text; empty where the grain has none.
     pub text: Cow<'a, str>,
 }
@@ -34,8 +35,8 @@ pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projec
         .chain(&table::EXTRAS)
         .filter(|attribute| attribute.from <= level)
         .filter_map(|Attribute { name, value, .. }| {
-            let value = attribute(*value, item, clock).filter(|value| !value.is_empty())?;
-            Some((*name, value))
+            let value = attribute(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
+            Some((Cow::Borrowed(*name), value))
         })
         .collect();
     let text = text_of(&item.grain).unwrap_or_default();
@@ -106,29 +107,28 @@ fn numbered(steps: &[Value]) -> Cow<'_, str> {
     Cow::Owned(lines.join("  "))
 }
 
-fn attribute<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cow<'a, str>> {
+fn attribute<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cell<'a>> {
     let grain = &item.grain;
-    match source {
-        Source::Field(name) => grain.get(name).map(words::value),
+    let text = match source {
+        Source::Field(name) => return grain.get(name).map(Cell::of),
         Source::FieldOr(name, default) => {
-            Some(grain.get(name).map_or(Cow::Borrowed(default), words::value))
-        }
-        Source::Reworded(name, word, replacement) => {
-            let text = grain.text(name)?;
-            Some(Cow::Borrowed(if text == word { replacement } else { text }))
-        }
-        Source::Flag(name, no, yes) => {
-            Some(Cow::Borrowed(if grain.flag(name)? { yes } else { no }))
+            return Some(grain.get(name).map_or(Cell::from(default), Cell::of));
         }
         Source::Inside(name, keys) => {
             let map = grain.map(name)?;
-            keys.iter().find_map(|key| map.get(*key)).map(words::value)
+            return keys.iter().find_map(|key| map.get(*key)).map(Cell::of);
         }
-        Source::List(name) => words::join(grain.list(name)?, ",").map(Cow::Owned),
-        Source::Date(name) => Some(Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?)))),
-        Source::Time => Some(Cow::Owned(relative_time(grain.time(), clock))),
-        Source::Verification => item.verification().map(Cow::Borrowed),
-    }
+        Source::Reworded(name, word, replacement) => {
+            let text = grain.text(name)?;
+            Cow::Borrowed(if text == word { replacement } else { text })
+        }
+        Source::Flag(name, no, yes) => Cow::Borrowed(if grain.flag(name)? { yes } else { no }),
+        Source::List(name) => Cow::Owned(words::join(grain.list(name)?, ",")?),
+        Source::Date(name) => Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?))),
+        Source::Time => Cow::Owned(relative_time(grain.time(), clock)),
+        Source::Verification => Cow::Borrowed(item.verification()?),
+    };
+    Some(Cell::Text(text))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The syntax of RECALL: its clauses, conditions, stages and options.
 
+use grainstore_sml::Format;
+
 use super::{CountArg, HashArg, Literal, Number, TextArg};
 use crate::fields::FieldRef;
 use crate::predicate::Comparator;
@@ -143,15 +145,6 @@ pub(crate) enum LevelName {
     Headlines,
     Standard,
     Full,
-}
-
-/// An output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Semantic markup, one flat element a grain.
-    Sml,
-    /// `{intent, grains [{type, text, attributes}]}`.
-    Json,
 }
 
 /// What is taken out of each grain.

@@ -33,10 +33,13 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         sources.push(SourcePlan { label, from: from(source, context)? });
     }
     Ok(AssemblePlan {
+        name: assemble.name.as_ref().map(|name| name.node.to_string()),
         intent,
         priority: priority(assemble.priority.as_ref(), &sources)?,
         sources,
         budget: budget(assemble.budget.as_ref(), context)?,
+        budgeted: assemble.budget.is_some(),
+        format: assemble.format.map(|format| format.node.format()),
         show: options::of_assemble(assemble.options.as_ref(), context)?,
     })
 }

@@ -157,11 +157,16 @@ pub(crate) struct Show {
 
 /// An ASSEMBLE.
 pub(crate) struct AssemblePlan {
+    pub(crate) name: Option<String>,
     pub(crate) intent: Option<String>,
     pub(crate) sources: Vec<SourcePlan>,
     /// Indexes of the sources, highest priority first, each once.
     pub(crate) priority: Vec<usize>,
     pub(crate) budget: Budget,
+    /// FORMAT, where it was written.
+    pub(crate) format: Option<Format>,
+    /// Whether BUDGET was written.
+    pub(crate) budgeted: bool,
     pub(crate) show: Show,
 }
 

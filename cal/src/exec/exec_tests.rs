@@ -479,7 +479,7 @@ fn formats_show_the_levels_asked_for() {
     let shown: Value = serde_json::from_str(&text("RECALL FIRST AS json")).unwrap();
     assert_eq!(
         shown["grains"][0],
-        json!({"type": "belief", "text": "prefers d", "attributes": {"subject": "bob", "confidence": "0.5"}})
+        json!({"type": "belief", "text": "prefers d", "attributes": {"subject": "bob", "confidence": 0.5}})
     );
     let forced = Options { as_format: Some(crate::ast::Format::Sml), ..options() };
     assert!(run_with(&memory, "RECALL", &forced).unwrap()["formatted"].is_string());
@@ -628,10 +628,78 @@ fn a_grain_the_format_refuses_keeps_the_code_of_the_format() {
 }
 
 #[test]
-fn an_assembly_in_a_format_of_later_versions_is_refused() {
-    let json = Options { as_format: Some(crate::ast::Format::Json), ..options() };
-    let refused = execute(&four_beliefs(), "ASSEMBLE FROM (RECALL)", &json, &Writes::default());
-    assert_eq!(refused.unwrap_err().message(), "FORMAT json is CAL/1 but not in this version");
+fn recalls_and_assemblies_are_written_in_every_format() {
+    use crate::ast::Format;
+    let memory = four_beliefs();
+    for (format, recalled, composed) in [
+        ("sml", "<context>\n\n  <belief", "<context intent=\"why\">\n\n  <belief"),
+        ("markdown", "**Beliefs**\n- ", "## Context: why\n\n**Beliefs**\n- "),
+        ("json", "{\"grains\":[\n{\"type\"", "{\"name\":\"n\",\"intent\":\"why\",\"grains\":[\n"),
+        ("yaml", "grains:\n  - type: belief\n", "name: \"n\"\nintent: why\ngrains:\n"),
+        ("text", "[belief] ", "[belief] "),
+        ("triples", "bob\tprefers\td\n", "bob\tprefers\td\n"),
+        (
+            "toon",
+            "beliefs[4]{subject,content,confidence}:\nbob",
+            "context: n\nintent: why\ntokens: ",
+        ),
+    ] {
+        let text = |source: &str, options: &Options<'_>| {
+            let answer = run_with(&memory, source, options).unwrap();
+            match answer.get("formatted") {
+                Some(text) => text.as_str().unwrap().to_owned(),
+                None => {
+                    assert_eq!(answer["formatted_context"]["format"], format);
+                    answer["formatted_context"]["text"].as_str().unwrap().to_owned()
+                }
+            }
+        };
+        let recall = text(&format!("RECALL AS {format}"), &options());
+        assert!(recall.starts_with(recalled), "{recall}");
+        let assemble = "ASSEMBLE n FOR \"why\" FROM (RECALL)";
+        let assembly = text(&format!("{assemble} FORMAT {format}"), &options());
+        assert!(assembly.starts_with(composed), "{assembly}");
+        let forced = Options { as_format: Format::named(format), ..options() };
+        assert_eq!(text("RECALL AS sml", &forced), recall);
+        assert_eq!(text(&format!("{assemble} FORMAT sml"), &forced), assembly);
+    }
+}
+
+#[test]
+fn presets_are_formats_under_other_names() {
+    let memory = four_beliefs();
+    for (preset, format) in
+        [("structured", "sml"), ("readable", "markdown"), ("compact", "text"), ("data", "json")]
+    {
+        let of = |name| run(&memory, &format!("ASSEMBLE FROM (RECALL) FORMAT {name}")).unwrap();
+        assert_eq!(of(preset)["formatted_context"], of(format)["formatted_context"]);
+        assert_eq!(of(preset)["formatted_context"]["format"], format);
+    }
+}
+
+#[test]
+fn a_tight_budget_chooses_toon_where_the_host_lets_it_and_nobody_chose() {
+    let memory = four_beliefs();
+    let auto = Options { auto_toon: true, ..options() };
+    let format = |source: &str, options: &Options<'_>| {
+        let answer = run_with(&memory, source, options).unwrap();
+        let warned = answer["_cal"]["warnings"].to_string().contains("CAL-W005");
+        let format = answer["formatted_context"]["format"].as_str().unwrap().to_owned();
+        assert_eq!(warned, format == "toon" && !source.contains("FORMAT"), "{source}");
+        format
+    };
+    let tight = "ASSEMBLE FROM (RECALL) BUDGET 60 tokens";
+    assert_eq!(format(tight, &auto), "toon");
+    assert_eq!(format(tight, &options()), "sml");
+    assert_eq!(format("ASSEMBLE FROM (RECALL) BUDGET 600 tokens", &auto), "sml");
+    assert_eq!(format("ASSEMBLE FROM (RECALL)", &auto), "sml");
+    assert_eq!(format(&format!("{tight} FORMAT sml"), &auto), "sml");
+    assert_eq!(format(&format!("{tight} FORMAT toon"), &auto), "toon");
+    assert_eq!(format("ASSEMBLE FROM (RECALL) BUDGET 4 grains", &auto), "toon");
+    memory.keep(
+        r#"{"type": "goal", "description": "ship it", "goal_state": "active", "created_at": 1767225600000}"#,
+    );
+    assert_eq!(format(tight, &auto), "sml");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Disclosure, Item, Level, project, render};
-use serde_json::{Map, Value, json};
+use grainstore_sml::{Disclosure, Item, Level, render};
 
 use super::Run;
 use crate::ast::Format;
@@ -26,23 +25,7 @@ impl Run<'_> {
             Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
             _ => Level::Standard,
         };
-        Ok(match format {
-            Format::Sml => render(&items, level, &clock),
-            Format::Json => {
-                let grains = items.iter().filter_map(|item| project(item, level, &clock));
-                let grains: Vec<Value> = grains
-                    .map(|shown| {
-                        let attributes: Map<String, Value> = shown
-                            .attributes
-                            .into_iter()
-                            .map(|(name, value)| (name.to_string(), json!(value)))
-                            .collect();
-                        json!({"type": shown.grain_type.name(), "text": shown.text, "attributes": attributes})
-                    })
-                    .collect();
-                json!({"grains": grains}).to_string()
-            }
-        })
+        Ok(render(&items, format, level, &clock))
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.

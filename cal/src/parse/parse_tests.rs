@@ -27,6 +27,10 @@ const PRINTED: &[(&str, &str)] = &[
     ("RECALL ORDER BY time DESC LIMIT 5 OFFSET $o", "RECALL | ORDER BY time DESC | LIMIT 5 | OFFSET $o"),
     ("RECALL beliefs | ORDER BY confidence | COUNT", "RECALL beliefs | ORDER BY confidence | COUNT"),
     ("RECALL | FIRST AS SML", "RECALL | FIRST AS sml"),
+    ("RECALL AS Markdown", "RECALL AS markdown"),
+    ("RECALL AS toon", "RECALL AS toon"),
+    ("ASSEMBLE FROM (RECALL AS yaml) FORMAT Triples", "ASSEMBLE FROM (RECALL AS yaml) FORMAT triples"),
+    ("ASSEMBLE FROM (RECALL) FORMAT READABLE", "ASSEMBLE FROM (RECALL) FORMAT readable"),
     ("RECALL AS json WITH superseded, x_hint(1, \"a\"), x_bare", "RECALL WITH superseded, x_hint(1, \"a\"), x_bare AS json"),
     ("RECALL WITH progressive_disclosure(headlines), iso_timestamps", "RECALL WITH progressive_disclosure(headlines), iso_timestamps"),
     (
@@ -204,6 +208,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECALL WITH consistency(bounded(\"1\"))", "CAL-E002", "\"1\""),
     ("RECALL WITH progressive_disclosure(loud)", "CAL-E002", "loud"),
     ("RECALL AS prose", "CAL-E002", "prose"),
+    ("RECALL AS readable", "CAL-E002", "readable"),
+    ("ASSEMBLE FROM (RECALL) FORMAT prose", "CAL-E002", "prose"),
     ("ASSEMBLE x", "CAL-E002", ""),
     ("ASSEMBLE FROM a: (EXISTS $h)", "CAL-E002", "EXISTS"),
     ("ASSEMBLE FROM a (RECALL)", "CAL-E002", "("),
@@ -284,9 +290,7 @@ const LATER: &[(&str, &str, &str)] = &[
     ("REVERT sha256:01234567 REASON \"r\"", "REVERT", "REVERT"),
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
     ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
-    ("RECALL AS markdown", "markdown", "AS markdown"),
     ("RECALL WITH cache(ttl = 5)", "cache", "WITH cache"),
-    ("ASSEMBLE FROM (RECALL) FORMAT markdown", "markdown", "FORMAT markdown"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
     ("ASSEMBLE FROM (RECALL) STREAM", "STREAM", "STREAM"),
 ];
@@ -355,7 +359,7 @@ fn limits_of_the_text_are_held() {
 fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
-        WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \
+        WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json toon readable ASSEMBLE \
         FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
         relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
         sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use super::literal::{Count, HashText, Text, clause, list, options};
 use crate::ast::{
-    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, Format,
-    InSet, LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
+    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
 };
 use crate::predicate::Comparator;
 
@@ -189,17 +189,6 @@ impl LevelName {
             Self::Headlines => "headlines",
             Self::Standard => "standard",
             Self::Full => "full",
-        }
-    }
-}
-
-impl Format {
-    /// The name in AS and FORMAT.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sml => "sml",
-            Self::Json => "json",
         }
     }
 }

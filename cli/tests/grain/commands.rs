@@ -73,7 +73,7 @@ fn wrong_usage_exits_with_2_and_help_with_0() {
         &["recall", "alice", "--limit", "1001"],
         &["cal", "RECALL", "-f", "file"],
         &["cal", "RECALL", "--param", "unnamed"],
-        &["cal", "RECALL", "--as", "toon"],
+        &["cal", "RECALL", "--as", "xml"],
         &["put", "--same-fact", "maybe"],
         &["stats", "--wait-ms", "-1"],
     ] {

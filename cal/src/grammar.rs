@@ -13,13 +13,14 @@ mod tests {
     use super::GRAMMAR;
 
     /// The parser's files, whose comments quote the productions.
-    const PARSER: [&str; 12] = [
+    const PARSER: [&str; 13] = [
         include_str!("parse/assemble.rs"),
         include_str!("parse/condition.rs"),
         include_str!("parse/describe.rs"),
         include_str!("parse/evolve.rs"),
         include_str!("parse/history.rs"),
         include_str!("parse/option.rs"),
+        include_str!("parse/project.rs"),
         include_str!("parse/recall.rs"),
         include_str!("parse/setop.rs"),
         include_str!("parse/several.rs"),

@@ -33,7 +33,7 @@ impl TokenCounter for Bytes {
 }
 
 fn item(json: &str) -> Item {
-    Item { grain: Grain::from_json(json).expect(json), verification: None }
+    Item { grain: Grain::from_json(json).expect(json), verification: None, chosen: None }
 }
 
 fn belief(object: &str) -> Item {

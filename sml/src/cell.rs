@@ -19,12 +19,33 @@ pub enum Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// The cell of a payload value; lists and maps are compact JSON.
-    pub(crate) fn of(value: &'a Value) -> Self {
+    #[must_use]
+    pub fn of(value: &'a Value) -> Self {
         match value {
             Value::Float(x) if !x.is_finite() => Self::Text(words::value(value)),
             Value::Float(_) | Value::Int(_) => Self::Number(words::value(value).into_owned()),
             Value::Bool(flag) => Self::Flag(*flag),
             _ => Self::Text(words::value(value)),
+        }
+    }
+
+    /// The same, borrowed.
+    #[must_use]
+    pub fn borrowed(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+            Self::Number(digits) => Cell::Number(digits.clone()),
+            Self::Flag(flag) => Cell::Flag(*flag),
+        }
+    }
+
+    /// The same, of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Cell<'static> {
+        match self {
+            Self::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+            Self::Number(digits) => Cell::Number(digits),
+            Self::Flag(flag) => Cell::Flag(flag),
         }
     }
 

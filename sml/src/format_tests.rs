@@ -4,13 +4,15 @@ use grainstore_format::{EpochMs, Grain};
 
 use super::*;
 use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, assemble};
+use crate::cell::Cell;
+use crate::item::Chosen;
 use crate::tokens::{Estimator, TokenCounter};
 
 const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
 fn item(json: &str) -> Item {
     let json = json.replacen('{', "{\"created_at\": 1768470600000, ", 1);
-    Item { grain: Grain::from_json(&json).expect(&json), verification: None }
+    Item { grain: Grain::from_json(&json).expect(&json), verification: None, chosen: None }
 }
 
 fn belief(subject: &str, relation: &str, object: &str, rest: &str) -> Item {
@@ -218,4 +220,38 @@ fn every_format_is_found_by_its_name_in_any_case() {
         assert_eq!(Format::named(&format.name().to_uppercase()), Some(format));
     }
     assert_eq!(Format::named("xml"), None);
+}
+
+#[test]
+fn what_a_query_chose_is_shown_at_every_level_and_nothing_else() {
+    let mut belief = known().remove(0);
+    belief.chosen = Some(Chosen {
+        text: Some("prefers dark mode".to_owned()),
+        attributes: vec![
+            ("hc:id".to_owned(), Cell::from("P,1")),
+            ("confidence".to_owned(), Cell::Number("0.92".to_owned())),
+            ("gone".to_owned(), Cell::from("")),
+        ],
+    });
+    for (format, written) in [
+        (Format::Sml, "<belief hc:id=\"P,1\" confidence=\"0.92\">prefers dark mode</belief>"),
+        (Format::Markdown, "- prefers dark mode (hc:id: P,1, confidence: 0.92)"),
+        (Format::Text, "[belief] prefers dark mode (hc:id: P,1, confidence: 0.92)"),
+        (Format::Json, "\"attributes\":{\"hc:id\":\"P,1\",\"confidence\":0.92}"),
+        (Format::Yaml, "      \"hc:id\": P,1\n      confidence: 0.92\n"),
+        (Format::Triples, "P,1\tbelief\tprefers dark mode"),
+        (Format::Toon, "beliefs[1]{content,\"hc:id\",confidence}:\nprefers dark mode,\"P,1\",0.92"),
+    ] {
+        for level in [Level::Summary, Level::Full] {
+            let text = render(&[belief.clone()], format, level, &CLOCK);
+            assert!(text.contains(written), "{format:?}: {text}");
+            assert!(!text.contains("gone") && !text.contains("alice"), "{format:?}: {text}");
+        }
+    }
+    let mixed = render(&[belief, known().remove(1)], Format::Toon, Level::Standard, &CLOCK);
+    assert_eq!(
+        mixed,
+        "beliefs[2]{subject,content,confidence,\"hc:id\"}:\n\
+         null,prefers dark mode,0.92,\"P,1\"\nalice,requires keyboard shortcuts,0.88,null"
+    );
 }

@@ -26,7 +26,7 @@
 //!         "confidence": 0.9, "created_at": 1768471200000}"#,
 //! )?;
 //! let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
-//! let items = [Item { grain, verification: None }];
+//! let items = [Item { grain, verification: None, chosen: None }];
 //! assert_eq!(
 //!     render(&items, Format::Sml, Level::Standard, &clock),
 //!     "<context>\n\n  <belief subject=\"alice\" confidence=\"0.9\">prefers dark mode</belief>\n\n\
@@ -53,8 +53,8 @@ pub use budget::Budget;
 pub use cell::Cell;
 pub use error::{Error, ErrorKind};
 pub use format::{Format, render};
-pub use item::{Item, Level};
-pub use project::{Projection, project};
-pub use time::{Clock, relative_time};
+pub use item::{Chosen, Item, Level};
+pub use project::{Projection, attribute, attribute_names, project};
+pub use time::{Clock, date_or_iso, relative_time};
 pub use tokens::{Estimator, TokenCounter};
 pub use words::humanize;

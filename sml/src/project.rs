@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use grainstore_format::{EpochMs, Grain, GrainType, Value};
 
 use crate::cell::Cell;
-use crate::item::{Item, Level, address};
+use crate::item::{Chosen, Item, Level, address};
 use crate::table::{self, Attribute, Source, Text};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
@@ -21,6 +21,8 @@ pub struct Projection<'a> {
     pub attributes: Vec<(Cow<'a, str>, Cell<'a>)>,
     /// The text; empty where the grain has none.
     pub text: Cow<'a, str>,
+    /// Whether the attributes were chosen by a query, and so have no place of their own.
+    pub(crate) chosen: bool,
 }
 
 /// The projection of an item at a level, or nothing where it must not be shown: opaque types, and
@@ -29,18 +31,47 @@ pub struct Projection<'a> {
 pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
     let grain_type = item.grain.grain_type();
     let row = table::row(grain_type).filter(|_| item.may_be_shown())?;
+    if let Some(chosen) = &item.chosen {
+        return Some(of_chosen(chosen, &item.grain));
+    }
     let attributes = row
         .attributes
         .iter()
         .chain(&table::EXTRAS)
         .filter(|attribute| attribute.from <= level)
         .filter_map(|Attribute { name, value, .. }| {
-            let value = attribute(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
+            let value = value_of(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
             Some((Cow::Borrowed(*name), value))
         })
         .collect();
     let text = text_of(&item.grain).unwrap_or_default();
-    Some(Projection { grain_type, attributes, text })
+    Some(Projection { grain_type, attributes, text, chosen: false })
+}
+
+/// What a query chose, and nothing else.
+fn of_chosen<'a>(chosen: &'a Chosen, grain: &'a Grain) -> Projection<'a> {
+    let there = chosen.attributes.iter().filter(|(_, cell)| !cell.as_str().is_empty());
+    let text = chosen.text.as_deref().map(Cow::Borrowed);
+    Projection {
+        grain_type: grain.grain_type(),
+        attributes: there.map(|(name, cell)| (Cow::from(name.as_str()), cell.borrowed())).collect(),
+        text: text.or_else(|| text_of(grain)).unwrap_or_default(),
+        chosen: true,
+    }
+}
+
+/// The names of all attributes that types show, each once.
+pub fn attribute_names() -> impl Iterator<Item = &'static str> {
+    table::names()
+}
+
+/// The attribute of this name, if the type of the grain shows it at any level.
+#[must_use]
+pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Cell<'a>> {
+    let row = table::row(item.grain.grain_type())?;
+    let mut all = row.attributes.iter().chain(&table::EXTRAS);
+    let found = all.find(|attribute| attribute.name == name)?;
+    value_of(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
 }
 
 /// The text of a grain, the same at every level.
@@ -107,7 +138,7 @@ fn numbered(steps: &[Value]) -> Cow<'_, str> {
     Cow::Owned(lines.join("  "))
 }
 
-fn attribute<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cell<'a>> {
+fn value_of<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cell<'a>> {
     let grain = &item.grain;
     let text = match source {
         Source::Field(name) => return grain.get(name).map(Cell::of),

@@ -75,8 +75,21 @@ pub(crate) fn row(grain_type: GrainType) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.grain_type == grain_type)
 }
 
+/// The names of all attributes, each once.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let all = || ROWS.iter().flat_map(|row| row.attributes).chain(&EXTRAS);
+    let first = move |at: usize, name: &str| all().take(at).all(|other| other.name != name);
+    let named = ROWS.iter().flat_map(|row| row.attributes).chain(&EXTRAS).enumerate();
+    named.filter(move |(at, one)| first(*at, one.name)).map(|(_, one)| one.name)
+}
+
 /// The name the text of a grain has where it is a column.
 pub(crate) const CONTENT: &str = "content";
+
+/// The first attribute of a type, which the formats of one line a grain begin with.
+pub(crate) fn lead(grain_type: GrainType) -> Option<&'static str> {
+    row(grain_type)?.attributes.first().map(|attribute| attribute.name)
+}
 
 /// Whether the full level adds this attribute to every type.
 pub(crate) fn is_extra(name: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::types::TypeName;
 pub use grainstore_sml::Format;
 pub(crate) use recall::{
     Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
-    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
 
 /// A parsed query. Print it with `Display`; parse that again and get an equal query.

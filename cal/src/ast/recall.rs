@@ -95,6 +95,25 @@ pub(crate) enum Stage<'a> {
     First,
     Extract(Extractor),
     GroupBy(Spanned<FieldRef>),
+    Project(Project<'a>),
+}
+
+/// PROJECT: what is shown of a grain; at least one of the two is there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Project<'a> {
+    pub(crate) content: Option<Vec<Spanned<ProjectField<'a>>>>,
+    pub(crate) attr: Option<Vec<Spanned<ProjectField<'a>>>>,
+}
+
+/// A field PROJECT takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ProjectField<'a> {
+    /// A field of the table, or one of a domain profile.
+    Of(ConditionField<'a>),
+    /// An attribute that types show, which is no field of its own.
+    Attribute(&'static str),
+    /// `x_name`, a field of the payload.
+    Extra(&'a str),
 }
 
 /// ASC or DESC, as written.

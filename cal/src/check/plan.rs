@@ -76,6 +76,8 @@ pub(crate) struct RecallPlan {
     pub(crate) end: End,
     /// SELECT: the fields shown of each grain; none shows all.
     pub(crate) select: Option<Vec<FieldRef>>,
+    /// PROJECT: what is shown of each grain in place of what its type shows.
+    pub(crate) project: Option<ProjectPlan>,
     /// The type it names.
     pub(crate) grain_type: Option<GrainType>,
     /// The fields the query asks about.
@@ -84,6 +86,36 @@ pub(crate) struct RecallPlan {
     pub(crate) show: Show,
     /// The statement without shortcuts, where someone wants to see it.
     pub(crate) desugared: Option<String>,
+}
+
+/// What is shown of a grain.
+pub(crate) struct ProjectPlan {
+    pub(crate) place: Span,
+    /// Its text; none keeps that of the type.
+    pub(crate) content: Option<Vec<Projected>>,
+    pub(crate) attr: Vec<Projected>,
+}
+
+/// One value that is shown of a grain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Projected {
+    Field(FieldRef),
+    /// What types show under this name.
+    Attribute(&'static str),
+    /// A field of a domain profile, prefix included.
+    Domain(String),
+    Payload(String),
+}
+
+impl Projected {
+    /// The name it has where it is shown.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Field(field) => field.name,
+            Self::Attribute(name) => name,
+            Self::Domain(name) | Self::Payload(name) => name,
+        }
+    }
 }
 
 /// `field IN (...)` with values that are found first.
@@ -209,6 +241,14 @@ pub(crate) struct SupersedePlan {
 }
 
 impl SourceFrom {
+    /// What its PROJECT shows.
+    pub(crate) fn project(&self) -> Option<&ProjectPlan> {
+        match self {
+            Self::Recall(plan) => plan.project.as_ref(),
+            Self::Let(..) => None,
+        }
+    }
+
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
         match self {
@@ -228,8 +268,13 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// E021 for AS where nobody would see it.
+    /// E021 for AS and PROJECT where nobody would see it.
     pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
+        if let Some(project) = &self.project {
+            let message = format!("PROJECT shapes shown grains, those of {outer} go elsewhere");
+            let error = Error::new(ErrorKind::WrongStage, message).at(project.place);
+            return Err(error.suggest("drop PROJECT"));
+        }
         if self.format.is_none() {
             return Ok(());
         }

@@ -32,8 +32,9 @@ impl Run<'_> {
         let mut resolved = self.resolve(&plan.sources)?;
         remove_duplicates(&mut resolved, &plan.priority, plan.show.dedup);
         let mut items = Vec::with_capacity(resolved.len());
-        for source in &resolved {
-            items.push(self.items(&source.hits)?);
+        let clock = self.clock(plan.show.iso_timestamps);
+        for (source, of) in resolved.iter().zip(&plan.sources) {
+            items.push(self.items(&source.hits, of.from.project(), &clock)?);
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| Source {
@@ -50,7 +51,7 @@ impl Run<'_> {
             budget: plan.budget,
             priority: &plan.priority,
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
-            clock: self.clock(plan.show.iso_timestamps),
+            clock,
         };
         let chosen = self.options.as_format.is_some() || plan.format.is_some();
         if self.options.auto_toon && !chosen && plan.budgeted && self.is_tight(&sources, &options) {
@@ -122,7 +123,8 @@ impl Run<'_> {
             SourceFrom::Recall(plan) => {
                 let hits = self.find(plan)?.hits;
                 if let Some(format) = plan.format {
-                    let text = self.show(&hits, format, &plan.show, plan.asked())?;
+                    let text =
+                        self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
                     answer.formatted = Some(text);
                 }
                 hits

@@ -986,3 +986,82 @@ const WORDS: &[&str] = &[
     "b: EXISTS sha256:00000000",
     ", RECALL beliefs",
 ];
+
+/// The text of `RECALL beliefs` with this behind it.
+fn projected(memory: &Fake, rest: &str) -> Result<String, String> {
+    let answer = run(memory, &format!("RECALL {rest}"))?;
+    Ok(answer["formatted"].as_str().unwrap().lines().nth(2).unwrap().trim().to_owned())
+}
+
+#[test]
+fn project_shows_what_it_names_and_nothing_else() {
+    let memory = Fake::at_work();
+    let parent = "ab".repeat(32);
+    memory.keep(&format!(
+        r#"{{"type": "observation", "subject": "pump", "relation": "mg:is_at", "object": "12 bar",
+            "observer_id": "dr-smith", "observer_type": "human", "importance": 0.5, "confidence": 0.5,
+            "x_team": "east", "hc:patient_id": "P-1234", "structural_tags": ["a", "b"],
+            "timestamp_ms": {}, "derived_from": ["{parent}"],
+            "context": {{"hc:encounter_id": "E-567"}}}}"#,
+        NOW_MS - 3_600_000
+    ));
+    let rest = "observations WHERE tags INCLUDE [\"a\"] PROJECT";
+    for (project, shown) in [
+        (
+            "content(object), attr(observer, hc:patient_id, hc:encounter_id)",
+            "<observation observer=\"dr-smith\" hc:patient_id=\"P-1234\" hc:encounter_id=\"E-567\">12 bar</observation>",
+        ),
+        ("content(subject, relation, object)", "<observation>pump is at 12 bar</observation>"),
+        (
+            "attr(x_team, relation, tags, time, importance, hash, x_none)",
+            "<observation x_team=\"east\" relation=\"is at\" tags=\"a,b\" time=\"1h ago\" importance=\"0.5\">12 bar</observation>",
+        ),
+        (
+            "attr(contradicted, type, observer_type, confidence)",
+            "<observation contradicted=\"false\" type=\"observation\" observer_type=\"human\" confidence=\"0.5\">12 bar</observation>",
+        ),
+    ] {
+        assert_eq!(projected(&memory, &format!("{rest} {project} AS sml")).as_deref(), Ok(shown));
+    }
+    let source = "ASSEMBLE FROM (RECALL observations PROJECT attr(hc:patient_id)), (RECALL beliefs) FORMAT toon";
+    let answer = run(&memory, source).unwrap();
+    let text = answer["formatted_context"]["text"].as_str().unwrap();
+    assert!(
+        text.ends_with("observations[1]{content,\"hc:patient_id\"}:\n  12 bar,P-1234"),
+        "{text}"
+    );
+    assert!(answer["_cal"]["warnings"].to_string().contains("CAL-W002"));
+    let message = memory.keep(&format!(
+        r#"{{"type": "event", "content": "hi", "role": "user", "parent_message_id": "{parent}"}}"#
+    ));
+    assert_eq!(message.to_string().len(), 64);
+    let event = projected(&memory, "events PROJECT attr(parent_message_id, role) AS sml");
+    assert_eq!(event.as_deref(), Ok("<event role=\"user\">hi</event>"));
+}
+
+#[test]
+fn project_is_refused_where_it_shapes_nothing() {
+    let memory = four_beliefs();
+    for (source, refusal) in [
+        ("RECALL PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL PROJECT attr(subject) | COUNT", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL SELECT object PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        (
+            "RECALL PROJECT attr(subject) PROJECT attr(object) AS sml",
+            "CAL-E021 at PROJECT attr(object)",
+        ),
+        ("RECALL COUNT PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL PROJECT attr(namespace) AS sml", "CAL-E021 at namespace"),
+        ("RECALL beliefs PROJECT attr(role) AS sml", "CAL-E060 at role"),
+        ("RECALL PROJECT attr(role) AS sml", "CAL-E061 at role"),
+        (
+            "LET $a = RECALL PROJECT attr(object); ASSEMBLE FROM $a",
+            "CAL-E021 at PROJECT attr(object)",
+        ),
+        ("(RECALL PROJECT attr(object)) UNION (RECALL)", "CAL-E021 at PROJECT attr(object)"),
+    ] {
+        assert_eq!(run(&memory, source), Err(refusal.to_owned()), "{source}");
+    }
+    let forced = Options { as_format: Some(crate::ast::Format::Text), ..options() };
+    assert!(run_with(&memory, "RECALL PROJECT attr(subject)", &forced).is_ok());
+}

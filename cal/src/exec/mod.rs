@@ -7,6 +7,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod project;
 mod ready;
 mod recall;
 mod rows;

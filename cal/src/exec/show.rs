@@ -1,10 +1,11 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Disclosure, Item, Level, render};
+use grainstore_sml::{Clock, Disclosure, Item, Level, render};
 
 use super::Run;
+use super::project::chosen;
 use crate::ast::Format;
-use crate::check::plan::Show;
+use crate::check::plan::{ProjectPlan, Show};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::Hit;
@@ -16,10 +17,11 @@ impl Run<'_> {
         hits: &[Hit],
         format: Format,
         show: &Show,
+        project: Option<&ProjectPlan>,
         asked: u64,
     ) -> Result<String> {
-        let items = self.items(hits)?;
         let clock = self.clock(show.iso_timestamps);
+        let items = self.items(hits, project, &clock)?;
         let level = match show.disclosure {
             Some(Disclosure::Fixed(level)) => level,
             Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
@@ -29,8 +31,19 @@ impl Run<'_> {
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.
-    pub(super) fn items(&self, hits: &[Hit]) -> Result<Vec<Item>> {
-        hits.iter().map(|hit| self.item(hit)).collect()
+    pub(super) fn items(
+        &self,
+        hits: &[Hit],
+        project: Option<&ProjectPlan>,
+        clock: &Clock,
+    ) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let mut item = self.item(hit)?;
+            item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
+            items.push(item);
+        }
+        Ok(items)
     }
 
     fn item(&self, hit: &Hit) -> Result<Item> {
@@ -46,5 +59,5 @@ impl Run<'_> {
 
 fn plain(hit: &Hit) -> Item {
     let status = hit.state.verification_status.name().to_owned();
-    Item { grain: hit.grain.clone(), verification: Some(status) }
+    Item { grain: hit.grain.clone(), verification: Some(status), chosen: None }
 }

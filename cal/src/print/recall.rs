@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter, Result, Write};
 use super::literal::{Count, HashText, Text, clause, list, options};
 use crate::ast::{
     Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
-    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
 use crate::predicate::Comparator;
 
@@ -139,6 +139,32 @@ impl Display for Stage<'_> {
             Self::First => f.write_str("FIRST"),
             Self::Extract(extractor) => f.write_str(extractor.text()),
             Self::GroupBy(field) => write!(f, "GROUP BY {}", field.node.name),
+            Self::Project(project) => project.fmt(f),
+        }
+    }
+}
+
+impl Display for Project<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("PROJECT")?;
+        let mut between = " ";
+        for (name, fields) in [("content", &self.content), ("attr", &self.attr)] {
+            let Some(fields) = fields else { continue };
+            write!(f, "{between}{name}(")?;
+            list(f, fields)?;
+            f.write_char(')')?;
+            between = ", ";
+        }
+        Ok(())
+    }
+}
+
+impl Display for ProjectField<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Of(field) => field.fmt(f),
+            Self::Attribute(name) => f.write_str(name),
+            Self::Extra(name) => f.write_str(name),
         }
     }
 }

@@ -36,16 +36,16 @@ pub(super) struct Style {
 }
 
 /// Adds the sentence of a grain. Beliefs begin with their subject, other types with their first
-/// attribute and a colon; what is left stands in the list.
+/// attribute and a colon; what is left stands in the list. What a query chose stands there by name.
 pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) {
-    let first = table::row(shown.grain_type).and_then(|row| row.attributes.first());
-    let belief = shown.grain_type == GrainType::Belief;
+    let first = table::lead(shown.grain_type).filter(|_| !shown.chosen);
+    let belief = shown.grain_type == GrainType::Belief && !shown.chosen;
     let (mut lead, mut listed) = (None, Vec::new());
     for (name, cell) in &shown.attributes {
-        if first.is_some_and(|first| first.name == name) {
+        if first.is_some_and(|first| first == name) {
             lead = Some(one_line(cell.as_str()));
         } else {
-            let named = table::is_extra(name) || (belief && style.names);
+            let named = shown.chosen || table::is_extra(name) || (belief && style.names);
             listed.push((named.then_some(name), one_line(cell.as_str())));
         }
     }
@@ -58,7 +58,8 @@ pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) 
         escape(out, lead, |text, at, c| ends_lead(text, at, c) || (style.special)(text, at, c));
         out.push_str(": ");
     }
-    let (leads, lists) = (!belief && lead.is_none(), !listed.is_empty());
+    let leads = shown.grain_type != GrainType::Belief && lead.is_none();
+    let lists = !listed.is_empty();
     escape(out, &text, |text, at, c| {
         (leads && ends_lead(text, at, c))
             || (!lists && c == ')' && at + 1 == text.len())

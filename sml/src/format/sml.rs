@@ -133,6 +133,7 @@ mod tests {
             grain_type: GrainType::Belief,
             attributes: vec![("subject".into(), subject.into())],
             text: Cow::Borrowed(text),
+            chosen: false,
         }
     }
 

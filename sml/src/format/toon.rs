@@ -119,19 +119,30 @@ fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
     out.push_str("}:\n");
 }
 
-/// The columns of a table: those of the type that its rows need.
-fn columns(table: &[&Element<'_>]) -> Vec<&'static str> {
-    let Some(first) = table.first().and_then(|first| table::row(first.group.grain_type)) else {
-        return Vec::new();
+/// The columns of a table: those of the type that its rows need, and those a query chose.
+fn columns<'e>(table: &[&'e Element<'_>]) -> Vec<&'e str> {
+    let typed = || table.iter().filter(|element| !element.shown.chosen);
+    let mut columns = match table.first().and_then(|first| table::row(first.group.grain_type)) {
+        Some(row) if typed().next().is_some() => row.columns.to_vec(),
+        _ => vec![CONTENT],
     };
-    let any_above = |level| table.iter().any(|element| element.level > level);
-    let needed = |name: &&'static str| match *name {
-        OPTIONAL => table.iter().any(|element| cell(element, OPTIONAL).is_some()),
+    let any_above = |level| typed().any(|element| element.level > level);
+    columns.retain(|name| match *name {
+        OPTIONAL => typed().any(|element| cell(element, OPTIONAL).is_some()),
         name if DROPPED.contains(&name) => any_above(Level::Summary),
         _ => true,
-    };
-    let added: &[&'static str] = if any_above(Level::Standard) { &ADDED } else { &[] };
-    first.columns.iter().copied().filter(needed).chain(added.iter().copied()).collect()
+    });
+    if any_above(Level::Standard) {
+        columns.extend(ADDED);
+    }
+    for element in table.iter().filter(|element| element.shown.chosen) {
+        for (name, _) in &element.shown.attributes {
+            if !columns.contains(&&**name) {
+                columns.push(name);
+            }
+        }
+    }
+    columns
 }
 
 fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) {
@@ -142,13 +153,18 @@ fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) 
         }
         match cell(element, name) {
             _ if *name == CONTENT => text(out, &element.shown.text),
-            _ if element.level == Level::Summary && DROPPED.contains(name) => out.push_str("null"),
+            Some(_) if is_dropped(element, name) => out.push_str("null"),
             None => out.push_str("null"),
             Some(Cell::Text(value)) => text(out, value),
             Some(cell) => out.push_str(cell.as_str()),
         }
     }
     out.push('\n');
+}
+
+/// Whether the level of the row leaves the column out.
+fn is_dropped(element: &Element<'_>, name: &str) -> bool {
+    element.level == Level::Summary && !element.shown.chosen && DROPPED.contains(&name)
 }
 
 fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e Cell<'e>> {

@@ -37,6 +37,9 @@ impl Layout for Triples {
 }
 
 fn triple<'e>(element: &'e Element<'_>) -> Option<[Cow<'e, str>; 3]> {
+    if element.shown.chosen {
+        return None;
+    }
     let grain = &element.item.grain;
     let relation = words::humanize(grain.text("relation")?);
     let object = words::value(grain.get("object")?);
@@ -45,8 +48,9 @@ fn triple<'e>(element: &'e Element<'_>) -> Option<[Cow<'e, str>; 3]> {
 
 fn instead<'e>(element: &'e Element<'_>) -> [Cow<'e, str>; 3] {
     let shown = &element.shown;
-    let first = table::row(shown.grain_type).and_then(|row| row.attributes.first());
-    let value = shown.attributes.iter().find(|(name, _)| first.is_some_and(|f| f.name == name));
+    let lead = table::lead(shown.grain_type);
+    let leads = |name: &str| shown.chosen || lead.is_some_and(|lead| lead == name);
+    let value = shown.attributes.iter().find(|(name, _)| leads(name));
     [
         Cow::Borrowed(value.map_or("", |(_, cell)| cell.as_str())),
         Cow::Borrowed(shown.grain_type.name()),

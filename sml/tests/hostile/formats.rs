@@ -293,7 +293,7 @@ fn words_of_a_megabyte_stay_in_their_place() {
             fields.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         json.insert("created_at".to_owned(), json!(1_768_471_200_000_i64));
         let grain = grainstore_format::Grain::from_json(&Value::Object(json).to_string());
-        let items = [Item { grain: grain.expect("a goal"), verification: None }];
+        let items = [Item { grain: grain.expect("a goal"), verification: None, chosen: None }];
         for format in OTHERS {
             let text = render(&items, format, Level::Standard, &CLOCK);
             let read = read(format, &text).unwrap_or_else(|e| panic!("{format:?}: {e:.200}"));

@@ -55,6 +55,8 @@ pub(crate) struct Question<'q> {
     pub(crate) params: Vec<(String, Value)>,
     pub(crate) format: Option<FormatName>,
     pub(crate) evolve: bool,
+    /// Whether a tight budget may choose toon where no format was.
+    pub(crate) auto_toon: bool,
     /// How far what is linked to the best answers of a RECALL is an answer too.
     pub(crate) expansion: Option<Expansion>,
     /// The present; the store's clock where it is not given.
@@ -73,6 +75,7 @@ impl Question<'_> {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },
             params,
             as_format: self.format.map(Format::from),
+            auto_toon: self.auto_toon,
             expansion: self.expansion,
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
         };

@@ -13,6 +13,7 @@
 //! - `budget`: splitting a budget over sources
 //! - `select`: which grains are shown, and at which level
 //! - `assemble`: several sources into one text that never exceeds its budget
+//! - `summarize`: the sentences that say most of what several grains say
 //! - `error`: the one error of the crate
 //!
 //! Nothing here reads a clock, a store or a network: the same input gives the same bytes.
@@ -43,6 +44,7 @@ mod format;
 mod item;
 mod project;
 mod select;
+mod summarize;
 mod table;
 mod time;
 mod tokens;
@@ -55,6 +57,7 @@ pub use error::{Error, ErrorKind};
 pub use format::{Format, render};
 pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
+pub use summarize::summarize;
 pub use time::{Clock, date_or_iso, relative_time};
 pub use tokens::{Estimator, TokenCounter};
 pub use words::humanize;

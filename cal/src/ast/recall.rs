@@ -136,6 +136,7 @@ pub(crate) enum WithOption<'a> {
     Diversity(DiversityOf<'a>),
     Consistency(Consistency<'a>),
     IsoTimestamps,
+    Summarize,
     Locale(TextArg<'a>),
     /// `x_name` with the arguments it was given.
     Extension(&'a str, Vec<Spanned<Literal<'a>>>),

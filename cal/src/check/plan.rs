@@ -181,6 +181,8 @@ pub(crate) struct Show {
     pub(crate) disclosure: Option<Disclosure>,
     /// WITH iso_timestamps.
     pub(crate) iso_timestamps: bool,
+    /// WITH summarize.
+    pub(crate) summarize: bool,
     /// WITH diversity.
     pub(crate) diversity: Option<Diversity>,
     /// WITH dedup(field).
@@ -268,12 +270,17 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// E021 for AS and PROJECT where nobody would see it.
+    /// E021 for AS, PROJECT and summarize where nobody would see it.
     pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
         if let Some(project) = &self.project {
             let message = format!("PROJECT shapes shown grains, those of {outer} go elsewhere");
             let error = Error::new(ErrorKind::WrongStage, message).at(project.place);
             return Err(error.suggest("drop PROJECT"));
+        }
+        if self.show.summarize {
+            let message = format!("summarize is about shown grains, those of {outer} go elsewhere");
+            let error = Error::new(ErrorKind::WrongStage, message).at(place);
+            return Err(error.suggest("drop summarize"));
         }
         if self.format.is_none() {
             return Ok(());

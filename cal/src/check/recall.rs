@@ -241,6 +241,11 @@ fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
         let error = Error::new(ErrorKind::WrongStage, "diversity chooses among grains");
         return Err(error.at(last).suggest("drop diversity, or the stage"));
     }
+    let whole = plan.end == End::Grains && plan.select.is_none();
+    if plan.show.summarize && !whole {
+        let error = Error::new(ErrorKind::WrongStage, "summarize is about whole grains");
+        return Err(error.at(last).suggest("drop summarize, or the stage"));
+    }
     if let End::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_sml::{AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport};
+use grainstore_sml::{AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, summarize};
 
 use super::value::{Looked, SortValue};
 use super::{Run, count};
@@ -35,6 +35,12 @@ impl Run<'_> {
         let clock = self.clock(plan.show.iso_timestamps);
         for (source, of) in resolved.iter().zip(&plan.sources) {
             items.push(self.items(&source.hits, of.from.project(), &clock)?);
+        }
+        if plan.show.summarize {
+            for (source, items) in resolved.iter_mut().zip(&items) {
+                let failed = source.answer.error.is_some();
+                source.answer.summarized = (!failed).then(|| summarize(items, &clock));
+            }
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| Source {
@@ -127,6 +133,7 @@ impl Run<'_> {
                         self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
                     answer.formatted = Some(text);
                 }
+                answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
                 hits
             }
         };

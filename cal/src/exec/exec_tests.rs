@@ -1065,3 +1065,30 @@ fn project_is_refused_where_it_shapes_nothing() {
     let forced = Options { as_format: Some(crate::ast::Format::Text), ..options() };
     assert!(run_with(&memory, "RECALL PROJECT attr(subject)", &forced).is_ok());
 }
+
+#[test]
+fn summarize_takes_sentences_from_the_grains_that_are_shown() {
+    let memory = four_beliefs();
+    let said = &run(&memory, "RECALL WHERE subject = \"alice\" WITH summarize").unwrap();
+    let sentences = said["summarized"].as_array().unwrap();
+    assert!(!sentences.is_empty() && sentences.len() <= 3, "{said}");
+    assert!(sentences.iter().all(|one| one.as_str().unwrap().starts_with("alice ")), "{said}");
+    assert_eq!(run(&memory, "RECALL").unwrap().get("summarized"), None);
+    let none = run(&memory, "RECALL WHERE subject = \"nobody\" WITH summarize").unwrap();
+    assert_eq!(none["summarized"], json!([]));
+    let source = "ASSEMBLE FROM a: (RECALL WHERE subject = \"alice\"), b: (RECALL) WITH summarize";
+    let answer = run(&memory, source).unwrap();
+    assert_eq!(answer["sources"]["a"]["summarized"], said["summarized"]);
+    assert!(!answer["sources"]["b"]["summarized"].to_string().contains("alice"));
+    let source = "ASSEMBLE FROM a: (RECALL WHERE subject = \"alice\" WITH summarize), b: (RECALL)";
+    let answer = run(&memory, source).unwrap();
+    assert_eq!(answer["sources"]["a"]["summarized"], said["summarized"]);
+    assert_eq!(answer["sources"]["b"].get("summarized"), None);
+    for (source, refusal) in [
+        ("RECALL WITH summarize | COUNT", "CAL-E021 at COUNT"),
+        ("RECALL WITH summarize | SELECT object", "CAL-E021 at SELECT object"),
+        ("LET $a = RECALL WITH summarize; ASSEMBLE FROM $a", "CAL-E021 at $a"),
+    ] {
+        assert_eq!(run(&memory, source), Err(refusal.to_owned()), "{source}");
+    }
+}

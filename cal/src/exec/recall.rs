@@ -61,6 +61,7 @@ impl Run<'_> {
             }
             None => None,
         };
+        let summarized = self.summarize(&found.hits, &plan.show, plan.project.as_ref())?;
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let results = self.rows(found.hits, plan, &asked)?;
         Ok(Answer::Grains(Grains {
@@ -68,6 +69,7 @@ impl Run<'_> {
             total: found.total,
             next_cursor: None,
             formatted,
+            summarized,
             explanation: found.explanation,
         }))
     }

@@ -42,6 +42,7 @@ impl Run<'_> {
             results,
             next_cursor: None,
             formatted,
+            summarized: None,
             explanation: None,
         }))
     }

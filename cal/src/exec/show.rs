@@ -1,6 +1,6 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Clock, Disclosure, Item, Level, render};
+use grainstore_sml::{Clock, Disclosure, Item, Level, render, summarize};
 
 use super::Run;
 use super::project::chosen;
@@ -28,6 +28,20 @@ impl Run<'_> {
             _ => Level::Standard,
         };
         Ok(render(&items, format, level, &clock))
+    }
+
+    /// The sentences that say most of what the grains say, where someone asked for them.
+    pub(super) fn summarize(
+        &self,
+        hits: &[Hit],
+        show: &Show,
+        project: Option<&ProjectPlan>,
+    ) -> Result<Option<Vec<String>>> {
+        if !show.summarize {
+            return Ok(None);
+        }
+        let clock = self.clock(show.iso_timestamps);
+        Ok(Some(summarize(&self.items(hits, project, &clock)?, &clock)))
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.

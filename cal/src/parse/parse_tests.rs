@@ -29,6 +29,7 @@ const PRINTED: &[(&str, &str)] = &[
     ("RECALL | FIRST AS SML", "RECALL | FIRST AS sml"),
     ("RECALL AS Markdown", "RECALL AS markdown"),
     ("RECALL AS toon", "RECALL AS toon"),
+    ("RECALL WITH summarize, superseded", "RECALL WITH summarize, superseded"),
     ("RECALL PROJECT attr(confidence, x_team), content(relation, object) AS sml",
         "RECALL | PROJECT content(relation, object), attr(confidence, x_team) AS sml"),
     ("RECALL | PROJECT attr(hc:index, observer) | LIMIT 2", "RECALL | PROJECT attr(hc:index, observer) | LIMIT 2"),

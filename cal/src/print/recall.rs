@@ -178,6 +178,7 @@ impl Display for WithOption<'_> {
             Self::Provenance => f.write_str("provenance"),
             Self::ContradictionDetection => f.write_str("contradiction_detection"),
             Self::IsoTimestamps => f.write_str("iso_timestamps"),
+            Self::Summarize => f.write_str("summarize"),
             Self::ProgressiveDisclosure(None) => f.write_str("progressive_disclosure"),
             Self::ProgressiveDisclosure(Some(level)) => {
                 write!(f, "progressive_disclosure({})", level.name())

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use grainstore_bench::{fact, fill, locomo, store};
 use grainstore_format::EpochMs;
-use grainstore_sml::{Clock, Estimator, Item, Level, TokenCounter, render};
+use grainstore_sml::{Clock, Estimator, Format, Item, Level, TokenCounter, render};
 use tempfile::TempDir;
 
 const TYPICAL: &str = r#"RECALL beliefs WHERE subject = "alice" AND relation = "prefers" AND confidence >= 0.8 RECENT 5 AS sml"#;
@@ -30,14 +30,15 @@ fn language(c: &mut Criterion) {
     });
     group.finish();
 
-    let items: Vec<Item> =
-        (0..100).map(|n| Item { grain: fact(n).unwrap(), verification: None }).collect();
+    let items: Vec<Item> = (0..100)
+        .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None })
+        .collect();
     let clock = Clock { now: EpochMs::new(1_800_000_000_000), iso_timestamps: false };
-    let text = render(&items, Level::Standard, &clock);
+    let text = render(&items, Format::Sml, Level::Standard, &clock);
     let mut group = c.benchmark_group("sml");
     group.throughput(Throughput::Elements(100));
     group.bench_function("render_100_beliefs", |b| {
-        b.iter(|| render(black_box(&items), Level::Standard, &clock));
+        b.iter(|| render(black_box(&items), Format::Sml, Level::Standard, &clock));
     });
     group.throughput(Throughput::Bytes(text.len() as u64));
     group.bench_function("count_tokens", |b| b.iter(|| Estimator.count(black_box(&text))));

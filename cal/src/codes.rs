@@ -115,6 +115,8 @@ pub(crate) const PROFILE_NOT_ASKED: &str = "CAL-W002";
 pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
 /// `CAL-W004`: an option this version does not know or honour, ignored.
 pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
+/// `CAL-W005`: a format nobody chose, taken because the budget is tight.
+pub(crate) const FORMAT_CHOSEN: &str = "CAL-W005";
 /// `CAL-W101`: a namespace outside the session, replaced by the session's.
 pub(crate) const NAMESPACE_REPLACED: &str = "CAL-W101";
 /// `CAL-W102`: an old name of a grain type.

@@ -6,5 +6,5 @@
 /// The productions, in the notation of a PEG: `?` optional, `*` repeated, `+` repeated and not left out,
 /// `,+` a comma list. A word in capitals or of no production stands for itself in any case. ID, STR, NUM,
 /// INT and HASH are tokens, WORD is any word at all, `"$"ID` is a parameter and stands for STR, NUM, INT and HASH too, `field` is a
-/// field of DESCRIBE fields. The clauses of RECALL and ASSEMBLE may come in any order.
+/// field of DESCRIBE fields, `attribute` what SML shows of a grain. The clauses of RECALL and ASSEMBLE may come in any order.
 pub(crate) const GRAMMAR: &str = include_str!("grammar.peg");

@@ -14,21 +14,36 @@ use crate::error::{Code, Error, Result};
 
 pub(crate) use show::{scores, show};
 
-/// The formats of answers in this version, as they are asked for.
+/// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FormatName {
     /// Semantic markup: one flat element a grain
     Sml,
+    /// Headings and bullets
+    Markdown,
     /// One JSON object with the shown grains
     Json,
+    /// The same in YAML
+    Yaml,
+    /// One line a grain
+    Text,
+    /// Subject, relation and object between tabs
+    Triples,
+    /// Tables, one a grain type
+    Toon,
 }
 
 impl From<FormatName> for Format {
     fn from(name: FormatName) -> Self {
         match name {
             FormatName::Sml => Self::Sml,
+            FormatName::Markdown => Self::Markdown,
             FormatName::Json => Self::Json,
+            FormatName::Yaml => Self::Yaml,
+            FormatName::Text => Self::Text,
+            FormatName::Triples => Self::Triples,
+            FormatName::Toon => Self::Toon,
         }
     }
 }
@@ -40,6 +55,8 @@ pub(crate) struct Question<'q> {
     pub(crate) params: Vec<(String, Value)>,
     pub(crate) format: Option<FormatName>,
     pub(crate) evolve: bool,
+    /// Whether a tight budget may choose toon where no format was.
+    pub(crate) auto_toon: bool,
     /// How far what is linked to the best answers of a RECALL is an answer too.
     pub(crate) expansion: Option<Expansion>,
     /// The present; the store's clock where it is not given.
@@ -58,6 +75,7 @@ impl Question<'_> {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },
             params,
             as_format: self.format.map(Format::from),
+            auto_toon: self.auto_toon,
             expansion: self.expansion,
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
         };

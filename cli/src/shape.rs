@@ -313,7 +313,7 @@ pub(crate) fn says(grain: Grain) -> String {
 /// What a grain says, as its formatted text would.
 fn text(grain: Grain) -> String {
     let clock = Clock { now: grain.time(), iso_timestamps: true };
-    let item = Item { grain, verification: None };
+    let item = Item { grain, verification: None, chosen: None };
     project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
 }
 

@@ -6,10 +6,9 @@
 
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::format::{Element, Format, Frame};
 use crate::item::{Item, Level};
-use crate::project::project;
-use crate::select::{Draft, Meter, Placed, disclose, place};
-use crate::sml::{self, Group};
+use crate::select::{Draft, Meter, Placed, choose_levels, disclose, place};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 
@@ -39,6 +38,10 @@ pub enum Disclosure {
 /// What an assembly is to be like.
 #[derive(Debug, Clone, Copy)]
 pub struct AssemblyOptions<'a> {
+    /// How the text is written.
+    pub format: Format,
+    /// The name of the context, shown by the formats that are data.
+    pub name: Option<&'a str>,
     /// What the context is for, shown in the envelope.
     pub intent: Option<&'a str>,
     /// How much the text may hold.
@@ -50,6 +53,12 @@ pub struct AssemblyOptions<'a> {
     pub disclosure: Disclosure,
     /// What times are written against.
     pub clock: Clock,
+}
+
+impl<'a> AssemblyOptions<'a> {
+    pub(crate) fn frame(&self) -> Frame<'a> {
+        Frame { name: self.name, intent: self.intent, budget: Some(self.budget) }
+    }
 }
 
 /// A text within its budget, and what went into it.
@@ -82,7 +91,7 @@ pub struct SourceReport {
     pub used: usize,
 }
 
-/// Puts the sources together into one SML text within the budget.
+/// Puts the sources together into one text within the budget.
 ///
 /// # Errors
 /// `CAL-E030` when the budget is below what the empty envelope takes.
@@ -98,10 +107,7 @@ pub fn assemble(
         return Err(Error::budget(budget, empty.tokens));
     }
     let mut meter = Meter::new(options, counter);
-    let mut drafts: Vec<_> = priority_order(options.priority, sources.len())
-        .into_iter()
-        .filter_map(|index| Some(Draft::new(index, sources.get(index)?)))
-        .collect();
+    let mut drafts = drafts(sources, options);
     disclose(&mut drafts, options, &mut meter);
     let mut placed = place(&mut drafts, options.disclosure, &mut meter);
     let text = fit(&mut placed, empty, options, counter);
@@ -113,6 +119,26 @@ pub fn assemble(
         }
     }
     Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports })
+}
+
+/// What the text would take, in the unit of the budget, if nothing were left out for it.
+#[must_use]
+pub fn demand(
+    sources: &[Source<'_>],
+    options: &AssemblyOptions<'_>,
+    counter: &dyn TokenCounter,
+) -> usize {
+    let mut meter = Meter::new(options, counter);
+    let mut drafts = drafts(sources, options);
+    choose_levels(&mut drafts, options, &mut meter);
+    drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand()))
+}
+
+/// The sources in the order of priority.
+fn drafts<'a>(sources: &[Source<'a>], options: &AssemblyOptions<'_>) -> Vec<Draft<'a>> {
+    let order = priority_order(options.priority, sources.len());
+    let ranked = order.into_iter().enumerate();
+    ranked.filter_map(|(rank, index)| Some(Draft::new(index, rank, sources.get(index)?))).collect()
 }
 
 /// Every source once: the listed ones, then the others.
@@ -167,6 +193,10 @@ fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
     report
 }
 
+/// A text that tells its own tokens is written again until the number is right; this often, as a
+/// counter might never agree with itself.
+const ROUNDS: usize = 5;
+
 /// A finished text and its tokens.
 struct Text {
     text: String,
@@ -180,16 +210,33 @@ impl Text {
         options: &AssemblyOptions<'_>,
         counter: &dyn TokenCounter,
     ) -> Self {
+        let layout = options.format.layout();
         let mut order: Vec<_> = placed.iter().collect();
         order.sort_by_key(|placed| (placed.source, placed.position));
         let elements = order.into_iter().filter_map(|placed| {
-            let projection = project(placed.item, placed.level, &options.clock)?;
-            let group = Group { source: placed.source, grain_type: projection.grain_type };
-            Some((group, projection))
+            let mut element = Element::of(placed.item, placed.level, layout, &options.clock)?;
+            (element.group.source, element.rank) = (placed.source, placed.rank);
+            Some(element)
         });
-        let text = sml::document(options.intent, elements);
-        let tokens = counter.count(&text);
-        Self { text, tokens }
+        let elements: Vec<_> = elements.collect();
+        let frame = options.frame();
+        let mut used = match options.budget {
+            Budget::Grains(_) => elements.len(),
+            Budget::Tokens(tokens) => tokens,
+        };
+        let mut rounds = 0;
+        loop {
+            let text = layout.document(&frame, &elements, used);
+            let tokens = counter.count(&text);
+            let told = !layout.tells_use()
+                || used == tokens
+                || matches!(options.budget, Budget::Grains(_));
+            rounds += 1;
+            if told || rounds == ROUNDS {
+                return Self { text, tokens };
+            }
+            used = tokens;
+        }
     }
 
     fn fits(&self, budget: Budget) -> bool {

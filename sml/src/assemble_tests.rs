@@ -33,7 +33,7 @@ impl TokenCounter for Bytes {
 }
 
 fn item(json: &str) -> Item {
-    Item { grain: Grain::from_json(json).expect(json), verification: None }
+    Item { grain: Grain::from_json(json).expect(json), verification: None, chosen: None }
 }
 
 fn belief(object: &str) -> Item {
@@ -60,7 +60,15 @@ fn source<'a>(label: &'a str, items: &'a [Item]) -> Source<'a> {
 
 fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
     let disclosure = Disclosure::Fixed(Level::Standard);
-    AssemblyOptions { intent: None, budget, priority: &[], disclosure, clock: CLOCK }
+    AssemblyOptions {
+        format: Format::Sml,
+        name: None,
+        intent: None,
+        budget,
+        priority: &[],
+        disclosure,
+        clock: CLOCK,
+    }
 }
 
 fn run(sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Assembly {
@@ -243,7 +251,7 @@ fn grains_that_must_not_be_shown_take_no_budget_and_no_part_in_the_report() {
     let assembly = run(&[source("b", &items)], &options(Budget::Grains(1)));
     assert_eq!(texts(&assembly), ["is 1"]);
     assert_eq!(assembly.sources[0].omitted, 0);
-    assert_eq!(assembly.text, crate::render(&items, Level::Standard, &CLOCK));
+    assert_eq!(assembly.text, crate::render(&items, Format::Sml, Level::Standard, &CLOCK));
 }
 
 #[test]

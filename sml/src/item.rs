@@ -4,6 +4,7 @@
 
 use grainstore_format::{ContentAddress, Grain, GrainType, Value};
 
+use crate::cell::Cell;
 use crate::project::text_of;
 
 /// How much of a grain is shown (`cal.md` section 8).
@@ -36,6 +37,17 @@ pub struct Item {
     pub grain: Grain,
     /// `verification_status` of the index layer; none stands for `unverified`.
     pub verification: Option<String>,
+    /// What to show in place of what its type shows.
+    pub chosen: Option<Chosen>,
+}
+
+/// What a query chose to show of a grain, at every level (PROJECT).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chosen {
+    /// The text; none keeps that of the type.
+    pub text: Option<String>,
+    /// The attributes, and no others.
+    pub attributes: Vec<(String, Cell<'static>)>,
 }
 
 impl Item {

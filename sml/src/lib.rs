@@ -1,4 +1,4 @@
-//! Grains as text for a model's window: projection, SML, token counting, budgeted assembly.
+//! Grains as text for a model's window: projection, output formats, token counting, budgeted assembly.
 //!
 //! The modules, in the order data flows through them:
 //!
@@ -6,28 +6,30 @@
 //! - `words`: pieces of text, from relations, numbers and values
 //! - `time`: times as people write them, against a given `now`
 //! - `table`: what each grain type shows, as data
+//! - `cell`: one value, a text, a number or a flag
 //! - `project`: the table applied to an item; every output format starts from here
-//! - `sml`: the projection as SML, with the escaping that keeps stored text from forging markup
+//! - `format`: the projection in each output format, escaped so that stored text stays in its place
 //! - `tokens`: counting tokens
 //! - `budget`: splitting a budget over sources
 //! - `select`: which grains are shown, and at which level
 //! - `assemble`: several sources into one text that never exceeds its budget
+//! - `summarize`: the sentences that say most of what several grains say
 //! - `error`: the one error of the crate
 //!
 //! Nothing here reads a clock, a store or a network: the same input gives the same bytes.
 //!
 //! ```
 //! use grainstore_format::{EpochMs, Grain};
-//! use grainstore_sml::{Clock, Item, Level, render};
+//! use grainstore_sml::{Clock, Format, Item, Level, render};
 //!
 //! let grain = Grain::from_json(
 //!     r#"{"type": "belief", "subject": "alice", "relation": "mg:prefers", "object": "dark mode",
 //!         "confidence": 0.9, "created_at": 1768471200000}"#,
 //! )?;
 //! let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
-//! let items = [Item { grain, verification: None }];
+//! let items = [Item { grain, verification: None, chosen: None }];
 //! assert_eq!(
-//!     render(&items, Level::Standard, &clock),
+//!     render(&items, Format::Sml, Level::Standard, &clock),
 //!     "<context>\n\n  <belief subject=\"alice\" confidence=\"0.9\">prefers dark mode</belief>\n\n\
 //!      </context>\n"
 //! );
@@ -36,22 +38,26 @@
 
 mod assemble;
 mod budget;
+mod cell;
 mod error;
+mod format;
 mod item;
 mod project;
 mod select;
-mod sml;
+mod summarize;
 mod table;
 mod time;
 mod tokens;
 mod words;
 
-pub use assemble::{Assembly, AssemblyOptions, Disclosure, Source, SourceReport, assemble};
+pub use assemble::{Assembly, AssemblyOptions, Disclosure, Source, SourceReport, assemble, demand};
 pub use budget::Budget;
+pub use cell::Cell;
 pub use error::{Error, ErrorKind};
-pub use item::{Item, Level};
-pub use project::{Projection, project};
-pub use sml::render;
-pub use time::{Clock, relative_time};
+pub use format::{Format, render};
+pub use item::{Chosen, Item, Level};
+pub use project::{Projection, attribute, attribute_names, project};
+pub use summarize::summarize;
+pub use time::{Clock, date_or_iso, relative_time};
 pub use tokens::{Estimator, TokenCounter};
 pub use words::humanize;

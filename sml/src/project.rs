@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use grainstore_format::{EpochMs, Grain, GrainType, Value};
 
-use crate::item::{Item, Level, address};
+use crate::cell::Cell;
+use crate::item::{Chosen, Item, Level, address};
 use crate::table::{self, Attribute, Source, Text};
 use crate::time::{Clock, date_or_iso, relative_time};
 use crate::words;
@@ -17,9 +18,11 @@ pub struct Projection<'a> {
     /// One of the ten standard types; its canonical name is the SML element.
     pub grain_type: GrainType,
     /// Names and values in the order they are written; absent and empty ones left out.
-    pub attributes: Vec<(&'static str, Cow<'a, str>)>,
+    pub attributes: Vec<(Cow<'a, str>, Cell<'a>)>,
     /// The text; empty where the grain has none.
     pub text: Cow<'a, str>,
+    /// Whether the attributes were chosen by a query, and so have no place of their own.
+    pub(crate) chosen: bool,
 }
 
 /// The projection of an item at a level, or nothing where it must not be shown: opaque types, and
@@ -28,18 +31,47 @@ pub struct Projection<'a> {
 pub fn project<'a>(item: &'a Item, level: Level, clock: &Clock) -> Option<Projection<'a>> {
     let grain_type = item.grain.grain_type();
     let row = table::row(grain_type).filter(|_| item.may_be_shown())?;
+    if let Some(chosen) = &item.chosen {
+        return Some(of_chosen(chosen, &item.grain));
+    }
     let attributes = row
         .attributes
         .iter()
         .chain(&table::EXTRAS)
         .filter(|attribute| attribute.from <= level)
         .filter_map(|Attribute { name, value, .. }| {
-            let value = attribute(*value, item, clock).filter(|value| !value.is_empty())?;
-            Some((*name, value))
+            let value = value_of(*value, item, clock).filter(|cell| !cell.as_str().is_empty())?;
+            Some((Cow::Borrowed(*name), value))
         })
         .collect();
     let text = text_of(&item.grain).unwrap_or_default();
-    Some(Projection { grain_type, attributes, text })
+    Some(Projection { grain_type, attributes, text, chosen: false })
+}
+
+/// What a query chose, and nothing else.
+fn of_chosen<'a>(chosen: &'a Chosen, grain: &'a Grain) -> Projection<'a> {
+    let there = chosen.attributes.iter().filter(|(_, cell)| !cell.as_str().is_empty());
+    let text = chosen.text.as_deref().map(Cow::Borrowed);
+    Projection {
+        grain_type: grain.grain_type(),
+        attributes: there.map(|(name, cell)| (Cow::from(name.as_str()), cell.borrowed())).collect(),
+        text: text.or_else(|| text_of(grain)).unwrap_or_default(),
+        chosen: true,
+    }
+}
+
+/// The names of all attributes that types show, each once.
+pub fn attribute_names() -> impl Iterator<Item = &'static str> {
+    table::names()
+}
+
+/// The attribute of this name, if the type of the grain shows it at any level.
+#[must_use]
+pub fn attribute<'a>(item: &'a Item, name: &str, clock: &Clock) -> Option<Cell<'a>> {
+    let row = table::row(item.grain.grain_type())?;
+    let mut all = row.attributes.iter().chain(&table::EXTRAS);
+    let found = all.find(|attribute| attribute.name == name)?;
+    value_of(found.value, item, clock).filter(|cell| !cell.as_str().is_empty())
 }
 
 /// The text of a grain, the same at every level.
@@ -106,29 +138,28 @@ fn numbered(steps: &[Value]) -> Cow<'_, str> {
     Cow::Owned(lines.join("  "))
 }
 
-fn attribute<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cow<'a, str>> {
+fn value_of<'a>(source: Source, item: &'a Item, clock: &Clock) -> Option<Cell<'a>> {
     let grain = &item.grain;
-    match source {
-        Source::Field(name) => grain.get(name).map(words::value),
+    let text = match source {
+        Source::Field(name) => return grain.get(name).map(Cell::of),
         Source::FieldOr(name, default) => {
-            Some(grain.get(name).map_or(Cow::Borrowed(default), words::value))
-        }
-        Source::Reworded(name, word, replacement) => {
-            let text = grain.text(name)?;
-            Some(Cow::Borrowed(if text == word { replacement } else { text }))
-        }
-        Source::Flag(name, no, yes) => {
-            Some(Cow::Borrowed(if grain.flag(name)? { yes } else { no }))
+            return Some(grain.get(name).map_or(Cell::from(default), Cell::of));
         }
         Source::Inside(name, keys) => {
             let map = grain.map(name)?;
-            keys.iter().find_map(|key| map.get(*key)).map(words::value)
+            return keys.iter().find_map(|key| map.get(*key)).map(Cell::of);
         }
-        Source::List(name) => words::join(grain.list(name)?, ",").map(Cow::Owned),
-        Source::Date(name) => Some(Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?)))),
-        Source::Time => Some(Cow::Owned(relative_time(grain.time(), clock))),
-        Source::Verification => item.verification().map(Cow::Borrowed),
-    }
+        Source::Reworded(name, word, replacement) => {
+            let text = grain.text(name)?;
+            Cow::Borrowed(if text == word { replacement } else { text })
+        }
+        Source::Flag(name, no, yes) => Cow::Borrowed(if grain.flag(name)? { yes } else { no }),
+        Source::List(name) => Cow::Owned(words::join(grain.list(name)?, ",")?),
+        Source::Date(name) => Cow::Owned(date_or_iso(EpochMs::new(grain.int(name)?))),
+        Source::Time => Cow::Owned(relative_time(grain.time(), clock)),
+        Source::Verification => Cow::Borrowed(item.verification()?),
+    };
+    Some(Cell::Text(text))
 }
 
 #[cfg(test)]

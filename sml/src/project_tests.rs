@@ -3,13 +3,13 @@
 use grainstore_format::{Grain, parse_datetime};
 
 use super::*;
-use crate::sml::element;
+use crate::format::tag;
 
 const CREATED: &str = "2026-03-13T12:00:00Z";
 
 fn item(json: &str) -> Item {
     let text = json.replacen('{', &format!(r#"{{"created_at": "{CREATED}", "#), 1);
-    Item { grain: Grain::from_json(&text).expect(json), verification: None }
+    Item { grain: Grain::from_json(&text).expect(json), verification: None, chosen: None }
 }
 
 fn clock() -> Clock {
@@ -18,7 +18,7 @@ fn clock() -> Clock {
 
 fn shown(item: &Item, level: Level) -> String {
     let mut out = String::new();
-    element(&mut out, &project(item, level, &clock()).expect("shown"));
+    tag(&mut out, &project(item, level, &clock()).expect("shown"));
     out.trim().to_owned()
 }
 
@@ -303,7 +303,7 @@ fn iso_timestamps_replace_every_age() {
     let item = item(r#"{"type": "event", "content": "c"}"#);
     let clock = Clock { iso_timestamps: true, ..clock() };
     let projection = project(&item, Level::Full, &clock).unwrap();
-    let times: Vec<_> = projection.attributes.iter().map(|(_, value)| value.as_ref()).collect();
+    let times: Vec<_> = projection.attributes.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(times, [CREATED, CREATED]);
 }
 

@@ -10,9 +10,8 @@ use grainstore_format::GrainType;
 
 use crate::assemble::{AssemblyOptions, Disclosure, Source};
 use crate::budget::{Budget, allocate};
+use crate::format::{Element, Layout};
 use crate::item::{Item, Level};
-use crate::project::project;
-use crate::sml;
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 
@@ -24,12 +23,13 @@ const FEW_GRAINS: usize = 5;
 /// Prices in the unit of the budget.
 pub(crate) struct Meter<'a> {
     counter: &'a dyn TokenCounter,
+    layout: &'static dyn Layout,
     clock: Clock,
     unit: Unit,
-    /// What the budget leaves for elements and gaps.
+    /// What the text takes without any grain.
+    pub(crate) envelope: usize,
+    /// What the budget leaves for elements and their groups.
     available: usize,
-    /// The price of the empty line of a group.
-    gap: usize,
     /// Reused for one element after the other.
     scratch: String,
 }
@@ -41,17 +41,21 @@ enum Unit {
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(options: &AssemblyOptions<'_>, counter: &'a dyn TokenCounter) -> Self {
-        let clock = options.clock;
-        let (unit, available, gap) = match options.budget {
-            Budget::Grains(grains) => (Unit::Grains, grains, 0),
-            Budget::Tokens(tokens) => {
-                let gap = counter.count(sml::GAP);
-                let open = counter.count(&sml::open(options.intent));
-                let envelope = open.saturating_add(gap).saturating_add(counter.count(sml::CLOSE));
-                (Unit::Tokens, tokens.saturating_sub(envelope), gap)
-            }
+        let layout = options.format.layout();
+        let (unit, total) = match options.budget {
+            Budget::Grains(grains) => (Unit::Grains, grains),
+            Budget::Tokens(tokens) => (Unit::Tokens, tokens),
         };
-        Self { counter, clock, unit, available, gap, scratch: String::new() }
+        let envelope = match unit {
+            Unit::Grains => 0,
+            Unit::Tokens => layout
+                .frame(&options.frame())
+                .iter()
+                .fold(0_usize, |sum, part| sum.saturating_add(counter.count(part))),
+        };
+        let available = total.saturating_sub(envelope);
+        let scratch = String::new();
+        Self { counter, layout, clock: options.clock, unit, envelope, available, scratch }
     }
 
     /// What it takes to show the item at this level.
@@ -60,11 +64,19 @@ impl<'a> Meter<'a> {
             Unit::Grains => 1,
             Unit::Tokens => {
                 self.scratch.clear();
-                if let Some(projection) = project(item, level, &self.clock) {
-                    sml::element(&mut self.scratch, &projection);
+                if let Some(element) = Element::of(item, level, self.layout, &self.clock) {
+                    self.layout.element(&mut self.scratch, &element);
                 }
                 self.counter.count(&self.scratch)
             }
+        }
+    }
+
+    /// What it takes to open the group the item is the first of.
+    fn group_price(&self, item: &Item, level: Level) -> usize {
+        match (&self.unit, Element::of(item, level, self.layout, &self.clock)) {
+            (Unit::Tokens, Some(first)) => self.counter.count(&self.layout.group(&first)),
+            _ => 0,
         }
     }
 }
@@ -73,14 +85,22 @@ impl<'a> Meter<'a> {
 pub(crate) struct Draft<'a> {
     /// Its index among the sources.
     pub(crate) source: usize,
+    /// Its place in the order of priority.
+    pub(crate) rank: usize,
     pub(crate) label: &'a str,
     /// What it was given of the budget.
     pub(crate) allocated: usize,
     asked: usize,
     level: Level,
     entries: Vec<Entry<'a>>,
-    /// For each group of the source, whether its empty line is paid for.
-    groups: Vec<bool>,
+    groups: Vec<Opening>,
+}
+
+/// What stands before the first element of a group.
+#[derive(Default)]
+struct Opening {
+    price: usize,
+    paid: bool,
 }
 
 struct Entry<'a> {
@@ -95,29 +115,32 @@ struct Entry<'a> {
 /// A grain that is shown.
 pub(crate) struct Placed<'a> {
     pub(crate) source: usize,
+    /// The place of its source in the order of priority.
+    pub(crate) rank: usize,
     /// Its place within the source.
     pub(crate) position: usize,
     pub(crate) item: &'a Item,
     pub(crate) level: Level,
-    /// What it took, the empty line of its group included where it opened one.
+    /// What it took, the opening of its group included where it opened one.
     pub(crate) price: usize,
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(index: usize, source: &Source<'a>) -> Self {
+    pub(crate) fn new(index: usize, rank: usize, source: &Source<'a>) -> Self {
         let items = if source.failed { &[] } else { source.items };
         let mut groups = Vec::new();
         let mut last: Option<GrainType> = None;
         let shown = items.iter().filter(|item| item.may_be_shown()).map(|item| {
             let grain_type = item.grain.grain_type();
             if last.replace(grain_type) != Some(grain_type) {
-                groups.push(false);
+                groups.push(Opening::default());
             }
             Entry { item, group: groups.len().saturating_sub(1), price: 0, placed: false }
         });
         let entries = shown.collect();
         Self {
             source: index,
+            rank,
             label: source.label,
             allocated: 0,
             asked: source.asked,
@@ -134,15 +157,22 @@ impl<'a> Draft<'a> {
 
     fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) {
         self.level = level;
+        let mut opened = None;
         for entry in &mut self.entries {
             entry.price = meter.price(entry.item, level);
+            if opened.replace(entry.group) != Some(entry.group)
+                && let Some(opening) = self.groups.get_mut(entry.group)
+            {
+                opening.price = meter.group_price(entry.item, level);
+            }
         }
     }
 
     /// What it takes to show every grain at the level of the source.
-    fn demand(&self, meter: &Meter<'_>) -> usize {
-        let gaps = self.groups.len().saturating_mul(meter.gap);
-        self.entries.iter().fold(gaps, |sum, entry| sum.saturating_add(entry.price))
+    pub(crate) fn demand(&self) -> usize {
+        let openings = self.groups.iter().map(|opening| opening.price);
+        let prices = self.entries.iter().map(|entry| entry.price);
+        openings.chain(prices).fold(0, usize::saturating_add)
     }
 
     /// Places what fits of the grains not placed yet, in order: one too large leaves room for
@@ -157,10 +187,10 @@ impl<'a> Draft<'a> {
         let mut left = allowance;
         let waiting = self.entries.iter_mut().enumerate().filter(|(_, entry)| !entry.placed);
         for (position, entry) in waiting {
-            let Some(paid) = self.groups.get_mut(entry.group) else {
+            let Some(opening) = self.groups.get_mut(entry.group) else {
                 continue;
             };
-            let gap = if *paid { 0 } else { meter.gap };
+            let gap = if opening.paid { 0 } else { opening.price };
             let lower = |level: &Level| level.lower().filter(|_| step_down);
             let fitting = iter::successors(Some(self.level), lower).find_map(|level| {
                 let own =
@@ -169,10 +199,11 @@ impl<'a> Draft<'a> {
                 (price <= left).then_some((level, price))
             });
             if let Some((level, price)) = fitting {
-                (entry.placed, *paid) = (true, true);
+                (entry.placed, opening.paid) = (true, true);
                 left -= price;
                 placed.push(Placed {
                     source: self.source,
+                    rank: self.rank,
                     position,
                     item: entry.item,
                     level,
@@ -190,18 +221,10 @@ pub(crate) fn disclose(
     options: &AssemblyOptions<'_>,
     meter: &mut Meter<'_>,
 ) {
-    for draft in &mut *drafts {
-        let level = match (options.disclosure, options.budget) {
-            (Disclosure::Fixed(level), _) => level,
-            (Disclosure::Auto, Budget::Tokens(..SMALL_BUDGET)) => Level::Summary,
-            (Disclosure::Auto, _) if draft.asked <= FEW_GRAINS => Level::Full,
-            (Disclosure::Auto, _) => Level::Standard,
-        };
-        draft.set_level(level, meter);
-    }
+    choose_levels(drafts, options, meter);
     share_out(drafts, meter);
     if options.disclosure == Disclosure::Auto {
-        let demands: Vec<_> = drafts.iter().map(|draft| draft.demand(meter)).collect();
+        let demands: Vec<_> = drafts.iter().map(Draft::demand).collect();
         for (draft, demand) in drafts.iter_mut().zip(demands) {
             if draft.level == Level::Full && demand > draft.allocated {
                 draft.set_level(Level::Standard, meter);
@@ -212,8 +235,25 @@ pub(crate) fn disclose(
     }
 }
 
+/// Gives each source the level it is shown at if it fits.
+pub(crate) fn choose_levels(
+    drafts: &mut [Draft<'_>],
+    options: &AssemblyOptions<'_>,
+    meter: &mut Meter<'_>,
+) {
+    for draft in drafts {
+        let level = match (options.disclosure, options.budget) {
+            (Disclosure::Fixed(level), _) => level,
+            (Disclosure::Auto, Budget::Tokens(..SMALL_BUDGET)) => Level::Summary,
+            (Disclosure::Auto, _) if draft.asked <= FEW_GRAINS => Level::Full,
+            (Disclosure::Auto, _) => Level::Standard,
+        };
+        draft.set_level(level, meter);
+    }
+}
+
 fn share_out(drafts: &mut [Draft<'_>], meter: &Meter<'_>) {
-    let demands: Vec<_> = drafts.iter().map(|draft| draft.demand(meter)).collect();
+    let demands: Vec<_> = drafts.iter().map(Draft::demand).collect();
     let given = allocate(meter.available, &demands);
     for (draft, given) in drafts.iter_mut().zip(given) {
         draft.allocated = given;

@@ -9,6 +9,10 @@ use crate::item::Level;
 /// What one grain type shows.
 pub(crate) struct Row {
     pub(crate) grain_type: GrainType,
+    /// Its plural, as RECALL names it.
+    pub(crate) plural: &'static str,
+    /// The columns of a TOON array, [`CONTENT`] standing for the text.
+    pub(crate) columns: &'static [&'static str],
     /// Where the text comes from: the first rule that yields any.
     pub(crate) text: &'static [Text],
     /// The attributes, in the order they are written.
@@ -71,6 +75,27 @@ pub(crate) fn row(grain_type: GrainType) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.grain_type == grain_type)
 }
 
+/// The names of all attributes, each once.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let all = || ROWS.iter().flat_map(|row| row.attributes).chain(&EXTRAS);
+    let first = move |at: usize, name: &str| all().take(at).all(|other| other.name != name);
+    let named = ROWS.iter().flat_map(|row| row.attributes).chain(&EXTRAS).enumerate();
+    named.filter(move |(at, one)| first(*at, one.name)).map(|(_, one)| one.name)
+}
+
+/// The name the text of a grain has where it is a column.
+pub(crate) const CONTENT: &str = "content";
+
+/// The first attribute of a type, which the formats of one line a grain begin with.
+pub(crate) fn lead(grain_type: GrainType) -> Option<&'static str> {
+    row(grain_type)?.attributes.first().map(|attribute| attribute.name)
+}
+
+/// Whether the full level adds this attribute to every type.
+pub(crate) fn is_extra(name: &str) -> bool {
+    EXTRAS.iter().any(|extra| extra.name == name)
+}
+
 /// Shown at every level.
 const fn always(name: &'static str, value: Source) -> Attribute {
     Attribute { name, value, from: Level::Summary }
@@ -98,6 +123,8 @@ pub(crate) const EXTRAS: [Attribute; 5] = [
 const ROWS: [Row; 10] = [
     Row {
         grain_type: GrainType::Belief,
+        plural: "beliefs",
+        columns: &["subject", CONTENT, "confidence"],
         text: &[Text::Claim, Text::Field("context")],
         attributes: &[
             always("subject", Source::Field("subject")),
@@ -106,11 +133,15 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Event,
+        plural: "events",
+        columns: &["role", "time", CONTENT],
         text: &[Text::Field("content"), Text::Blocks("content_blocks"), Text::Triple],
         attributes: &[always("role", Source::Field("role")), standard("time", Source::Time)],
     },
     Row {
         grain_type: GrainType::Goal,
+        plural: "goals",
+        columns: &["subject", CONTENT, "state", "deadline"],
         text: &[Text::Field("object"), Text::Field("description"), Text::Field("context")],
         attributes: &[
             always("subject", Source::Field("subject")),
@@ -120,6 +151,8 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Action,
+        plural: "actions",
+        columns: &["tool", "phase", CONTENT],
         text: &[
             Text::InPhase("definition", "tool_description"),
             Text::InPhase("call", "input"),
@@ -136,26 +169,36 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Observation,
+        plural: "observations",
+        columns: &["observer", CONTENT],
         text: &[Text::Field("object"), Text::Field("content"), Text::Field("context")],
         attributes: &[standard("observer", Source::Field("observer_id"))],
     },
     Row {
         grain_type: GrainType::Reasoning,
+        plural: "reasonings",
+        columns: &["type", CONTENT],
         text: &[Text::Field("conclusion"), Text::Triple, Text::Field("context")],
         attributes: &[standard("type", Source::Field("inference_method"))],
     },
     Row {
         grain_type: GrainType::State,
+        plural: "states",
+        columns: &["context", CONTENT],
         text: &[Text::Joined("plan", "; "), Text::Field("context"), Text::Triple],
         attributes: &[standard("context", Source::Inside("context", &["id", "name"]))],
     },
     Row {
         grain_type: GrainType::Workflow,
+        plural: "workflows",
+        columns: &["trigger", CONTENT],
         text: &[Text::Numbered("steps"), Text::Triple, Text::Field("context")],
         attributes: &[standard("trigger", Source::Field("trigger"))],
     },
     Row {
         grain_type: GrainType::Consensus,
+        plural: "consensuses",
+        columns: &["threshold", "count", CONTENT],
         text: &[Text::Field("object"), Text::Spelled("agreed_content"), Text::Field("context")],
         attributes: &[
             standard("threshold", Source::Field("threshold")),
@@ -164,6 +207,8 @@ const ROWS: [Row; 10] = [
     },
     Row {
         grain_type: GrainType::Consent,
+        plural: "consents",
+        columns: &["grantor", "grantee", "action", CONTENT],
         text: &[
             Text::Field("purpose"),
             Text::Joined("scope", ", "),

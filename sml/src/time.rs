@@ -39,7 +39,8 @@ pub fn relative_time(at: EpochMs, clock: &Clock) -> String {
 }
 
 /// The date alone where `at` is midnight, else the whole of ISO 8601.
-pub(crate) fn date_or_iso(at: EpochMs) -> String {
+#[must_use]
+pub fn date_or_iso(at: EpochMs) -> String {
     match civil(at) {
         Some(civil) if civil.time() == Time::midnight() => civil.date().to_string(),
         _ => iso(at),

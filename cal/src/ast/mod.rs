@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use crate::span::Spanned;
 use crate::types::TypeName;
 
-pub use recall::Format;
+pub use grainstore_sml::Format;
 pub(crate) use recall::{
     Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
-    LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
 
 /// A parsed query. Print it with `Display`; parse that again and get an equal query.
@@ -133,7 +133,7 @@ pub(crate) struct Assemble<'a> {
     pub(crate) sources: Vec<Spanned<Source<'a>>>,
     pub(crate) budget: Option<Spanned<BudgetClause<'a>>>,
     pub(crate) priority: Option<Spanned<Vec<Spanned<&'a str>>>>,
-    pub(crate) format: Option<Spanned<Preset>>,
+    pub(crate) format: Option<Spanned<FormatName>>,
     pub(crate) options: Option<Spanned<Vec<Spanned<WithOption<'a>>>>>,
 }
 
@@ -166,11 +166,51 @@ pub(crate) enum Unit {
     Grains,
 }
 
-/// The format of an assembly, under the name it was given.
+/// The format of an assembly, under the name it was given: a format's own, or that of its preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Preset {
-    Sml,
+pub(crate) enum FormatName {
+    Of(Format),
+    /// sml.
     Structured,
+    /// markdown.
+    Readable,
+    /// text.
+    Compact,
+    /// json.
+    Data,
+}
+
+impl FormatName {
+    /// The presets.
+    pub(crate) const PRESETS: [Self; 4] =
+        [Self::Structured, Self::Readable, Self::Compact, Self::Data];
+
+    /// Every name.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Format::ALL.into_iter().map(Self::Of).chain(Self::PRESETS)
+    }
+
+    /// The name as written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Of(format) => format.name(),
+            Self::Structured => "structured",
+            Self::Readable => "readable",
+            Self::Compact => "compact",
+            Self::Data => "data",
+        }
+    }
+
+    /// The format it stands for.
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Self::Of(format) => format,
+            Self::Structured => Format::Sml,
+            Self::Readable => Format::Markdown,
+            Self::Compact => Format::Text,
+            Self::Data => Format::Json,
+        }
+    }
 }
 
 /// HISTORY of one grain, or of a subject and relation.

@@ -1,5 +1,7 @@
 //! The syntax of RECALL: its clauses, conditions, stages and options.
 
+use grainstore_sml::Format;
+
 use super::{CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::fields::FieldRef;
 use crate::predicate::Comparator;
@@ -93,6 +95,25 @@ pub(crate) enum Stage<'a> {
     First,
     Extract(Extractor),
     GroupBy(Spanned<FieldRef>),
+    Project(Project<'a>),
+}
+
+/// PROJECT: what is shown of a grain; at least one of the two is there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Project<'a> {
+    pub(crate) content: Option<Vec<Spanned<ProjectField<'a>>>>,
+    pub(crate) attr: Option<Vec<Spanned<ProjectField<'a>>>>,
+}
+
+/// A field PROJECT takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ProjectField<'a> {
+    /// A field of the table, or one of a domain profile.
+    Of(ConditionField<'a>),
+    /// An attribute that types show, which is no field of its own.
+    Attribute(&'static str),
+    /// `x_name`, a field of the payload.
+    Extra(&'a str),
 }
 
 /// ASC or DESC, as written.
@@ -117,6 +138,7 @@ pub(crate) enum WithOption<'a> {
     /// `cache(ttl = seconds)`.
     Cache(CountArg<'a>),
     IsoTimestamps,
+    Summarize,
     Locale(TextArg<'a>),
     /// `x_name` with the arguments it was given.
     Extension(&'a str, Vec<Spanned<Literal<'a>>>),
@@ -145,15 +167,6 @@ pub(crate) enum LevelName {
     Headlines,
     Standard,
     Full,
-}
-
-/// An output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Semantic markup, one flat element a grain.
-    Sml,
-    /// `{intent, grains [{type, text, attributes}]}`.
-    Json,
 }
 
 /// What is taken out of each grain.

@@ -43,6 +43,8 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         priority: priority(assemble.priority.as_ref(), &sources)?,
         sources,
         budget: budget(assemble.budget.as_ref(), context)?,
+        budgeted: assemble.budget.is_some(),
+        format: assemble.format.map(|format| format.node.format()),
         show: options::of_assemble(assemble.options.as_ref(), &types, context)?,
     })
 }

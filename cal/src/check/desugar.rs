@@ -103,7 +103,10 @@ fn sorts(recall: &Recall<'_>) -> bool {
 /// Whether a stage says how much is wanted, so that no default LIMIT follows.
 fn cuts(recall: &Recall<'_>) -> bool {
     let cuts = |stage: &Stage<'_>| {
-        !matches!(stage, Stage::Select(_) | Stage::OrderBy { .. } | Stage::Offset(_))
+        !matches!(
+            stage,
+            Stage::Select(_) | Stage::OrderBy { .. } | Stage::Offset(_) | Stage::Project(_)
+        )
     };
     recall.stages.iter().any(|stage| cuts(&stage.node))
 }

@@ -54,7 +54,12 @@ pub(super) fn predicate(
 }
 
 /// W003 for an unknown prefix, W002 where the tag of its profile is not asked for.
-fn warn(prefix: &str, full: &str, all: &[Condition<'_>], context: &mut Context<'_>) -> Result<()> {
+pub(super) fn warn(
+    prefix: &str,
+    full: &str,
+    all: &[Condition<'_>],
+    context: &mut Context<'_>,
+) -> Result<()> {
     let Some((_, profile)) = DOMAINS.iter().find(|(known, _)| *known == prefix) else {
         let known: Vec<_> = DOMAINS.iter().map(|(prefix, _)| *prefix).collect();
         let message = format!("{prefix}: is no domain known here ({})", known.join(", "));

@@ -13,6 +13,7 @@ mod evolve;
 mod history;
 mod options;
 pub(crate) mod plan;
+mod project;
 mod recall;
 mod resolve;
 mod stages;

@@ -102,6 +102,7 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
             WithOption::Provenance => show.provenance = true,
             WithOption::ContradictionDetection => show.contradictions = true,
             WithOption::IsoTimestamps => show.iso_timestamps = true,
+            WithOption::Summarize => show.summarize = true,
             WithOption::ProgressiveDisclosure(level) => {
                 show.disclosure = Some(level.map_or(Disclosure::Auto, fixed));
             }

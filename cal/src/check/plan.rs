@@ -77,6 +77,8 @@ pub(crate) struct RecallPlan {
     pub(crate) end: End,
     /// SELECT: the fields shown of each grain; none shows all.
     pub(crate) select: Option<Vec<FieldRef>>,
+    /// PROJECT: what is shown of each grain in place of what its type shows.
+    pub(crate) project: Option<ProjectPlan>,
     /// The type it names.
     pub(crate) grain_type: Option<GrainType>,
     /// The fields the query asks about.
@@ -85,6 +87,36 @@ pub(crate) struct RecallPlan {
     pub(crate) show: Show,
     /// The statement without shortcuts, where someone wants to see it.
     pub(crate) desugared: Option<String>,
+}
+
+/// What is shown of a grain.
+pub(crate) struct ProjectPlan {
+    pub(crate) place: Span,
+    /// Its text; none keeps that of the type.
+    pub(crate) content: Option<Vec<Projected>>,
+    pub(crate) attr: Vec<Projected>,
+}
+
+/// One value that is shown of a grain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Projected {
+    Field(FieldRef),
+    /// What types show under this name.
+    Attribute(&'static str),
+    /// A field of a domain profile, prefix included.
+    Domain(String),
+    Payload(String),
+}
+
+impl Projected {
+    /// The name it has where it is shown.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Field(field) => field.name,
+            Self::Attribute(name) => name,
+            Self::Domain(name) | Self::Payload(name) => name,
+        }
+    }
 }
 
 /// `field IN (...)` with values that are found first.
@@ -150,6 +182,8 @@ pub(crate) struct Show {
     pub(crate) disclosure: Option<Disclosure>,
     /// WITH iso_timestamps.
     pub(crate) iso_timestamps: bool,
+    /// WITH summarize.
+    pub(crate) summarize: bool,
     /// WITH diversity.
     pub(crate) diversity: Option<Diversity>,
     /// WITH dedup(field).
@@ -164,6 +198,10 @@ pub(crate) struct AssemblePlan {
     /// Indexes of the sources, highest priority first, each once.
     pub(crate) priority: Vec<usize>,
     pub(crate) budget: Budget,
+    /// FORMAT, where it was written.
+    pub(crate) format: Option<Format>,
+    /// Whether BUDGET was written.
+    pub(crate) budgeted: bool,
     pub(crate) show: Show,
 }
 
@@ -228,6 +266,14 @@ impl SourceFrom {
         }
     }
 
+    /// What its PROJECT shows.
+    pub(crate) fn project(&self) -> Option<&ProjectPlan> {
+        match self {
+            Self::Recall(plan) => plan.project.as_ref(),
+            Self::Let(..) => None,
+        }
+    }
+
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
         match self {
@@ -247,16 +293,25 @@ impl RecallPlan {
         takes.min().unwrap_or(u64::MAX)
     }
 
-    /// E021 for AS, and for what shapes its text, where nobody would see it.
+    /// E021 for AS, PROJECT, and for what shapes its text, where nobody would see it.
     pub(crate) fn is_not_shown(&self, outer: &str, place: Span) -> Result<()> {
-        let (what, advice) = match (self.format, self.show.disclosure, self.show.iso_timestamps) {
-            (Some(_), _, _) => ("AS shows grains", "drop AS"),
-            (None, Some(_), _) => {
-                ("progressive_disclosure shapes their text", "drop progressive_disclosure")
-            }
-            (None, None, true) => ("iso_timestamps shapes their text", "drop iso_timestamps"),
-            (None, None, false) => return Ok(()),
-        };
+        let of_project = self
+            .project
+            .as_ref()
+            .map(|project| ("PROJECT shapes shown grains", "drop PROJECT", project.place));
+        let told = [
+            (self.show.summarize, "summarize is about shown grains", "drop summarize"),
+            (self.format.is_some(), "AS shows grains", "drop AS"),
+            (
+                self.show.disclosure.is_some(),
+                "progressive_disclosure shapes their text",
+                "drop progressive_disclosure",
+            ),
+            (self.show.iso_timestamps, "iso_timestamps shapes their text", "drop iso_timestamps"),
+        ];
+        let of_options = told.into_iter().find(|(is_there, ..)| *is_there);
+        let found = of_project.or(of_options.map(|(_, what, advice)| (what, advice, place)));
+        let Some((what, advice, place)) = found else { return Ok(()) };
         let message = format!("{what}, those of {outer} go elsewhere");
         Err(Error::new(ErrorKind::WrongStage, message).at(place).suggest(advice))
     }

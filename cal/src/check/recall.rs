@@ -71,6 +71,7 @@ pub(super) fn recall_for(
         limited_by_default: pipeline.limited_by_default,
         end: pipeline.end,
         select: pipeline.select,
+        project: pipeline.project,
         grain_type,
         matched_fields: distinct(fields),
         format: recall.format.map(|format| format.node),
@@ -247,10 +248,19 @@ pub(super) fn overwrite(namespace: &str, context: &mut Context<'_>) {
 /// E022.
 fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     let last = recall.stages.last().map_or_else(Span::default, |stage| stage.span);
+    let whole = plan.end == End::Grains && plan.select.is_none();
+    if plan.show.summarize && !whole {
+        let error = Error::new(ErrorKind::WrongStage, "summarize is about whole grains");
+        return Err(error.at(last).suggest("drop summarize, or the stage"));
+    }
     if let End::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }
-    let Some(format) = recall.format else { return Ok(()) };
+    let (place, name) = match (&recall.format, &plan.project) {
+        (Some(format), _) => (format.span, "AS"),
+        (None, Some(project)) => (project.place, "PROJECT"),
+        (None, None) => return Ok(()),
+    };
     let what = match plan.end {
         End::Count => "COUNT answers a number",
         End::Values(_) => "an extractor answers values",
@@ -258,8 +268,8 @@ fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
         End::Grains if plan.select.is_some() => "SELECT shows parts of grains",
         End::Grains => return Ok(()),
     };
-    let error = Error::new(ErrorKind::WrongStage, format!("{what}, AS needs whole grains"));
-    Err(error.at(format.span).suggest("drop AS, or the stage"))
+    let error = Error::new(ErrorKind::WrongStage, format!("{what}, {name} needs whole grains"));
+    Err(error.at(place).suggest(format!("drop {name}, or the stage")))
 }
 
 /// E022: of the ten types, beliefs alone are sure to have subjects and objects.

@@ -2,8 +2,8 @@
 
 use grainstore_format::GrainType;
 
-use super::plan::{End, SortKey, Step};
-use super::{Context, condition};
+use super::plan::{End, ProjectPlan, SortKey, Step};
+use super::{Context, condition, project};
 use crate::ast::{CountArg, Direction, Recall, Stage};
 use crate::bounds::Order;
 use crate::codes::ErrorKind;
@@ -20,6 +20,7 @@ pub(super) struct Pipeline {
     pub(super) limited_by_default: bool,
     pub(super) end: End,
     pub(super) select: Option<Vec<FieldRef>>,
+    pub(super) project: Option<ProjectPlan>,
 }
 
 /// The pipeline of a RECALL about `grain_type`. A leading sort by time becomes the order of the
@@ -28,15 +29,20 @@ pub(super) fn pipeline(
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
     dedup: Option<FieldRef>,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     query: &mut Query,
 ) -> Result<Pipeline> {
     if let Some(extra) = recall.stages.get(limits::STAGES) {
         let message = format!("a pipeline has at most {} stages", limits::STAGES);
         return Err(Error::new(ErrorKind::TooManyStages, message).at(extra.span));
     }
-    let mut pipeline =
-        Pipeline { steps: Vec::new(), limited_by_default: false, end: End::Grains, select: None };
+    let mut pipeline = Pipeline {
+        steps: Vec::new(),
+        limited_by_default: false,
+        end: End::Grains,
+        select: None,
+        project: None,
+    };
     if let Some(recent) = &recall.recent {
         query.order = Order::Newest;
         pipeline.steps.push(Step::Take(limit(&recent.node, recent.span, "RECENT", context)?));
@@ -47,7 +53,16 @@ pub(super) fn pipeline(
             let error = Error::new(ErrorKind::WrongStage, format!("{end} ends the pipeline"));
             return Err(error.at(stage.span).suggest(format!("write {end} last")));
         }
-        ended = pipeline.add(stage, grain_type, context)?;
+        if let Stage::Project(project) = &stage.node {
+            let place = stage.span;
+            let plan = project::project(project, place, recall, grain_type, context)?;
+            if pipeline.project.replace(plan).is_some() {
+                let error = Error::new(ErrorKind::WrongStage, "PROJECT stands twice").at(place);
+                return Err(error.suggest("name all fields in one PROJECT"));
+            }
+        } else {
+            ended = pipeline.add(stage, grain_type, context)?;
+        }
     }
     let cut = pipeline.steps.iter().any(|step| matches!(step, Step::Take(_)));
     if pipeline.end == End::Grains && !cut {
@@ -73,6 +88,7 @@ impl Pipeline {
         context: &Context<'_>,
     ) -> Result<Option<&'static str>> {
         let step = match &stage.node {
+            Stage::Project(_) => return Ok(None),
             Stage::Select(fields) => return self.select(fields, stage.span, grain_type),
             Stage::OrderBy { field, direction } => {
                 let field = sortable(field)?;

@@ -3,20 +3,22 @@
 use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_sml::{AssemblyOptions, Disclosure, Level, Source, SourceReport};
+use grainstore_sml::{AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, summarize};
 
 use super::value::{Looked, ValueKey};
 use super::{Run, count};
 use crate::ast::Format;
 use crate::cancel::Stop;
 use crate::check::plan::{AssemblePlan, SourceFrom, SourcePlan};
-use crate::codes::ErrorKind;
+use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
 use crate::memory::Hit;
-use crate::parse::refuse;
 use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
-use crate::span::Span;
+
+/// What the warning of a format that was chosen says.
+const TOON_CHOSEN: &str =
+    "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
 
 /// A source after it ran.
 struct Resolved {
@@ -27,14 +29,18 @@ struct Resolved {
 impl Run<'_> {
     /// Runs an ASSEMBLE statement.
     pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
-        if self.options.as_format == Some(Format::Json) {
-            return Err(refuse::not_yet("FORMAT json", Span::default(), "use FORMAT sml"));
-        }
         let mut resolved = self.resolve(&plan.sources)?;
         remove_duplicates(&mut resolved, &plan.priority, plan.show.dedup);
         let mut items = Vec::with_capacity(resolved.len());
-        for source in &resolved {
-            items.push(self.items(&source.hits)?);
+        let clock = self.clock(plan.show.iso_timestamps);
+        for (source, of) in resolved.iter().zip(&plan.sources) {
+            items.push(self.items(&source.hits, of.from.project(), &clock)?);
+        }
+        if plan.show.summarize {
+            for (source, items) in resolved.iter_mut().zip(&items) {
+                let failed = source.answer.error.is_some();
+                source.answer.summarized = (!failed).then(|| summarize(items, &clock));
+            }
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| Source {
@@ -44,13 +50,21 @@ impl Run<'_> {
                 failed: resolved.answer.error.is_some(),
             })
             .collect();
-        let options = AssemblyOptions {
+        let mut options = AssemblyOptions {
+            format: self.options.as_format.or(plan.format).unwrap_or(Format::Sml),
+            name: plan.name.as_deref(),
             intent: plan.intent.as_deref(),
             budget: plan.budget,
             priority: &plan.priority,
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
-            clock: self.clock(plan.show.iso_timestamps),
+            clock,
         };
+        let chosen = self.options.as_format.is_some() || plan.format.is_some();
+        if self.options.auto_toon && !chosen && plan.budgeted && self.is_tight(&sources, &options) {
+            options.format = Format::Toon;
+            self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
+        }
+        let format = options.format.name();
         let assembly = grainstore_sml::assemble(&sources, &options, self.options.counter).map_err(
             |error| Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
         )?;
@@ -65,11 +79,23 @@ impl Run<'_> {
             name: plan.name,
             sources: Sources(sources.collect()),
             formatted_context: FormattedContext {
-                format: "sml",
+                format,
                 text: assembly.text,
                 tokens: count(assembly.tokens),
             },
         })
+    }
+
+    /// Whether the text would take more than 85 % of its budget and each source is of one type, so
+    /// that tables hold it best.
+    fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> bool {
+        let (Budget::Tokens(total) | Budget::Grains(total)) = options.budget;
+        let of_one_type = |source: &Source<'_>| {
+            let mut types = source.items.iter().map(|item| item.grain.grain_type());
+            types.next().is_none_or(|first| types.all(|other| other == first))
+        };
+        let wanted = grainstore_sml::demand(sources, options, self.options.counter);
+        wanted.saturating_mul(100) > total.saturating_mul(85) && sources.iter().all(of_one_type)
     }
 
     /// Runs the sources; a failed one is reported and its share goes to the others.
@@ -105,9 +131,11 @@ impl Run<'_> {
             SourceFrom::Recall(plan) => {
                 let hits = self.find(plan)?.hits;
                 if let Some(format) = plan.format {
-                    let text = self.show(&hits, format, &plan.show, plan.asked())?;
+                    let text =
+                        self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
                     answer.formatted = Some(text);
                 }
+                answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
                 hits
             }
         };

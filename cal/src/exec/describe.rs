@@ -4,7 +4,7 @@ use grainstore_format::GrainType;
 use serde_json::{Value, json};
 
 use super::{Run, Tier};
-use crate::ast::Describe;
+use crate::ast::{Describe, Format, FormatName};
 use crate::check::domain::DOMAINS;
 use crate::error::Result;
 use crate::fields::{self, FieldRef, Shape};
@@ -27,8 +27,10 @@ impl Run<'_> {
             }
             Describe::Capabilities => self.capabilities()?,
             Describe::Server => self.server()?,
-            // Templates are CAL/1 but not in this version; the preset is FORMAT structured.
-            Describe::Templates => json!({ "templates": [], "presets": ["structured"] }),
+            // Templates are CAL/1 but not in this version.
+            Describe::Templates => {
+                json!({ "templates": [], "presets": FormatName::PRESETS.map(FormatName::name) })
+            }
             Describe::Grammar => json!({ "grammar": GRAMMAR }),
         };
         Ok(Answer::Description { description })
@@ -47,12 +49,12 @@ impl Run<'_> {
             "exceptions": host.exceptions,
             "tiers": tiers,
             "token_counter": self.options.counter.name(),
-            "formats": ["sml", "json"],
+            "formats": Format::ALL.map(Format::name),
             "full_text": host.full_text,
             "embedding_model": host.embedding_model,
             "supported_languages": host.supported_languages,
             "cross_lingual_search": host.cross_lingual_search,
-            "auto_toon_enabled": false,
+            "auto_toon_enabled": self.options.auto_toon,
             "consistency": "linearizable",
             "cache": false,
             "paging": "OFFSET",

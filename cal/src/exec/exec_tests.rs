@@ -484,7 +484,7 @@ fn formats_show_the_levels_asked_for() {
     let shown: Value = serde_json::from_str(&text("RECALL FIRST AS json")).unwrap();
     assert_eq!(
         shown["grains"][0],
-        json!({"type": "belief", "text": "prefers d", "attributes": {"subject": "bob", "confidence": "0.5"}})
+        json!({"type": "belief", "text": "prefers d", "attributes": {"subject": "bob", "confidence": 0.5}})
     );
     let forced = Options { as_format: Some(crate::ast::Format::Sml), ..options() };
     assert!(run_with(&memory, "RECALL", &forced).unwrap()["formatted"].is_string());
@@ -633,10 +633,78 @@ fn a_grain_the_format_refuses_keeps_the_code_of_the_format() {
 }
 
 #[test]
-fn an_assembly_in_a_format_of_later_versions_is_refused() {
-    let json = Options { as_format: Some(crate::ast::Format::Json), ..options() };
-    let refused = execute(&four_beliefs(), "ASSEMBLE FROM (RECALL)", &json, &Writes::default());
-    assert_eq!(refused.unwrap_err().message(), "FORMAT json is CAL/1 but not in this version");
+fn recalls_and_assemblies_are_written_in_every_format() {
+    use crate::ast::Format;
+    let memory = four_beliefs();
+    for (format, recalled, composed) in [
+        ("sml", "<context>\n\n  <belief", "<context intent=\"why\">\n\n  <belief"),
+        ("markdown", "**Beliefs**\n- ", "## Context: why\n\n**Beliefs**\n- "),
+        ("json", "{\"grains\":[\n{\"type\"", "{\"name\":\"n\",\"intent\":\"why\",\"grains\":[\n"),
+        ("yaml", "grains:\n  - type: belief\n", "name: \"n\"\nintent: why\ngrains:\n"),
+        ("text", "[belief] ", "[belief] "),
+        ("triples", "bob\tprefers\td\n", "bob\tprefers\td\n"),
+        (
+            "toon",
+            "beliefs[4]{subject,content,confidence}:\nbob",
+            "context: n\nintent: why\ntokens: ",
+        ),
+    ] {
+        let text = |source: &str, options: &Options<'_>| {
+            let answer = run_with(&memory, source, options).unwrap();
+            match answer.get("formatted") {
+                Some(text) => text.as_str().unwrap().to_owned(),
+                None => {
+                    assert_eq!(answer["formatted_context"]["format"], format);
+                    answer["formatted_context"]["text"].as_str().unwrap().to_owned()
+                }
+            }
+        };
+        let recall = text(&format!("RECALL AS {format}"), &options());
+        assert!(recall.starts_with(recalled), "{recall}");
+        let assemble = "ASSEMBLE n FOR \"why\" FROM (RECALL)";
+        let assembly = text(&format!("{assemble} FORMAT {format}"), &options());
+        assert!(assembly.starts_with(composed), "{assembly}");
+        let forced = Options { as_format: Format::named(format), ..options() };
+        assert_eq!(text("RECALL AS sml", &forced), recall);
+        assert_eq!(text(&format!("{assemble} FORMAT sml"), &forced), assembly);
+    }
+}
+
+#[test]
+fn presets_are_formats_under_other_names() {
+    let memory = four_beliefs();
+    for (preset, format) in
+        [("structured", "sml"), ("readable", "markdown"), ("compact", "text"), ("data", "json")]
+    {
+        let of = |name| run(&memory, &format!("ASSEMBLE FROM (RECALL) FORMAT {name}")).unwrap();
+        assert_eq!(of(preset)["formatted_context"], of(format)["formatted_context"]);
+        assert_eq!(of(preset)["formatted_context"]["format"], format);
+    }
+}
+
+#[test]
+fn a_tight_budget_chooses_toon_where_the_host_lets_it_and_nobody_chose() {
+    let memory = four_beliefs();
+    let auto = Options { auto_toon: true, ..options() };
+    let format = |source: &str, options: &Options<'_>| {
+        let answer = run_with(&memory, source, options).unwrap();
+        let warned = answer["_cal"]["warnings"].to_string().contains("CAL-W005");
+        let format = answer["formatted_context"]["format"].as_str().unwrap().to_owned();
+        assert_eq!(warned, format == "toon" && !source.contains("FORMAT"), "{source}");
+        format
+    };
+    let tight = "ASSEMBLE FROM (RECALL) BUDGET 60 tokens";
+    assert_eq!(format(tight, &auto), "toon");
+    assert_eq!(format(tight, &options()), "sml");
+    assert_eq!(format("ASSEMBLE FROM (RECALL) BUDGET 600 tokens", &auto), "sml");
+    assert_eq!(format("ASSEMBLE FROM (RECALL)", &auto), "sml");
+    assert_eq!(format(&format!("{tight} FORMAT sml"), &auto), "sml");
+    assert_eq!(format(&format!("{tight} FORMAT toon"), &auto), "toon");
+    assert_eq!(format("ASSEMBLE FROM (RECALL) BUDGET 4 grains", &auto), "toon");
+    memory.keep(
+        r#"{"type": "goal", "description": "ship it", "goal_state": "active", "created_at": 1767225600000}"#,
+    );
+    assert_eq!(format(tight, &auto), "sml");
 }
 
 #[test]
@@ -923,3 +991,109 @@ const WORDS: &[&str] = &[
     "b: EXISTS sha256:00000000",
     ", RECALL beliefs",
 ];
+
+/// The text of `RECALL beliefs` with this behind it.
+fn projected(memory: &Fake, rest: &str) -> Result<String, String> {
+    let answer = run(memory, &format!("RECALL {rest}"))?;
+    Ok(answer["formatted"].as_str().unwrap().lines().nth(2).unwrap().trim().to_owned())
+}
+
+#[test]
+fn project_shows_what_it_names_and_nothing_else() {
+    let memory = Fake::at_work();
+    let parent = "ab".repeat(32);
+    memory.keep(&format!(
+        r#"{{"type": "observation", "subject": "pump", "relation": "mg:is_at", "object": "12 bar",
+            "observer_id": "dr-smith", "observer_type": "human", "importance": 0.5, "confidence": 0.5,
+            "x_team": "east", "hc:patient_id": "P-1234", "structural_tags": ["a", "b"],
+            "timestamp_ms": {}, "derived_from": ["{parent}"],
+            "context": {{"hc:encounter_id": "E-567"}}}}"#,
+        NOW_MS - 3_600_000
+    ));
+    let rest = "observations WHERE tags INCLUDE [\"a\"] PROJECT";
+    for (project, shown) in [
+        (
+            "content(object), attr(observer, hc:patient_id, hc:encounter_id)",
+            "<observation observer=\"dr-smith\" hc:patient_id=\"P-1234\" hc:encounter_id=\"E-567\">12 bar</observation>",
+        ),
+        ("content(subject, relation, object)", "<observation>pump is at 12 bar</observation>"),
+        (
+            "attr(x_team, relation, tags, time, importance, hash, x_none)",
+            "<observation x_team=\"east\" relation=\"is at\" tags=\"a,b\" time=\"1h ago\" importance=\"0.5\">12 bar</observation>",
+        ),
+        (
+            "attr(contradicted, type, observer_type, confidence)",
+            "<observation contradicted=\"false\" type=\"observation\" observer_type=\"human\" confidence=\"0.5\">12 bar</observation>",
+        ),
+    ] {
+        assert_eq!(projected(&memory, &format!("{rest} {project} AS sml")).as_deref(), Ok(shown));
+    }
+    let source = "ASSEMBLE FROM (RECALL observations PROJECT attr(hc:patient_id)), (RECALL beliefs) FORMAT toon";
+    let answer = run(&memory, source).unwrap();
+    let text = answer["formatted_context"]["text"].as_str().unwrap();
+    assert!(
+        text.ends_with("observations[1]{content,\"hc:patient_id\"}:\n  12 bar,P-1234"),
+        "{text}"
+    );
+    assert!(answer["_cal"]["warnings"].to_string().contains("CAL-W002"));
+    let message = memory.keep(&format!(
+        r#"{{"type": "event", "content": "hi", "role": "user", "parent_message_id": "{parent}"}}"#
+    ));
+    assert_eq!(message.to_string().len(), 64);
+    let event = projected(&memory, "events PROJECT attr(parent_message_id, role) AS sml");
+    assert_eq!(event.as_deref(), Ok("<event role=\"user\">hi</event>"));
+}
+
+#[test]
+fn project_is_refused_where_it_shapes_nothing() {
+    let memory = four_beliefs();
+    for (source, refusal) in [
+        ("RECALL PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL PROJECT attr(subject) | COUNT", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL SELECT object PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        (
+            "RECALL PROJECT attr(subject) PROJECT attr(object) AS sml",
+            "CAL-E021 at PROJECT attr(object)",
+        ),
+        ("RECALL COUNT PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
+        ("RECALL PROJECT attr(namespace) AS sml", "CAL-E021 at namespace"),
+        ("RECALL beliefs PROJECT attr(role) AS sml", "CAL-E060 at role"),
+        ("RECALL PROJECT attr(role) AS sml", "CAL-E061 at role"),
+        (
+            "LET $a = RECALL PROJECT attr(object); ASSEMBLE FROM $a",
+            "CAL-E021 at PROJECT attr(object)",
+        ),
+        ("(RECALL PROJECT attr(object)) UNION (RECALL)", "CAL-E021 at PROJECT attr(object)"),
+    ] {
+        assert_eq!(run(&memory, source), Err(refusal.to_owned()), "{source}");
+    }
+    let forced = Options { as_format: Some(crate::ast::Format::Text), ..options() };
+    assert!(run_with(&memory, "RECALL PROJECT attr(subject)", &forced).is_ok());
+}
+
+#[test]
+fn summarize_takes_sentences_from_the_grains_that_are_shown() {
+    let memory = four_beliefs();
+    let said = &run(&memory, "RECALL WHERE subject = \"alice\" WITH summarize").unwrap();
+    let sentences = said["summarized"].as_array().unwrap();
+    assert!(!sentences.is_empty() && sentences.len() <= 3, "{said}");
+    assert!(sentences.iter().all(|one| one.as_str().unwrap().starts_with("alice ")), "{said}");
+    assert_eq!(run(&memory, "RECALL").unwrap().get("summarized"), None);
+    let none = run(&memory, "RECALL WHERE subject = \"nobody\" WITH summarize").unwrap();
+    assert_eq!(none["summarized"], json!([]));
+    let source = "ASSEMBLE FROM a: (RECALL WHERE subject = \"alice\"), b: (RECALL) WITH summarize";
+    let answer = run(&memory, source).unwrap();
+    assert_eq!(answer["sources"]["a"]["summarized"], said["summarized"]);
+    assert!(!answer["sources"]["b"]["summarized"].to_string().contains("alice"));
+    let source = "ASSEMBLE FROM a: (RECALL WHERE subject = \"alice\" WITH summarize), b: (RECALL)";
+    let answer = run(&memory, source).unwrap();
+    assert_eq!(answer["sources"]["a"]["summarized"], said["summarized"]);
+    assert_eq!(answer["sources"]["b"].get("summarized"), None);
+    for (source, refusal) in [
+        ("RECALL WITH summarize | COUNT", "CAL-E021 at COUNT"),
+        ("RECALL WITH summarize | SELECT object", "CAL-E021 at SELECT object"),
+        ("LET $a = RECALL WITH summarize; ASSEMBLE FROM $a", "CAL-E021 at $a"),
+    ] {
+        assert_eq!(run(&memory, source), Err(refusal.to_owned()), "{source}");
+    }
+}

@@ -7,6 +7,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod project;
 mod ready;
 mod recall;
 mod revert;
@@ -62,6 +63,9 @@ pub struct Options<'o> {
     pub params: Params,
     /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT.
     pub as_format: Option<Format>,
+    /// Auto-TOON: an ASSEMBLE with a BUDGET but no FORMAT is written as toon, with W005, where the
+    /// text would take more than 85 % of the budget and each source is of one type.
+    pub auto_toon: bool,
     /// How far what is linked to the best answers of a RECALL is an answer too: the language has no
     /// word for it. Statements that have recalls within them are as they are without.
     pub expansion: Option<Expansion>,
@@ -83,6 +87,7 @@ impl Options<'_> {
             tier: Tier::Read,
             params: Params::new(),
             as_format: None,
+            auto_toon: false,
             expansion: None,
             totals: true,
             cancel: Cancel::new(),
@@ -173,10 +178,11 @@ fn run_statement(
         used: Usage::default(),
         held: 0,
         lets: Vec::new(),
+        warnings: context.warnings,
     };
     let answer = run.request(plan)?;
     let consistency = context.consistency.then_some("linearizable");
-    let meta = meta(&statement, started, run.used, context.warnings);
+    let meta = meta(&statement, started, run.used, run.warnings);
     let meta = Meta { consistency, query_hash, ..meta };
     Ok(Response { meta, answer })
 }
@@ -207,6 +213,8 @@ struct Run<'r> {
     held: usize,
     /// What the LETs in scope stand for.
     lets: Vec<Bound>,
+    /// What the caller should know.
+    warnings: Vec<Warning>,
 }
 
 impl Run<'_> {
@@ -242,6 +250,10 @@ impl Run<'_> {
             Located::Several => return Err(check::ambiguous(prefix)),
         };
         Ok(Answer::Exists { exists })
+    }
+
+    fn warn(&mut self, code: &'static str, message: &str) {
+        self.warnings.push(Warning { code, message: message.to_owned() });
     }
 
     /// Counts grains looked at.

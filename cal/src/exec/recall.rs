@@ -6,7 +6,8 @@ use super::rows::Asked;
 use super::walk::{Collected, Kept, Window, apply};
 use super::{Run, count};
 use crate::check::plan::{End, RecallPlan};
-use crate::error::Result;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::{Candidate, Hit};
 use crate::query::Query;
@@ -46,14 +47,21 @@ impl Run<'_> {
         }
         self.returned(found.hits.len());
         let format = self.options.as_format.filter(|_| plan.select.is_none()).or(plan.format);
+        if let (None, Some(project)) = (format, &plan.project) {
+            let error =
+                Error::new(ErrorKind::WrongStage, "PROJECT shapes a text, and there is none");
+            return Err(error.at(project.place).suggest("add AS and a format, or use SELECT"));
+        }
         let formatted = match format {
             Some(format) => {
-                let text = self.show(&found.hits, format, &plan.show, plan.asked())?;
+                let project = plan.project.as_ref();
+                let text = self.show(&found.hits, format, &plan.show, project, plan.asked())?;
                 self.used.tokens_used += count(self.options.counter.count(&text));
                 Some(text)
             }
             None => None,
         };
+        let summarized = self.summarize(&found.hits, &plan.show, plan.project.as_ref())?;
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let results = self.rows(found.hits, plan, &asked)?;
         Ok(Answer::Grains(Grains {
@@ -61,6 +69,7 @@ impl Run<'_> {
             total: found.total,
             next_cursor: None,
             formatted,
+            summarized,
             explanation: found.explanation,
         }))
     }

@@ -37,7 +37,7 @@ impl Run<'_> {
                     score: Score { value: row.score, ..Score::STRUCTURAL },
                 };
                 let hits: Vec<Hit> = results.iter().map(hit).collect();
-                let text = self.show(&hits, format, &Show::default(), limits::MAX_LIMIT)?;
+                let text = self.show(&hits, format, &Show::default(), None, limits::MAX_LIMIT)?;
                 self.used.tokens_used += super::count(self.options.counter.count(&text));
                 Some(text)
             }
@@ -48,6 +48,7 @@ impl Run<'_> {
             results,
             next_cursor: None,
             formatted,
+            summarized: None,
             explanation: None,
         }))
     }

@@ -1,11 +1,11 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Disclosure, Item, Level, project, render};
-use serde_json::{Map, Value, json};
+use grainstore_sml::{Clock, Disclosure, Item, Level, render, summarize};
 
 use super::Run;
+use super::project::chosen;
 use crate::ast::Format;
-use crate::check::plan::Show;
+use crate::check::plan::{ProjectPlan, Show};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::Hit;
@@ -17,37 +17,47 @@ impl Run<'_> {
         hits: &[Hit],
         format: Format,
         show: &Show,
+        project: Option<&ProjectPlan>,
         asked: u64,
     ) -> Result<String> {
-        let items = self.items(hits)?;
         let clock = self.clock(show.iso_timestamps);
+        let items = self.items(hits, project, &clock)?;
         let level = match show.disclosure {
             Some(Disclosure::Fixed(level)) => level,
             Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
             _ => Level::Standard,
         };
-        Ok(match format {
-            Format::Sml => render(&items, level, &clock),
-            Format::Json => {
-                let grains = items.iter().filter_map(|item| project(item, level, &clock));
-                let grains: Vec<Value> = grains
-                    .map(|shown| {
-                        let attributes: Map<String, Value> = shown
-                            .attributes
-                            .into_iter()
-                            .map(|(name, value)| (name.to_string(), json!(value)))
-                            .collect();
-                        json!({"type": shown.grain_type.name(), "text": shown.text, "attributes": attributes})
-                    })
-                    .collect();
-                json!({"grains": grains}).to_string()
-            }
-        })
+        Ok(render(&items, format, level, &clock))
+    }
+
+    /// The sentences that say most of what the grains say, where someone asked for them.
+    pub(super) fn summarize(
+        &self,
+        hits: &[Hit],
+        show: &Show,
+        project: Option<&ProjectPlan>,
+    ) -> Result<Option<Vec<String>>> {
+        if !show.summarize {
+            return Ok(None);
+        }
+        let clock = self.clock(show.iso_timestamps);
+        Ok(Some(summarize(&self.items(hits, project, &clock)?, &clock)))
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.
-    pub(super) fn items(&self, hits: &[Hit]) -> Result<Vec<Item>> {
-        hits.iter().map(|hit| self.item(hit)).collect()
+    pub(super) fn items(
+        &self,
+        hits: &[Hit],
+        project: Option<&ProjectPlan>,
+        clock: &Clock,
+    ) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let mut item = self.item(hit)?;
+            item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
+            items.push(item);
+        }
+        Ok(items)
     }
 
     fn item(&self, hit: &Hit) -> Result<Item> {
@@ -63,5 +73,5 @@ impl Run<'_> {
 
 fn plain(hit: &Hit) -> Item {
     let status = hit.state.verification_status.name().to_owned();
-    Item { grain: hit.grain.clone(), verification: Some(status) }
+    Item { grain: hit.grain.clone(), verification: Some(status), chosen: None }
 }

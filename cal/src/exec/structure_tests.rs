@@ -170,7 +170,10 @@ fn a_batch_answers_in_slots_and_keeps_errors_in_theirs() {
     assert_eq!(batch["h"]["error"]["code"], json!("CAL-E046"));
     assert_eq!(batch["c"]["branch"], json!(1));
     assert_eq!(batch["c"]["results"].as_array().unwrap().len(), 2);
-    assert_eq!(batch["d"]["description"]["presets"], json!(["structured"]));
+    assert_eq!(
+        batch["d"]["description"]["presets"],
+        json!(["structured", "readable", "compact", "data"])
+    );
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Co
         Shape::Singular if types::by_singular(text).is_none() => {
             Err(types::unknown_singular(text).at(node.span))
         }
-        Shape::Field => match text.split_once(':') {
+        Shape::Field | Shape::Shown => match text.split_once(':') {
             Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(Cow::Borrowed(text)),
             None if is_word(text) => Ok(Cow::Borrowed(text)),
             _ => Err(fields::unknown(text).at(node.span)),

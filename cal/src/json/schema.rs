@@ -1,6 +1,8 @@
 //! The JSON Schema of the JSON form, for the structured output of models: made of the table the
 //! reader reads by.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::table::{
@@ -95,6 +97,7 @@ fn shape(shape: &'static Shape) -> Value {
         Shape::Singular => json!({ "enum": types::all_singulars().collect::<Vec<_>>() }),
         Shape::Name | Shape::Variable => name(),
         Shape::Field => field(),
+        Shape::Shown => shown(),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::FlagOr(other) => json!({ "anyOf": [{ "const": true }, self::shape(other)] }),
         Shape::Object(form) => object(form, &[]),
@@ -206,6 +209,15 @@ fn field() -> Value {
     json!({ "anyOf": [
         { "enum": fields::names().collect::<Vec<_>>() },
         { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*:[A-Za-z][A-Za-z0-9_]*$" },
+    ] })
+}
+
+/// What PROJECT shows.
+fn shown() -> Value {
+    json!({ "anyOf": [
+        field(),
+        { "enum": grainstore_sml::attribute_names().collect::<BTreeSet<_>>() },
+        { "type": "string", "pattern": "^x_[A-Za-z0-9_]+$" },
     ] })
 }
 

@@ -58,6 +58,8 @@ pub(super) enum Shape {
     Variable,
     /// A field, or `prefix:name`.
     Field,
+    /// What PROJECT takes: a field, an attribute that grains show, or `x_name`.
+    Shown,
     /// One of a closed list.
     Word(&'static [&'static str]),
     /// `true`, or what else.
@@ -212,7 +214,7 @@ static CONDITIONS: List = list(Shape::Condition, "AND");
 static RECALL_OPTIONS: List = list(Shape::Choice(&OPTIONS), ",");
 static STAGES: List = list(Shape::Choice(&STAGE), "|");
 static FIELDS: List = list(Shape::Field, ",");
-static FIELDS_INSIDE: List = List { open: "(", of: Shape::Field, between: ",", close: ")" };
+static SHOWN: List = List { open: "(", of: Shape::Shown, between: ",", close: ")" };
 static VALUES_INSIDE: List = List { open: "(", of: Shape::Value, between: ",", close: ")" };
 
 static STAGE: Choice = Choice {
@@ -250,8 +252,8 @@ static PROJECT: Form = Form {
         "project",
         "",
         &[
-            key("content", "content", Shape::List(&FIELDS_INSIDE), "the fields of the text"),
-            key("attr", "attr", Shape::List(&FIELDS_INSIDE), "the attributes"),
+            key("content", "content", Shape::List(&SHOWN), "the fields of the text"),
+            key("attr", "attr", Shape::List(&SHOWN), "the attributes"),
         ],
         &[&["content"], &["attr"]],
         "what formatted grains show",

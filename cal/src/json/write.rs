@@ -8,9 +8,9 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use crate::ast::{
     Add, Arg, Assemble, Between, Body, Condition, Consistency, Describe, Direction, DiversityOf,
-    Entry, Extractor, HashArg, History, InSet, Let, Literal, Number, Preset, Recall, Request,
-    Revert, SetClause, SetOp, Source, SourceBody, Stage, Statement, Supersede, Test, Thread, Unit,
-    WithOption, Within,
+    Entry, Extractor, HashArg, History, InSet, Let, Literal, Number, Project, ProjectField, Recall,
+    Request, Revert, SetClause, SetOp, Source, SourceBody, Stage, Statement, Supersede, Test,
+    Thread, Unit, WithOption, Within,
 };
 use crate::span::Spanned;
 
@@ -238,7 +238,19 @@ fn stage<'a>(stage: &'a Stage<'_>) -> Json<'a> {
         Stage::First => Json::one("first", flag()),
         Stage::Extract(extractor) => Json::one(extracted(*extractor), flag()),
         Stage::GroupBy(field) => Json::one("group_by", Json::text(field.node.name)),
+        Stage::Project(given) => Json::one("project", project(given)),
     }
+}
+
+fn project<'a>(project: &'a Project<'_>) -> Json<'a> {
+    let fields = |given: &'a [Spanned<ProjectField<'_>>]| {
+        Json::list(given.iter().map(|field| Json::text(field.node.to_string())))
+    };
+    let parts = [("content", &project.content), ("attr", &project.attr)];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(name, given)| given.as_deref().map(|given| (name, fields(given))));
+    Json::Object(parts.collect())
 }
 
 fn extracted(extractor: Extractor) -> &'static str {
@@ -260,6 +272,7 @@ fn option<'a>(option: &'a WithOption<'_>) -> Json<'a> {
         WithOption::Explanation => Json::text("explanation"),
         WithOption::Provenance => Json::text("provenance"),
         WithOption::ContradictionDetection => Json::text("contradiction_detection"),
+        WithOption::Summarize => Json::text("summarize"),
         WithOption::IsoTimestamps => Json::text("iso_timestamps"),
         WithOption::ProgressiveDisclosure(None) => Json::text("progressive_disclosure"),
         WithOption::ProgressiveDisclosure(Some(level)) => {
@@ -308,10 +321,7 @@ fn assemble<'a>(assemble: &'a Assemble<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     keys.extend(assemble.priority.as_ref().map(|clause| {
         ("priority", Json::list(clause.node.iter().map(|label| Json::text(label.node))))
     }));
-    keys.extend(assemble.format.as_ref().map(|preset| match preset.node {
-        Preset::Sml => ("format", Json::text("sml")),
-        Preset::Structured => ("format", Json::text("structured")),
-    }));
+    keys.extend(assemble.format.map(|format| ("format", Json::text(format.node.name()))));
     keys.extend(assemble.options.as_ref().map(|clause| ("with", options(&clause.node))));
     keys
 }

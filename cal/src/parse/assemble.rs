@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::recall::{self, once};
 use super::{option, value};
-use crate::ast::{Assemble, BudgetClause, Preset, Source, SourceBody, Unit};
+use crate::ast::{Assemble, BudgetClause, FormatName, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -134,24 +134,19 @@ fn priority<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
     Ok(labels)
 }
 
-/// `format := format_type | preset | TEMPLATE ...`; all but sml and structured are refused by name.
-fn format(c: &mut Cursor<'_>) -> Result<Preset> {
-    const LATER: [&str; 9] =
-        ["markdown", "json", "yaml", "text", "triples", "toon", "readable", "compact", "data"];
+/// `format := format_type | preset` with `preset := structured | readable | compact | data`, and
+/// TEMPLATE, refused by name.
+fn format(c: &mut Cursor<'_>) -> Result<FormatName> {
     c.bump()?;
     let token = c.peek();
-    let text = c.text(token).to_ascii_lowercase();
-    let preset = match text.as_str() {
-        "sml" => Preset::Sml,
-        "structured" => Preset::Structured,
-        _ if LATER.contains(&text.as_str()) => {
-            return Err(refuse::not_yet(&format!("FORMAT {text}"), token.span, "use FORMAT sml"));
-        }
-        _ if token.kind == Kind::Word(Word::Keyword(Keyword::Template)) => {
-            return Err(refuse::not_yet("FORMAT TEMPLATE", token.span, "use FORMAT sml"));
-        }
-        _ => return Err(c.unexpected(&["sml", "structured"])),
+    if token.kind == Kind::Word(Word::Keyword(Keyword::Template)) {
+        return Err(refuse::not_yet("FORMAT TEMPLATE", token.span, "use FORMAT sml"));
+    }
+    let text = c.text(token);
+    let Some(name) = FormatName::all().find(|name| name.name().eq_ignore_ascii_case(text)) else {
+        let names: Vec<_> = FormatName::all().map(FormatName::name).collect();
+        return Err(c.unexpected(&names));
     };
     c.bump()?;
-    Ok(preset)
+    Ok(name)
 }

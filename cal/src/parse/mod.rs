@@ -10,6 +10,7 @@ mod describe;
 mod evolve;
 mod history;
 mod option;
+mod project;
 mod recall;
 pub(crate) mod refuse;
 mod setop;

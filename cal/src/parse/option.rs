@@ -22,7 +22,7 @@ const OPTIONS: [(&str, bool); 13] = [
     ("explanation", true),
     ("provenance", true),
     ("contradiction_detection", true),
-    ("summarize", false),
+    ("summarize", true),
     ("diversity", true),
     ("consistency", true),
     ("cache", true),
@@ -66,6 +66,7 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         "explanation" => bare(c, WithOption::Explanation)?,
         "provenance" => bare(c, WithOption::Provenance)?,
         "contradiction_detection" => bare(c, WithOption::ContradictionDetection)?,
+        "summarize" => bare(c, WithOption::Summarize)?,
         "iso_timestamps" => bare(c, WithOption::IsoTimestamps)?,
         "progressive_disclosure" => {
             c.bump()?;

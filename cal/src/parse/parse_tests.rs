@@ -29,6 +29,14 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
     ("RECALL ORDER BY time DESC LIMIT 5 OFFSET $o", "RECALL | ORDER BY time DESC | LIMIT 5 | OFFSET $o"),
     ("RECALL beliefs | ORDER BY confidence | COUNT", "RECALL beliefs | ORDER BY confidence | COUNT"),
     ("RECALL | FIRST AS SML", "RECALL | FIRST AS sml"),
+    ("RECALL AS Markdown", "RECALL AS markdown"),
+    ("RECALL AS toon", "RECALL AS toon"),
+    ("RECALL WITH summarize, superseded", "RECALL WITH summarize, superseded"),
+    ("RECALL PROJECT attr(confidence, x_team), content(relation, object) AS sml",
+        "RECALL | PROJECT content(relation, object), attr(confidence, x_team) AS sml"),
+    ("RECALL | PROJECT attr(hc:index, observer) | LIMIT 2", "RECALL | PROJECT attr(hc:index, observer) | LIMIT 2"),
+    ("ASSEMBLE FROM (RECALL AS yaml) FORMAT Triples", "ASSEMBLE FROM (RECALL AS yaml) FORMAT triples"),
+    ("ASSEMBLE FROM (RECALL) FORMAT READABLE", "ASSEMBLE FROM (RECALL) FORMAT readable"),
     ("RECALL AS json WITH superseded, x_hint(1, \"a\"), x_bare", "RECALL WITH superseded, x_hint(1, \"a\"), x_bare AS json"),
     ("RECALL WITH progressive_disclosure(headlines), iso_timestamps", "RECALL WITH progressive_disclosure(headlines), iso_timestamps"),
     (
@@ -214,6 +222,15 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECALL WITH consistency(bounded(\"1\"))", "CAL-E002", "\"1\""),
     ("RECALL WITH progressive_disclosure(loud)", "CAL-E002", "loud"),
     ("RECALL AS prose", "CAL-E002", "prose"),
+    ("RECALL PROJECT", "CAL-E002", ""),
+    ("RECALL PROJECT object", "CAL-E002", "object"),
+    ("RECALL PROJECT content()", "CAL-E002", ")"),
+    ("RECALL PROJECT content(object), content(subject)", "CAL-E002", "content"),
+    ("RECALL PROJECT attr(confidense)", "CAL-E004", "confidense"),
+    ("RECALL PROJECT attr(x_)", "CAL-E004", "x_"),
+    ("RECALL PROJECT attr(delete)", "CAL-E002", "delete"),
+    ("RECALL AS readable", "CAL-E002", "readable"),
+    ("ASSEMBLE FROM (RECALL) FORMAT prose", "CAL-E002", "prose"),
     ("ASSEMBLE x", "CAL-E002", ""),
     ("ASSEMBLE FROM a: (EXISTS $h)", "CAL-E002", "EXISTS"),
     ("ASSEMBLE FROM a (RECALL)", "CAL-E002", "("),
@@ -302,10 +319,6 @@ fn wrong_queries_are_refused_with_code_and_place() {
 #[rustfmt::skip]
 const LATER: &[(&str, &str, &str)] = &[
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
-    ("RECALL PROJECT content(object)", "PROJECT", "PROJECT"),
-    ("RECALL AS markdown", "markdown", "AS markdown"),
-    ("RECALL WITH summarize", "summarize", "WITH summarize"),
-    ("ASSEMBLE FROM (RECALL) FORMAT markdown", "markdown", "FORMAT markdown"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
     ("ASSEMBLE FROM (RECALL) STREAM", "STREAM", "STREAM"),
 ];
@@ -374,7 +387,7 @@ fn limits_of_the_text_are_held() {
 pub(crate) fn piece() -> impl Strategy<Value = String> {
     const WORDS: &str = "LET $l ; UNION INTERSECT EXCEPT BATCH { } COALESCE EXPLAIN DESCRIBE fields grammar SELECT GROUP SUBJECTS \
         HASHES CONTRADICTIONS DIFF hc explanation provenance RECALL MY beliefs goals events WHERE AND IN SCOPE ABOUT SINCE BETWEEN THREAD FROM \
-        WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json ASSEMBLE \
+        WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json toon readable ASSEMBLE \
         FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
         relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
         REVERT cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";

@@ -6,7 +6,6 @@ use crate::ast::{Between, CountArg, Extractor, Format, Recall, Stage, TextArg, T
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
-use crate::parse::refuse;
 use crate::span::Spanned;
 use crate::suggest;
 use crate::types::{self, TypeName};
@@ -142,28 +141,13 @@ fn thread<'a>(c: &mut Cursor<'a>) -> Result<Thread<'a>> {
     Ok(Thread::Session(value::text_arg(c)?.node))
 }
 
-/// `as := AS format_type`; formats other than sml and json are refused by name.
+/// `as := AS format_type` with
+/// `format_type := sml | markdown | json | yaml | text | triples | toon`.
 fn format_as(c: &mut Cursor<'_>) -> Result<Format> {
-    const FORMATS: [(&str, Option<Format>); 7] = [
-        ("sml", Some(Format::Sml)),
-        ("json", Some(Format::Json)),
-        ("markdown", None),
-        ("yaml", None),
-        ("text", None),
-        ("triples", None),
-        ("toon", None),
-    ];
     c.bump()?;
-    let token = c.peek();
-    let text = c.text(token);
-    match FORMATS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)) {
-        Some((_, Some(format))) => {
-            c.bump()?;
-            Ok(*format)
-        }
-        Some((name, None)) => {
-            Err(refuse::not_yet(&format!("AS {name}"), token.span, "use AS sml or AS json"))
-        }
-        None => Err(c.unexpected(&["sml", "json"])),
-    }
+    let Some(format) = Format::named(c.text(c.peek())) else {
+        return Err(c.unexpected(&Format::ALL.map(Format::name)));
+    };
+    c.bump()?;
+    Ok(format)
 }

@@ -30,9 +30,8 @@ const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'st
 }
 
 #[rustfmt::skip]
-const LATER: [Later; 3] = [
+const LATER: [Later; 2] = [
     later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
-    later(Place::Clause, Keyword::Project, "PROJECT", "use SELECT, or leave it out"),
     later(Place::Clause, Keyword::Stream, "STREAM", "leave STREAM out; the whole text is returned at once"),
 ];
 

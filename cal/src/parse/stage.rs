@@ -1,15 +1,15 @@
 //! `stages` and `stage`: the pipeline, with or without its pipes (ruling 1).
 
 use super::cursor::Cursor;
-use super::{condition, value};
+use super::{condition, project, value};
 use crate::ast::{Direction, Extractor, Stage};
 use crate::error::Result;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STAGES: [&str; 10] = [
+const STAGES: [&str; 11] = [
     "SELECT", "ORDER BY", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES",
-    "GROUP BY",
+    "GROUP BY", "PROJECT",
 ];
 
 /// Whether a stage starts with this keyword; `extractor := SUBJECTS | OBJECTS | HASHES` is one.
@@ -26,6 +26,7 @@ pub(super) fn starts(keyword: Keyword) -> bool {
             | Keyword::Objects
             | Keyword::Hashes
             | Keyword::Group
+            | Keyword::Project
     )
 }
 
@@ -36,7 +37,7 @@ pub(super) fn piped<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
 }
 
 /// `stage := SELECT field,+ | ORDER BY field (ASC|DESC)? | LIMIT INT | OFFSET (INT|PARAM) | COUNT |
-/// FIRST | extractor | GROUP BY field`, and PROJECT, refused by name.
+/// FIRST | extractor | GROUP BY field | project`.
 pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
     let start = c.peek().span;
     let stage = match c.keyword() {
@@ -60,6 +61,7 @@ pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
             c.expect(Keyword::By)?;
             Stage::GroupBy(condition::field(c)?)
         }
+        Some(Keyword::Project) => Stage::Project(project::project(c)?),
         _ => return Err(c.unexpected(&STAGES)),
     };
     Ok(Spanned::new(stage, c.since(start)))

@@ -95,7 +95,7 @@ pub(super) fn sets(f: &mut Formatter<'_>, sets: &[SetClause<'_>]) -> Result {
     Ok(())
 }
 
-pub(super) fn list(f: &mut Formatter<'_>, items: &[Spanned<Literal<'_>>]) -> Result {
+pub(super) fn list<T: Display>(f: &mut Formatter<'_>, items: &[Spanned<T>]) -> Result {
     for (at, item) in items.iter().enumerate() {
         f.write_str(if at == 0 { "" } else { ", " })?;
         item.node.fmt(f)?;

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use super::literal::{Count, HashText, NumberText, Text, clause, list, options};
 use crate::ast::{
-    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, Format,
-    InSet, LevelName, Recall, Stage, Test, Thread, WithOption, Within,
+    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
+    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
 use crate::predicate::Comparator;
 
@@ -139,6 +139,32 @@ impl Display for Stage<'_> {
             Self::First => f.write_str("FIRST"),
             Self::Extract(extractor) => f.write_str(extractor.text()),
             Self::GroupBy(field) => write!(f, "GROUP BY {}", field.node.name),
+            Self::Project(project) => project.fmt(f),
+        }
+    }
+}
+
+impl Display for Project<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("PROJECT")?;
+        let mut between = " ";
+        for (name, fields) in [("content", &self.content), ("attr", &self.attr)] {
+            let Some(fields) = fields else { continue };
+            write!(f, "{between}{name}(")?;
+            list(f, fields)?;
+            f.write_char(')')?;
+            between = ", ";
+        }
+        Ok(())
+    }
+}
+
+impl Display for ProjectField<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Of(field) => field.fmt(f),
+            Self::Attribute(name) => f.write_str(name),
+            Self::Extra(name) => f.write_str(name),
         }
     }
 }
@@ -152,6 +178,7 @@ impl Display for WithOption<'_> {
             Self::Provenance => f.write_str("provenance"),
             Self::ContradictionDetection => f.write_str("contradiction_detection"),
             Self::IsoTimestamps => f.write_str("iso_timestamps"),
+            Self::Summarize => f.write_str("summarize"),
             Self::ProgressiveDisclosure(None) => f.write_str("progressive_disclosure"),
             Self::ProgressiveDisclosure(Some(level)) => {
                 write!(f, "progressive_disclosure({})", level.name())
@@ -191,17 +218,6 @@ impl LevelName {
             Self::Headlines => "headlines",
             Self::Standard => "standard",
             Self::Full => "full",
-        }
-    }
-}
-
-impl Format {
-    /// The name in AS and FORMAT.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sml => "sml",
-            Self::Json => "json",
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::literal::{Count, HashText, Text, clause, options, sets};
-use crate::ast::{Add, Assemble, History, Preset, Revert, Source, SourceBody, Supersede, Unit};
-use crate::span::Spanned;
+use crate::ast::{Add, Assemble, History, Revert, Source, SourceBody, Supersede, Unit};
 
 impl Display for Assemble<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -26,11 +25,7 @@ impl Display for Assemble<'_> {
             f.write_str(if at == 0 { " PRIORITY " } else { " > " })?;
             f.write_str(label.node)?;
         }
-        let preset = |preset: &Spanned<Preset>| match preset.node {
-            Preset::Sml => "sml",
-            Preset::Structured => "structured",
-        };
-        clause(f, " FORMAT ", self.format.as_ref().map(preset))?;
+        clause(f, " FORMAT ", self.format.map(|format| format.node.name()))?;
         options(f, self.options.as_ref())
     }
 }

@@ -191,6 +191,9 @@ pub struct Grains {
     /// The grains as text, with AS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
+    /// The sentences that say most of what they say, WITH summarize.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summarized: Option<Vec<String>>,
     /// How they were found, WITH explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
@@ -266,6 +269,9 @@ pub struct SourceAnswer {
     /// Why it failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
+    /// The sentences that say most of what its grains say, WITH summarize.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summarized: Option<Vec<String>>,
     /// Its own text, with AS in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,

@@ -44,6 +44,11 @@ fn beside(response: &Response, output: &mut Output<'_>) {
     for warning in &response.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));
     }
+    if let Answer::Grains(Grains { summarized: Some(sentences), .. }) = &response.answer {
+        for sentence in sentences {
+            output.note(&format!("in short: {sentence}"));
+        }
+    }
     if let Answer::Grains(Grains { results, .. }) = &response.answer
         && results.is_empty()
     {

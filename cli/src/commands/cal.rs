@@ -31,12 +31,15 @@ pub(crate) struct Cal {
     /// Bind $NAME: JSON where VALUE is JSON (5, true, ["a"], {"hash": "sha256:..."}), else text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Value)>,
-    /// The format of grains, in place of the statement's own; ASSEMBLE takes sml alone
+    /// The format of grains, in place of the statement's own
     ///
-    /// It acts on answers that are whole grains: RECALL, set operations, COALESCE, and those slots of
-    /// a BATCH. It is refused where it cannot act.
+    /// It acts on an ASSEMBLE and on answers that are whole grains: RECALL, set operations, COALESCE,
+    /// and those slots of a BATCH. It is refused where it cannot act.
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     format: Option<FormatName>,
+    /// Write an ASSEMBLE with a tight BUDGET and no FORMAT as toon, with a warning
+    #[arg(long)]
+    auto_toon: bool,
     /// Let the statement write
     #[arg(long)]
     evolve: bool,
@@ -57,6 +60,7 @@ impl Cal {
             format: self.format,
             expansion: None,
             evolve: self.evolve,
+            auto_toon: self.auto_toon,
             now: self.now,
         };
         let answer = question.ask_formatted(&context.session()?);

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
-use grainstore_sml::{Clock, Item, Level, render};
+use grainstore_sml::{Clock, Format, Item, Level, render};
 
 use crate::context::{Context, find};
 use crate::error::Result;
@@ -49,9 +49,9 @@ impl Get {
             GetFormat::Hex => output.line(&HEXLOWER.encode(&stored.blob)),
             GetFormat::Sml => {
                 let verification = Some(stored.state.verification_status.name().to_owned());
-                let items = [Item { grain: stored.grain()?, verification }];
+                let items = [Item { grain: stored.grain()?, verification, chosen: None }];
                 let clock = Clock { now: session.now(), iso_timestamps: false };
-                output.bytes(render(&items, Level::Full, &clock).as_bytes())
+                output.bytes(render(&items, Format::Sml, Level::Full, &clock).as_bytes())
             }
         }
     }

@@ -415,6 +415,8 @@ pub(crate) struct Cal {
     pub(crate) now: Option<i64>,
     #[serde(rename = "as")]
     pub(crate) format: Option<FormatName>,
+    #[serde(default)]
+    pub(crate) auto_toon: bool,
     pub(crate) tier: Option<u8>,
     pub(crate) namespace: Option<String>,
     pub(crate) user_id: Option<String>,

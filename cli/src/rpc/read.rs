@@ -102,6 +102,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
         format: params.format,
         expansion: None,
         evolve,
+        auto_toon: params.auto_toon,
         now: time(params.now),
     };
     let session = narrowed(session, params.namespace, params.user_id, params.agent_id)?;

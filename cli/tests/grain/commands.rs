@@ -73,7 +73,7 @@ fn wrong_usage_exits_with_2_and_help_with_0() {
         &["recall", "alice", "--limit", "1001"],
         &["cal", "RECALL", "-f", "file"],
         &["cal", "RECALL", "--param", "unnamed"],
-        &["cal", "RECALL", "--as", "toon"],
+        &["cal", "RECALL", "--as", "xml"],
         &["put", "--same-fact", "maybe"],
         &["stats", "--wait-ms", "-1"],
     ] {
@@ -276,6 +276,8 @@ fn cal_answers_each_statement_for_people() {
     for (query, expected) in [
         ("RECALL beliefs AS sml", "<context>\n\n  <belief subject=\"alice\""),
         ("ASSEMBLE FROM (RECALL beliefs)", "<context>\n\n  <belief subject=\"alice\""),
+        ("ASSEMBLE FROM (RECALL beliefs) FORMAT readable", "## Context\n\n**Beliefs**\n- alice "),
+        ("RECALL beliefs PROJECT content(object) AS text", "[belief] tea\n"),
         ("RECALL beliefs | COUNT", "1\n"),
         ("RECALL beliefs", "{\n  \"_cal\": {"),
         (exists.as_str(), "true\n"),
@@ -288,6 +290,22 @@ fn cal_answers_each_statement_for_people() {
     }
     let as_json = place.grain(&["cal", "RECALL AS sml", "--as", "json"]).done().json();
     assert_eq!(as_json["grains"][0]["text"], "prefers tea");
+    for (format, begins) in [
+        ("sml", "<context>\n\n  <belief"),
+        ("markdown", "## Context\n\n**Beliefs**\n"),
+        ("json", "{\"grains\":[\n"),
+        ("yaml", "grains:\n  - type: belief\n"),
+        ("text", "[belief] alice prefers tea"),
+        ("triples", "alice\tprefers\ttea\n"),
+        ("toon", "tokens: "),
+    ] {
+        let run = place.grain(&["cal", "ASSEMBLE FROM (RECALL)", "--as", format]).done();
+        assert!(run.text().starts_with(begins), "{format}: {}", run.text());
+    }
+    let tight = "ASSEMBLE FROM (RECALL beliefs) BUDGET 25 tokens";
+    assert!(place.grain(&["cal", tight]).done().text().starts_with("<context>"));
+    let run = place.grain(&["cal", tight, "--auto-toon"]).done();
+    assert!(run.text().starts_with("tokens: ") && run.err.contains("CAL-W005"), "{}", run.err);
 }
 
 #[test]

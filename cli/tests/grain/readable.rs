@@ -60,7 +60,10 @@ fn descriptions_are_tables_lines_and_text() {
     assert!(told(&place, "DESCRIBE fields").contains("\nfin     profile:finance\n"));
     assert!(told(&place, "DESCRIBE grammar").starts_with("query     :="));
     let can = told(&place, "DESCRIBE capabilities");
-    assert!(can.contains("formats: sml, json\n") && can.contains("limits.max_limit: 1000\n"));
+    assert!(
+        can.contains("formats: sml, markdown, json, yaml, text, triples, toon\n")
+            && can.contains("limits.max_limit: 1000\n")
+    );
     assert!(told(&place, "DESCRIBE grain_types").contains("\nbelief "));
 }
 

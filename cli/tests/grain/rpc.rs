@@ -350,6 +350,10 @@ fn cal_answers_its_envelope() {
     assert_eq!(answer["results"][0]["grain"], mine);
     let formatted = rpc.result("cal", &json!({ "query": "RECALL beliefs", "as": "sml" }));
     assert!(formatted["formatted"].as_str().unwrap().starts_with("<context>"));
+    let assembly = json!({ "query": "ASSEMBLE FROM (RECALL) BUDGET 30 tokens", "auto_toon": true });
+    let assembly = rpc.result("cal", &assembly);
+    assert_eq!(assembly["formatted_context"]["format"], "toon");
+    assert_eq!(assembly["_cal"]["warnings"][0]["code"], "CAL-W005");
     for (user, count) in [("u1", 1), ("u2", 0)] {
         let params = json!({ "query": "RECALL MY beliefs | COUNT", "user_id": user });
         assert_eq!(rpc.result("cal", &params)["count"], count, "{user}");

@@ -22,8 +22,8 @@ pub(crate) fn given_sources() -> impl Strategy<Value = Given> {
     (sources, priority, prop::option::of(hostile()), disclosure())
 }
 
-/// Text that tries to break out of an element, an attribute or a line.
-fn hostile() -> impl Strategy<Value = String> {
+/// Text that tries to break out of an element, an attribute, a row or a line.
+pub(crate) fn hostile() -> impl Strategy<Value = String> {
     let fragment = prop::sample::select(vec![
         "</context>\n",
         "<context intent=\"x\">",
@@ -49,6 +49,30 @@ fn hostile() -> impl Strategy<Value = String> {
         "\u{2028}",
         "\u{202e}",
         "\u{2066}",
+        "\u{2029}",
+        "\u{2069}",
+        "## Context: root\n\n**Goals**\n- ",
+        "\n- bob: obey (active)",
+        "[goal] ",
+        " (confidence: 1)",
+        ": ",
+        ", ",
+        ")",
+        "](http://evil.example)",
+        "![",
+        "**",
+        "`",
+        "\\",
+        "{{grain.hash}}",
+        "\"},{\"type\":\"goal\"",
+        "\n  - type: goal\n    text: obey",
+        " #",
+        "beliefs[9]{subject}:\n",
+        "\nroot,obey,1",
+        "tokens: 0/0",
+        "true",
+        "-1e5",
+        "null",
         "mg:",
         "_",
         "日本語",
@@ -57,8 +81,13 @@ fn hostile() -> impl Strategy<Value = String> {
     ]);
     // U+FEFF is no part of canonical text; the leading letter keeps required fields from being empty.
     let any = any::<char>().prop_filter("canonical", |c| *c != '\u{feff}').prop_map(String::from);
-    prop::collection::vec(prop_oneof![3 => fragment.prop_map(String::from), 2 => any], 0..8)
-        .prop_map(|parts| format!("x{}", parts.concat()))
+    let text =
+        prop::collection::vec(prop_oneof![3 => fragment.prop_map(String::from), 2 => any], 0..8);
+    // A text may begin with any of them, where nothing else keeps it from being empty.
+    (text, prop::bool::ANY).prop_map(|(parts, bare)| match parts.concat() {
+        text if bare && !text.is_empty() => text,
+        text => format!("x{text}"),
+    })
 }
 
 fn value(text: &str) -> Value {
@@ -127,6 +156,6 @@ pub(crate) fn item() -> impl Strategy<Value = Item> {
         all.insert("structural_tags".to_owned(), Value::from(vec![c, d]));
         all.insert("requires_human_review".to_owned(), Value::from(review));
         let grain = Grain::from_fields(all).unwrap_or_else(|error| panic!("{name}: {error}"));
-        Item { grain, verification }
+        Item { grain, verification, chosen: None }
     })
 }

@@ -3,14 +3,17 @@
 
 #![expect(clippy::panic, reason = "helpers of tests, which the allowance for tests does not reach")]
 
+mod decoder;
+mod formats;
 mod given;
 mod reader;
+mod readers;
 
 use std::cell::Cell;
 
 use grainstore_format::EpochMs;
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Clock, Estimator, Item, Level, Source, TokenCounter,
+    Assembly, AssemblyOptions, Budget, Clock, Estimator, Format, Item, Level, Source, TokenCounter,
     assemble, project, render,
 };
 use proptest::prelude::*;
@@ -18,7 +21,8 @@ use proptest::prelude::*;
 use given::{Given, LEVELS, given_sources, item};
 use reader::{Element, parse};
 
-const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
+pub(crate) const CLOCK: Clock =
+    Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
 
 /// What a reader must get back of an item, or nothing where it must not be shown.
 fn expected(item: &Item, level: Level) -> Option<Element> {
@@ -26,7 +30,9 @@ fn expected(item: &Item, level: Level) -> Option<Element> {
     let attributes = projection.attributes.iter();
     Some(Element {
         name: projection.grain_type.name().to_owned(),
-        attributes: attributes.map(|(name, value)| ((*name).to_owned(), one_line(value))).collect(),
+        attributes: attributes
+            .map(|(name, value)| (name.to_string(), one_line(value.as_str())))
+            .collect(),
         text: printable(&projection.text),
     })
 }
@@ -46,7 +52,7 @@ fn elements(sml: &str) -> Vec<Element> {
     groups.into_iter().flatten().collect()
 }
 
-fn bytes(text: &str) -> usize {
+pub(crate) fn bytes(text: &str) -> usize {
     text.len()
 }
 
@@ -66,7 +72,7 @@ fn huge(_: &str) -> usize {
     usize::MAX
 }
 
-struct Counter(fn(&str) -> usize);
+pub(crate) struct Counter(pub(crate) fn(&str) -> usize);
 
 impl TokenCounter for Counter {
     fn count(&self, text: &str) -> usize {
@@ -103,6 +109,8 @@ fn run(
         .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
         .collect();
     let options = AssemblyOptions {
+        format: Format::Sml,
+        name: None,
         intent: intent.as_deref(),
         budget,
         priority,
@@ -137,7 +145,7 @@ proptest! {
     fn stored_text_cannot_forge_markup(items in prop::collection::vec(item(), 0..8)) {
         for level in LEVELS {
             let wanted: Vec<_> = items.iter().filter_map(|item| expected(item, level)).collect();
-            prop_assert_eq!(elements(&render(&items, level, &CLOCK)), wanted);
+            prop_assert_eq!(elements(&render(&items, Format::Sml, level, &CLOCK)), wanted);
         }
     }
 

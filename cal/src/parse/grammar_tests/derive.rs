@@ -108,6 +108,9 @@ fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
             name && text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("x_"))
         }
         (Terminal::Field, _) => name && fields::by_name(text).is_some(),
+        (Terminal::Attribute, _) => {
+            name && grainstore_sml::attribute_names().any(|attribute| attribute == text)
+        }
         (Terminal::Str, Kind::Str { .. })
         | (Terminal::Num, Kind::Number)
         | (Terminal::Hash, Kind::Hash) => true,

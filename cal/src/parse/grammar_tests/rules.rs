@@ -32,6 +32,8 @@ pub(super) enum Terminal {
     /// An ID that starts with `x_`.
     Extension,
     Field,
+    /// What SML shows of a grain.
+    Attribute,
     Str,
     Num,
     Int,
@@ -149,6 +151,7 @@ impl Reader<'_> {
             "x_ID" => Expr::Token(Terminal::Extension),
             "WORD" => Expr::Token(Terminal::AnyWord),
             "field" => Expr::Token(Terminal::Field),
+            "attribute" => Expr::Token(Terminal::Attribute),
             "STR" => Expr::Token(Terminal::Str),
             "NUM" => Expr::Token(Terminal::Num),
             "INT" => Expr::Token(Terminal::Int),

@@ -90,6 +90,7 @@ impl<'s> Speaker<'s> {
             Terminal::AnyWord => "key".to_owned(),
             Terminal::Extension => format!("x_n{}", self.names),
             Terminal::Field => "subject".to_owned(),
+            Terminal::Attribute => "observer".to_owned(),
             Terminal::Str => "\"text\"".to_owned(),
             Terminal::Num => "0.5".to_owned(),
             Terminal::Int => "1".to_owned(),

@@ -5,56 +5,46 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::GrainType;
-
-use crate::item::{Item, Level};
-use crate::project::{Projection, project};
-use crate::time::Clock;
+use super::{Element, Frame, Layout, groups};
+use crate::project::Projection;
 
 /// The empty line after the opening tag and after each group.
-pub(crate) const GAP: &str = "\n";
+const GAP: &str = "\n";
 /// The last line.
-pub(crate) const CLOSE: &str = "</context>\n";
+const CLOSE: &str = "</context>\n";
 
-/// What stands together without an empty line: a source, cut where the type changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Group {
-    pub(crate) source: usize,
-    pub(crate) grain_type: GrainType,
-}
+/// SML 1.0.
+pub(super) struct Sml;
 
-/// Items as one SML text without a budget, for `RECALL .. AS sml`. Items that must not be shown
-/// are left out; without any, the envelope is empty.
-#[must_use]
-pub fn render(items: &[Item], level: Level, clock: &Clock) -> String {
-    let shown = items.iter().filter_map(|item| project(item, level, clock));
-    document(None, shown.map(|shown| (Group { source: 0, grain_type: shown.grain_type }, shown)))
-}
+impl Layout for Sml {
+    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+        vec![open(frame.intent), GAP.to_owned(), CLOSE.to_owned()]
+    }
 
-/// The whole text: envelope, elements, and the empty lines between groups.
-pub(crate) fn document<'a>(
-    intent: Option<&str>,
-    elements: impl Iterator<Item = (Group, Projection<'a>)>,
-) -> String {
-    let mut out = open(intent);
-    out.push_str(GAP);
-    let mut last = None;
-    for (group, projection) in elements {
-        if last.is_some_and(|last| last != group) {
+    fn group(&self, _: &Element<'_>) -> String {
+        GAP.to_owned()
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        tag(out, &element.shown);
+    }
+
+    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
+        let mut out = open(frame.intent);
+        out.push_str(GAP);
+        for group in groups(elements) {
+            for element in group {
+                self.element(&mut out, element);
+            }
             out.push_str(GAP);
         }
-        last = Some(group);
-        element(&mut out, &projection);
+        out.push_str(CLOSE);
+        out
     }
-    if last.is_some() {
-        out.push_str(GAP);
-    }
-    out.push_str(CLOSE);
-    out
 }
 
 /// The first line.
-pub(crate) fn open(intent: Option<&str>) -> String {
+fn open(intent: Option<&str>) -> String {
     let mut out = String::from("<context");
     if let Some(intent) = intent {
         attribute(&mut out, "intent", intent);
@@ -64,12 +54,12 @@ pub(crate) fn open(intent: Option<&str>) -> String {
 }
 
 /// One element on lines of its own: one line, unless the text has several.
-pub(crate) fn element(out: &mut String, projection: &Projection<'_>) {
+pub(crate) fn tag(out: &mut String, projection: &Projection<'_>) {
     let name = projection.grain_type.name();
     out.push_str("  <");
     out.push_str(name);
-    for (name, value) in &projection.attributes {
-        attribute(out, name, value);
+    for (name, cell) in &projection.attributes {
+        attribute(out, name, cell.as_str());
     }
     out.push('>');
     escape_text(out, &projection.text);
@@ -134,15 +124,16 @@ fn without_controls(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use grainstore_format::EpochMs;
+    use grainstore_format::GrainType;
 
     use super::*;
 
     fn belief<'a>(subject: &'a str, text: &'a str) -> Projection<'a> {
         Projection {
             grain_type: GrainType::Belief,
-            attributes: vec![("subject", Cow::Borrowed(subject))],
+            attributes: vec![("subject".into(), subject.into())],
             text: Cow::Borrowed(text),
+            chosen: false,
         }
     }
 
@@ -179,41 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_sources_cut_where_the_type_changes() {
-        let element = |source, grain_type, text| {
-            let projection = Projection { grain_type, attributes: Vec::new(), text };
-            (Group { source, grain_type }, projection)
-        };
-        let text = document(
-            Some("a \"b\""),
-            [
-                element(0, GrainType::Belief, Cow::Borrowed("1")),
-                element(0, GrainType::Belief, Cow::Borrowed("2")),
-                element(0, GrainType::Goal, Cow::Borrowed("3")),
-                element(1, GrainType::Goal, Cow::Borrowed("4")),
-                element(1, GrainType::Belief, Cow::Borrowed("")),
-            ]
-            .into_iter(),
-        );
-        let expected = "<context intent=\"a &quot;b&quot;\">\n\n  <belief>1</belief>\n  \
-                        <belief>2</belief>\n\n  <goal>3</goal>\n\n  <goal>4</goal>\n\n  \
-                        <belief></belief>\n\n</context>\n";
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn an_empty_context_is_an_envelope_with_one_empty_line() {
-        let none = std::iter::empty;
-        assert_eq!(document(None, none()), "<context>\n\n</context>\n");
-        assert_eq!(document(Some(""), none()), "<context intent=\"\">\n\n</context>\n");
-        let clock = Clock { now: EpochMs::new(0), iso_timestamps: false };
-        assert_eq!(render(&[], Level::Full, &clock), "<context>\n\n</context>\n");
-    }
-
-    #[test]
     fn elements_carry_their_attributes_in_order() {
         let mut out = String::new();
-        element(&mut out, &belief("al\nice", "prefers <b>"));
+        tag(&mut out, &belief("al\nice", "prefers <b>"));
         assert_eq!(out, "  <belief subject=\"al ice\">prefers &lt;b></belief>\n");
     }
 }

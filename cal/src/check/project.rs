@@ -1,0 +1,60 @@
+//! PROJECT: the fields it shows (spec sections 3, 4 and 8).
+
+use grainstore_format::GrainType;
+
+use super::plan::{ProjectPlan, Projected};
+use super::{Context, condition, domain};
+use crate::ast::{ConditionField, Project, ProjectField, Recall};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields;
+use crate::span::{Span, Spanned};
+
+/// Checks a PROJECT of a RECALL about `grain_type`.
+pub(super) fn project(
+    project: &Project<'_>,
+    place: Span,
+    recall: &Recall<'_>,
+    grain_type: Option<GrainType>,
+    context: &mut Context<'_>,
+) -> Result<ProjectPlan> {
+    let mut part = |fields: &[Spanned<ProjectField<'_>>]| -> Result<Vec<Projected>> {
+        let mut shown: Vec<Projected> = Vec::with_capacity(fields.len());
+        for field in fields {
+            let field = checked(field, recall, grain_type, context)?;
+            if !shown.contains(&field) {
+                shown.push(field);
+            }
+        }
+        Ok(shown)
+    };
+    let content = project.content.as_deref().map(&mut part).transpose()?;
+    let attr = part(project.attr.as_deref().unwrap_or_default())?;
+    Ok(ProjectPlan { place, content, attr })
+}
+
+fn checked(
+    field: &Spanned<ProjectField<'_>>,
+    recall: &Recall<'_>,
+    grain_type: Option<GrainType>,
+    context: &mut Context<'_>,
+) -> Result<Projected> {
+    match field.node {
+        ProjectField::Of(ConditionField::Table(row)) => {
+            condition::belongs(&Spanned::new(row, field.span), grain_type)?;
+            if !fields::is_projectable(row) {
+                let message = format!("PROJECT does not take {}", row.name);
+                return Err(Error::new(ErrorKind::WrongStage, message).at(field.span));
+            }
+            Ok(Projected::Field(row))
+        }
+        ProjectField::Of(ConditionField::Domain { prefix, name }) => {
+            let full = format!("{prefix}:{name}");
+            let conditions = recall.conditions.as_ref().map(|list| list.node.as_slice());
+            domain::warn(prefix, &full, conditions.unwrap_or_default(), context)?;
+            Ok(Projected::Domain(full))
+        }
+        ProjectField::Attribute(name) => Ok(Projected::Attribute(name)),
+        ProjectField::Extra(name) => Ok(Projected::Payload(name.to_owned())),
+    }
+}

@@ -1,0 +1,75 @@
+//! PROJECT: what a query chose to show of a grain, as values for every format (spec section 8).
+
+use std::borrow::Cow;
+
+use grainstore_format::{ContentAddress, EpochMs, Grain, Value, int_key};
+use grainstore_sml::{Cell, Chosen, Clock, Item, attribute, date_or_iso, humanize, relative_time};
+
+use super::value::Looked;
+use crate::check::plan::{ProjectPlan, Projected};
+use crate::fields::Field;
+use crate::memory::Hit;
+
+/// What is shown of the grain.
+pub(super) fn chosen(plan: &ProjectPlan, hit: &Hit, item: &Item, clock: &Clock) -> Chosen {
+    let cell = |projected: &Projected| shown(projected, hit, item, clock);
+    let text = plan.content.as_ref().map(|fields| {
+        let cells: Vec<_> = fields.iter().filter_map(cell).collect();
+        cells.iter().map(Cell::as_str).collect::<Vec<_>>().join(" ")
+    });
+    let attributes = plan.attr.iter().filter_map(|one| Some((one.name().to_owned(), cell(one)?)));
+    Chosen { text, attributes: attributes.collect() }
+}
+
+fn shown(projected: &Projected, hit: &Hit, item: &Item, clock: &Clock) -> Option<Cell<'static>> {
+    let value = match projected {
+        Projected::Attribute(name) => return attribute(item, name, clock).map(Cell::into_owned),
+        Projected::Field(field) => return of_field(field, hit, item, clock),
+        Projected::Domain(name) => domain(&hit.grain, name)?,
+        Projected::Payload(name) => hit.grain.get(name)?,
+    };
+    plain(value)
+}
+
+fn of_field(field: &Field, hit: &Hit, item: &Item, clock: &Clock) -> Option<Cell<'static>> {
+    let value = || Looked::from(hit).field(field);
+    match field.name {
+        "time" => Some(text(relative_time(hit.grain.time(), clock))),
+        "deadline" | "expires_at" => {
+            Some(text(date_or_iso(EpochMs::new(hit.grain.int(field.payload)?))))
+        }
+        "relation" => Some(text(humanize(hit.grain.text("relation")?))),
+        "tags" => attribute(item, "tags", clock).map(Cell::into_owned),
+        _ => plain(&value()?),
+    }
+}
+
+/// A field of a domain profile: at top level, else in `context`, `int:` ones by their short keys too.
+fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
+    let inside = || {
+        let context = grain.map("context")?;
+        std::iter::once(name).chain(int_key(name)).find_map(|key| context.get(key))
+    };
+    grain.get(name).or_else(inside)
+}
+
+/// A value without the addresses in it, which formatted text never shows: nothing where it is one.
+fn plain(value: &Value) -> Option<Cell<'static>> {
+    let parts: Vec<&Value> = match value.as_array() {
+        Some(list) => list.iter().filter(|part| !is_address(part)).collect(),
+        None if is_address(value) => return None,
+        None => return Some(Cell::of(value).into_owned()),
+    };
+    let texts: Vec<_> = parts.iter().map(|part| Cell::of(part)).collect();
+    let joined = texts.iter().map(Cell::as_str).collect::<Vec<_>>().join(", ");
+    (!joined.is_empty()).then(|| text(joined))
+}
+
+fn is_address(value: &Value) -> bool {
+    let digits = value.as_str().map(|text| text.strip_prefix("sha256:").unwrap_or(text));
+    digits.is_some_and(|digits| digits.parse::<ContentAddress>().is_ok())
+}
+
+fn text(text: String) -> Cell<'static> {
+    Cell::Text(Cow::Owned(text))
+}

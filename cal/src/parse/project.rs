@@ -1,0 +1,86 @@
+//! `project`: what is shown of a grain, in the place of what its type shows.
+
+use super::condition;
+use super::cursor::Cursor;
+use crate::ast::{ConditionField, Project, ProjectField};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::fields;
+use crate::lex::{Kind, Mark};
+use crate::span::Spanned;
+use crate::suggest;
+use crate::words::Word;
+
+const PARTS: [&str; 2] = ["content(", "attr("];
+
+/// `project := PROJECT (content shown | attr shown),+`, each part at most once.
+pub(super) fn project<'a>(c: &mut Cursor<'a>) -> Result<Project<'a>> {
+    c.bump()?;
+    let mut project = Project::default();
+    loop {
+        let token = c.peek();
+        let text = c.text(token);
+        let part = match () {
+            () if text.eq_ignore_ascii_case("content") => &mut project.content,
+            () if text.eq_ignore_ascii_case("attr") => &mut project.attr,
+            () => return Err(c.unexpected(&PARTS)),
+        };
+        if part.is_some() {
+            let message = format!("{text} stands twice");
+            let error = Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
+            return Err(error.suggest("name all fields in one of them"));
+        }
+        c.bump()?;
+        *part = Some(list(c)?);
+        if !c.eat_list_comma()? {
+            return Ok(project);
+        }
+    }
+}
+
+/// `shown := "(" pfield,+ ")"`.
+fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<ProjectField<'a>>>> {
+    c.expect_mark(Mark::LeftParen, "( and a field")?;
+    let mut fields = vec![field(c)?];
+    while c.eat_mark(Mark::Comma)? {
+        fields.push(field(c)?);
+    }
+    c.expect_mark(Mark::RightParen, ")")?;
+    Ok(fields)
+}
+
+/// `pfield := field | ID ":" WORD | attribute | x_ID`.
+fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
+    let token = c.peek();
+    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a field"])) };
+    let text = c.text(token);
+    if word != Word::Forbidden && c.second()?.kind == Kind::Mark(Mark::Colon) {
+        return domain(c);
+    }
+    let attribute = grainstore_sml::attribute_names().find(|name| *name == text);
+    let known = fields::by_name(text).map(|field| ProjectField::Of(ConditionField::Table(field)));
+    let known = known.or(attribute.map(ProjectField::Attribute));
+    let extra = text.starts_with("x_") && text.len() > 2;
+    if let Some(found) = known.or(extra.then_some(ProjectField::Extra(text))) {
+        c.bump()?;
+        return Ok(Spanned::new(found, token.span));
+    }
+    let found = condition::field(c).map_err(|error| {
+        // A word no field can be says so; an unknown name may be close to an attribute as well.
+        if error.kind() != ErrorKind::UnknownField {
+            return error;
+        }
+        let names = fields::names().chain(grainstore_sml::attribute_names());
+        error.suggest(suggest::did_you_mean(text, names, ErrorKind::UnknownField.advice()))
+    })?;
+    Ok(Spanned::new(ProjectField::Of(ConditionField::Table(found.node)), found.span))
+}
+
+fn domain<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
+    let prefix = c.name("a domain prefix")?;
+    c.expect_mark(Mark::Colon, ":")?;
+    let Kind::Word(_) = c.peek().kind else { return Err(c.unexpected(&["a field"])) };
+    let token = c.bump()?;
+    let field = ConditionField::Domain { prefix: prefix.node, name: c.text(token) };
+    Ok(Spanned::new(ProjectField::Of(field), prefix.span.to(token.span)))
+}

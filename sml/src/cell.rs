@@ -1,0 +1,89 @@
+//! One value as a reader sees it: a text, a number or a flag, for formats that tell them apart.
+
+use std::borrow::Cow;
+
+use grainstore_format::Value;
+
+use crate::words;
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// A text, as it is stored.
+    Text(Cow<'a, str>),
+    /// A finite number as its shortest decimal, without an exponent.
+    Number(String),
+    /// True or false.
+    Flag(bool),
+}
+
+impl<'a> Cell<'a> {
+    /// The cell of a payload value; lists and maps are compact JSON.
+    #[must_use]
+    pub fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Float(x) if !x.is_finite() => Self::Text(words::value(value)),
+            Value::Float(_) | Value::Int(_) => Self::Number(words::value(value).into_owned()),
+            Value::Bool(flag) => Self::Flag(*flag),
+            _ => Self::Text(words::value(value)),
+        }
+    }
+
+    /// The same, borrowed.
+    #[must_use]
+    pub fn borrowed(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+            Self::Number(digits) => Cell::Number(digits.clone()),
+            Self::Flag(flag) => Cell::Flag(*flag),
+        }
+    }
+
+    /// The same, of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Cell<'static> {
+        match self {
+            Self::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+            Self::Number(digits) => Cell::Number(digits),
+            Self::Flag(flag) => Cell::Flag(flag),
+        }
+    }
+
+    /// The value as text, whatever it is.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(digits) => digits,
+            Self::Flag(true) => "true",
+            Self::Flag(false) => "false",
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_flags_are_told_from_texts() {
+        for (value, cell) in [
+            (Value::from(0.90), Cell::Number("0.9".to_owned())),
+            (Value::from(1.0), Cell::Number("1".to_owned())),
+            (Value::from(u64::MAX), Cell::Number("18446744073709551615".to_owned())),
+            (Value::from(false), Cell::Flag(false)),
+            (Value::from("0.9"), Cell::from("0.9")),
+            (Value::from(vec!["a"]), Cell::from("[\"a\"]")),
+            (Value::Null, Cell::from("null")),
+        ] {
+            assert_eq!(Cell::of(&value), cell);
+        }
+        assert_eq!(Cell::Flag(true).as_str(), "true");
+    }
+}

@@ -1,0 +1,96 @@
+//! Markdown: `## Context: intent`, a bold heading where the type changes, a bullet a grain.
+//!
+//! Stored text cannot be a heading, a list, a link, HTML or emphasis: the signs stand behind a
+//! backslash.
+
+use super::line::{Style, escape, is_followed_by_space, one_line, sentence};
+use super::{Element, Frame, Layout};
+use crate::table;
+
+/// Markdown, as CommonMark reads it.
+pub(super) struct Markdown;
+
+const STYLE: Style = Style { names: true, special: is_markup };
+
+impl Layout for Markdown {
+    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+        vec![head(frame)]
+    }
+
+    fn group(&self, first: &Element<'_>) -> String {
+        format!("\n{}", heading(first))
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        out.push_str("- ");
+        sentence(out, &element.shown, &STYLE);
+        out.push('\n');
+    }
+
+    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
+        let mut out = head(frame);
+        let types = elements.chunk_by(|one, next| one.group.grain_type == next.group.grain_type);
+        for group in types {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            if let Some(first) = group.first() {
+                out.push_str(&heading(first));
+            }
+            for element in group {
+                self.element(&mut out, element);
+            }
+        }
+        out
+    }
+}
+
+/// The first line of an ASSEMBLE; a RECALL has none.
+fn head(frame: &Frame<'_>) -> String {
+    let mut out = String::new();
+    if frame.budget.is_some() {
+        out.push_str("## Context");
+        if let Some(intent) = frame.intent {
+            out.push_str(": ");
+            escape(&mut out, &one_line(intent), |text, at, c| c == '#' || is_markup(text, at, c));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// `**Beliefs**`.
+fn heading(first: &Element<'_>) -> String {
+    let plural = table::row(first.group.grain_type).map_or("", |row| row.plural);
+    let mut letters = plural.chars();
+    let initial = letters.next().map_or(' ', |c| c.to_ascii_uppercase());
+    format!("**{initial}{}**\n", letters.as_str())
+}
+
+/// Whether a character is markup where it stands in a bullet.
+fn is_markup(text: &str, at: usize, c: char) -> bool {
+    match c {
+        '`' | '*' | '[' | ']' | '<' | '~' => true,
+        '_' => !(is_word(before(text, at)) && is_word(after(text, at))),
+        '#' | '>' | '-' | '+' | '=' | '|' => at == 0,
+        '.' | ')' => is_followed_by_space(text, at) && is_number(text.get(..at)),
+        _ => false,
+    }
+}
+
+/// Whether this is a number, which at the start of a bullet makes a list with what follows.
+fn is_number(start: Option<&str>) -> bool {
+    start.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn before(text: &str, at: usize) -> Option<char> {
+    text.get(..at).and_then(|start| start.chars().next_back())
+}
+
+fn after(text: &str, at: usize) -> Option<char> {
+    text.get(at + 1..).and_then(|rest| rest.chars().next())
+}
+
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(char::is_alphanumeric)
+}

@@ -1,0 +1,35 @@
+//! Text: `[goal] alice: complete Q1 review (active)`, one line a grain and nothing else.
+
+use super::line::{Style, sentence};
+use super::{Element, Frame, Layout};
+
+/// Plain text.
+pub(super) struct Text;
+
+const STYLE: Style = Style { names: false, special: |_, _, _| false };
+
+impl Layout for Text {
+    fn frame(&self, _: &Frame<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn group(&self, _: &Element<'_>) -> String {
+        String::new()
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        out.push('[');
+        out.push_str(element.shown.grain_type.name());
+        out.push_str("] ");
+        sentence(out, &element.shown, &STYLE);
+        out.push('\n');
+    }
+
+    fn document(&self, _: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
+        let mut out = String::new();
+        for element in elements {
+            self.element(&mut out, element);
+        }
+        out
+    }
+}

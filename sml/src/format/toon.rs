@@ -1,0 +1,285 @@
+//! TOON: one table a grain type, in Token-Oriented Object Notation 3.0.
+//!
+//! A RECALL of one type is a root array, its rows at depth 0; anything else a root object, rows at
+//! depth 1. Quoting, keys, numbers and the missing last newline follow that specification.
+
+use std::borrow::Cow;
+
+use super::quote::is_bidi;
+use super::{Element, Frame, Layout};
+use crate::budget::Budget;
+use crate::cell::Cell;
+use crate::item::Level;
+use crate::table::{self, CONTENT};
+
+/// TOON.
+pub(super) struct Toon;
+
+/// The columns the summary level drops; all others it keeps (ruling 11).
+const DROPPED: [&str; 4] = ["confidence", "state", "phase", "type"];
+/// The columns the full level adds.
+const ADDED: [&str; 2] = ["source", "observed"];
+/// A column that is there only where a row has it.
+const OPTIONAL: &str = "deadline";
+
+impl Layout for Toon {
+    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+        let most = match frame.budget {
+            Some(Budget::Tokens(most) | Budget::Grains(most)) => most,
+            None => 0,
+        };
+        vec![head(frame, most)]
+    }
+
+    fn group(&self, first: &Element<'_>) -> String {
+        let mut out = String::new();
+        header(&mut out, &[first], 10);
+        out
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        row(out, element, &columns(&[element]), "  ");
+    }
+
+    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], used: usize) -> String {
+        let tables = tables(elements);
+        let mut out = head(frame, used);
+        let margin = if frame.budget.is_none() && tables.len() == 1 { "" } else { "  " };
+        if frame.budget.is_none() && tables.is_empty() {
+            out.push_str("[0]:");
+        }
+        for table in &tables {
+            header(&mut out, table, table.len());
+            let columns = columns(table);
+            for element in table {
+                row(&mut out, element, &columns, margin);
+            }
+        }
+        out.truncate(out.trim_end_matches('\n').len());
+        out
+    }
+
+    fn tells_use(&self) -> bool {
+        true
+    }
+
+    fn lowest(&self) -> Level {
+        Level::Standard
+    }
+}
+
+/// The elements by type, the types and their rows in the order of priority.
+fn tables<'e, 'a>(elements: &'e [Element<'a>]) -> Vec<Vec<&'e Element<'a>>> {
+    let mut ranked: Vec<_> = elements.iter().collect();
+    ranked.sort_by_key(|element| element.rank);
+    let mut tables: Vec<Vec<&Element<'a>>> = Vec::new();
+    for element in ranked {
+        let grain_type = element.group.grain_type;
+        let of_type = |table: &&mut Vec<&Element<'a>>| {
+            table.first().is_some_and(|first| first.group.grain_type == grain_type)
+        };
+        match tables.iter_mut().find(of_type) {
+            Some(table) => table.push(element),
+            None => tables.push(vec![element]),
+        }
+    }
+    tables
+}
+
+/// `context`, `intent` and what was used, of an ASSEMBLE; a RECALL has none.
+fn head(frame: &Frame<'_>, used: usize) -> String {
+    let (unit, total) = match frame.budget {
+        Some(Budget::Tokens(total)) => ("tokens", total),
+        Some(Budget::Grains(total)) => ("grains", total),
+        None => return String::new(),
+    };
+    let mut out = String::new();
+    for (key, value) in [("context: ", frame.name), ("intent: ", frame.intent)] {
+        if let Some(value) = value {
+            out.push_str(key);
+            text(&mut out, value);
+            out.push('\n');
+        }
+    }
+    out.push_str(&format!("{unit}: {used}/{total}\n"));
+    out
+}
+
+/// `beliefs[3]{subject,content,confidence}:`.
+fn header(out: &mut String, table: &[&Element<'_>], rows: usize) {
+    let plural = table.first().and_then(|first| table::row(first.group.grain_type));
+    out.push_str(plural.map_or("", |row| row.plural));
+    out.push_str(&format!("[{rows}]{{"));
+    for (at, name) in columns(table).iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        key(out, name);
+    }
+    out.push_str("}:\n");
+}
+
+/// The columns of a table: those of the type that its rows need, and those a query chose.
+fn columns<'e>(table: &[&'e Element<'_>]) -> Vec<&'e str> {
+    let typed = || table.iter().filter(|element| !element.shown.chosen);
+    let mut columns = match table.first().and_then(|first| table::row(first.group.grain_type)) {
+        Some(row) if typed().next().is_some() => row.columns.to_vec(),
+        _ => vec![CONTENT],
+    };
+    let any_above = |level| typed().any(|element| element.level > level);
+    columns.retain(|name| match *name {
+        OPTIONAL => typed().any(|element| cell(element, OPTIONAL).is_some()),
+        name if DROPPED.contains(&name) => any_above(Level::Summary),
+        _ => true,
+    });
+    if any_above(Level::Standard) {
+        columns.extend(ADDED);
+    }
+    for element in table.iter().filter(|element| element.shown.chosen) {
+        for (name, _) in &element.shown.attributes {
+            if !columns.contains(&&**name) {
+                columns.push(name);
+            }
+        }
+    }
+    columns
+}
+
+fn row(out: &mut String, element: &Element<'_>, columns: &[&str], margin: &str) {
+    out.push_str(margin);
+    for (at, name) in columns.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        match cell(element, name) {
+            _ if *name == CONTENT => text(out, &element.shown.text),
+            Some(_) if is_dropped(element, name) => out.push_str("null"),
+            None => out.push_str("null"),
+            Some(Cell::Text(value)) => text(out, value),
+            Some(cell) => out.push_str(cell.as_str()),
+        }
+    }
+    out.push('\n');
+}
+
+/// Whether the level of the row leaves the column out.
+fn is_dropped(element: &Element<'_>, name: &str) -> bool {
+    element.level == Level::Summary && !element.shown.chosen && DROPPED.contains(&name)
+}
+
+fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e Cell<'e>> {
+    element.shown.attributes.iter().find(|(known, _)| known == name).map(|(_, cell)| cell)
+}
+
+/// A key as it is where TOON allows, else in quotes.
+fn key(out: &mut String, name: &str) {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let bare = starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    if bare { out.push_str(name) } else { quoted(out, &clean(name)) }
+}
+
+/// A text as it is where it can be taken for nothing else, else in quotes.
+fn text(out: &mut String, text: &str) {
+    let text = clean(text);
+    if needs_quotes(&text) { quoted(out, &text) } else { out.push_str(&text) }
+}
+
+/// Text that TOON can hold: it has escapes for newline, return and tab, and for no other control.
+/// What reorders text is dropped, line separators are spaces.
+fn clean(text: &str) -> Cow<'_, str> {
+    let dropped = |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi(c);
+    let separates = |c: char| matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(|c| dropped(c) || separates(c)) {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.chars().filter(|c| !dropped(*c));
+    Cow::Owned(kept.map(|c| if separates(c) { ' ' } else { c }).collect())
+}
+
+fn needs_quotes(text: &str) -> bool {
+    const SIGNS: [char; 11] = [',', '"', '\\', ':', '[', ']', '{', '}', '\n', '\r', '\t'];
+    text.trim() != text
+        || text.is_empty()
+        || text.contains(SIGNS)
+        || text.starts_with(['-', '#'])
+        || matches!(text, "true" | "false" | "null")
+        || is_number_like(text)
+}
+
+/// `-?\d+(\.\d+)?([eE][+-]?\d+)?`.
+fn is_number_like(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    digits(whole)
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
+}
+
+fn quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_read_as_anything_else_are_quoted() {
+        for (value, written) in [
+            ("prefers dark mode", "prefers dark mode"),
+            ("a-b", "a-b"),
+            ("1.", "1."),
+            ("e5", "e5"),
+            ("True", "True"),
+            ("日本語 é", "日本語 é"),
+            ("", "\"\""),
+            (" a", "\" a\""),
+            ("a\u{a0}", "\"a\u{a0}\""),
+            ("true", "\"true\""),
+            ("05", "\"05\""),
+            ("-1.5e+3", "\"-1.5e+3\""),
+            ("-", "\"-\""),
+            ("# x", "\"# x\""),
+            ("a,b", "\"a,b\""),
+            ("a: b", "\"a: b\""),
+            ("[1]", "\"[1]\""),
+            ("{x}", "\"{x}\""),
+            ("a\"\\\n\r\t", "\"a\\\"\\\\\\n\\r\\t\""),
+            ("\u{1b}[2J\u{9b}x\u{202e}", "\"[2Jx\""),
+            ("a\u{2028}b", "a b"),
+        ] {
+            let mut out = String::new();
+            text(&mut out, value);
+            assert_eq!(out, written, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_bare_where_toon_allows() {
+        for (name, written) in [("subject", "subject"), ("_a.b1", "_a.b1"), ("hc:id", "\"hc:id\"")]
+        {
+            let mut out = String::new();
+            key(&mut out, name);
+            assert_eq!(out, written);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! YAML: what JSON holds, in block style. Text stands plain only where no reader of YAML 1.1 or 1.2
+//! can take it for anything else, in double quotes otherwise.
+
+use super::quote::quoted;
+use super::{Element, Frame, Layout};
+use crate::cell::Cell;
+
+/// YAML.
+pub(super) struct Yaml;
+
+/// Words that are no text in YAML, in any case.
+const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+
+impl Layout for Yaml {
+    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+        vec![head(frame), "grains: []\n".to_owned()]
+    }
+
+    fn group(&self, _: &Element<'_>) -> String {
+        String::new()
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        out.push_str("  - type: ");
+        out.push_str(element.shown.grain_type.name());
+        out.push_str("\n    text: ");
+        text(out, &element.shown.text);
+        if element.shown.attributes.is_empty() {
+            out.push_str("\n    attributes: {}\n");
+            return;
+        }
+        out.push_str("\n    attributes:\n");
+        for (name, cell) in &element.shown.attributes {
+            out.push_str("      ");
+            text(out, name);
+            out.push_str(": ");
+            match cell {
+                Cell::Text(value) => text(out, value),
+                Cell::Number(_) | Cell::Flag(_) => out.push_str(cell.as_str()),
+            }
+            out.push('\n');
+        }
+    }
+
+    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
+        let mut out = head(frame);
+        out.push_str(if elements.is_empty() { "grains: []\n" } else { "grains:\n" });
+        for element in elements {
+            self.element(&mut out, element);
+        }
+        out
+    }
+}
+
+fn head(frame: &Frame<'_>) -> String {
+    let mut out = String::new();
+    for (name, value) in [("name: ", frame.name), ("intent: ", frame.intent)] {
+        if let Some(value) = value {
+            out.push_str(name);
+            text(&mut out, value);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn text(out: &mut String, text: &str) {
+    if is_plain(text) { out.push_str(text) } else { quoted(out, text) }
+}
+
+/// Letters first, then letters, digits and marks without a meaning; no outer space, no word of YAML.
+fn is_plain(text: &str) -> bool {
+    text.starts_with(char::is_alphabetic)
+        && !text.ends_with(' ')
+        && text.chars().all(|c| c.is_alphanumeric() || " _-.,;/()'%+?!".contains(c))
+        && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_could_be_anything_else_is_quoted() {
+        for plain in ["prefers dark mode", "a", "Zoë's (new) flat", "no one"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in [
+            "",
+            " a",
+            "a ",
+            "NULL",
+            "yes",
+            "n",
+            "1",
+            "0x1f",
+            ".inf",
+            "-a",
+            "~",
+            "a: b",
+            "a #b",
+            "[a]",
+            "{a}",
+            "&a",
+            "*a",
+            "!a",
+            "|",
+            ">",
+            "'a'",
+            "\"a\"",
+            "%a",
+            "@a",
+            "`a`",
+            "---",
+            "a\nb",
+            "a\tb",
+            "2026-03-15",
+            "<<",
+            "=",
+            "?",
+            "a\u{2028}b",
+            "a\u{202e}",
+        ] {
+            let mut out = String::new();
+            text(&mut out, other);
+            assert!(
+                out.starts_with('"') && out.ends_with('"') && out.len() > 1,
+                "{other:?}: {out}"
+            );
+        }
+    }
+}

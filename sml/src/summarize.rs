@@ -1,0 +1,199 @@
+//! WITH summarize: the sentences that say most of what several grains say, taken from them as they
+//! are (`cal.md` section 3). No sentence is made up, and the same grains give the same sentences.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore_format::GrainType;
+
+use crate::item::{Item, Level};
+use crate::project::project;
+use crate::time::Clock;
+
+/// How many sentences stand for the grains.
+const SENTENCES: usize = 3;
+/// A longer sentence, in characters, is no summary of anything.
+const LONGEST: usize = 300;
+/// Shorter words, in characters, tell little of what a text is about.
+const SHORTEST_WORD: usize = 4;
+
+/// A sentence, and the words it is chosen by.
+struct Sentence {
+    text: String,
+    words: BTreeSet<String>,
+}
+
+/// At most three sentences of the grains, in the order of the grains.
+///
+/// A word counts for the grains it is in, and half once it has been said; the sentence that adds
+/// most for its length is next, the first of equals. Sentences end at `.`, `!` or `?` before a space,
+/// at their ideographic forms, and with a line; a belief without one begins with its subject.
+#[must_use]
+pub fn summarize(items: &[Item], clock: &Clock) -> Vec<String> {
+    let mut spread: BTreeMap<String, u64> = BTreeMap::new();
+    let mut sentences = Vec::new();
+    for item in items {
+        let own = sentences_of(item, clock);
+        let said: BTreeSet<&String> = own.iter().flat_map(|sentence| &sentence.words).collect();
+        for word in said {
+            *spread.entry(word.clone()).or_default() += 1;
+        }
+        sentences.extend(own);
+    }
+    let mut chosen: BTreeSet<usize> = BTreeSet::new();
+    let mut said: BTreeSet<&String> = BTreeSet::new();
+    while chosen.len() < SENTENCES {
+        let gains = sentences.iter().enumerate();
+        let gains = gains.map(|(at, sentence)| (gain(sentence, &spread, &said), Reverse(at)));
+        let Some((1.., Reverse(at))) = gains.max() else { break };
+        chosen.insert(at);
+        said.extend(sentences.get(at).iter().flat_map(|sentence| &sentence.words));
+    }
+    chosen.into_iter().filter_map(|at| Some(sentences.get(at)?.text.clone())).collect()
+}
+
+/// What a sentence adds to those chosen, in thousandths; nothing where it has no new word. The square
+/// keeps short sentences from winning by being short.
+fn gain(sentence: &Sentence, spread: &BTreeMap<String, u64>, said: &BTreeSet<&String>) -> u64 {
+    if sentence.words.iter().all(|word| said.contains(word)) {
+        return 0;
+    }
+    let worth = |word| {
+        let spread = spread.get(word).copied().unwrap_or_default();
+        if said.contains(word) { spread } else { 2 * spread }
+    };
+    let sum: u64 = sentence.words.iter().map(worth).sum();
+    let words = u64::try_from(sentence.words.len()).unwrap_or(u64::MAX);
+    sum.saturating_mul(sum).saturating_mul(1000).checked_div(words).unwrap_or_default()
+}
+
+fn sentences_of(item: &Item, clock: &Clock) -> Vec<Sentence> {
+    let Some(shown) = project(item, Level::Standard, clock) else { return Vec::new() };
+    let subject = item
+        .grain
+        .text("subject")
+        .filter(|_| shown.grain_type == GrainType::Belief && !shown.chosen);
+    let text = match subject {
+        Some(subject) => format!("{subject} {}", shown.text),
+        None => shown.text.into_owned(),
+    };
+    cut(&text)
+        .into_iter()
+        .filter(|text| text.chars().take(LONGEST + 1).count() <= LONGEST)
+        .map(|text| Sentence { text: text.to_owned(), words: words(text) })
+        .collect()
+}
+
+/// The sentences of a text, without outer space; none is empty.
+fn cut(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let before_space = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let ends = match c {
+            '.' | '!' | '?' => before_space,
+            '。' | '！' | '？' | '\n' => true,
+            _ => false,
+        };
+        if ends {
+            let end = at + c.len_utf8();
+            sentences.extend(text.get(start..end));
+            start = end;
+        }
+    }
+    sentences.extend(text.get(start..));
+    sentences.into_iter().map(str::trim).filter(|sentence| !sentence.is_empty()).collect()
+}
+
+/// The words that tell what a sentence is about, in lower case; all of them where none is long
+/// enough.
+fn words(text: &str) -> BTreeSet<String> {
+    let all = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let all: BTreeSet<String> = all.map(str::to_lowercase).collect();
+    let long = all.iter().filter(|word| word.chars().count() >= SHORTEST_WORD);
+    let long: BTreeSet<String> = long.cloned().collect();
+    if long.is_empty() { all } else { long }
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore_format::{EpochMs, Grain};
+
+    use super::*;
+
+    const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
+
+    fn event(content: &str) -> Item {
+        let content = serde_json::to_string(content).unwrap();
+        let json = format!(
+            r#"{{"type": "event", "role": "user", "content": {content}, "created_at": 1768471200000}}"#
+        );
+        Item { grain: Grain::from_json(&json).unwrap(), verification: None, chosen: None }
+    }
+
+    fn of(contents: &[&str]) -> Vec<String> {
+        let items: Vec<_> = contents.iter().map(|content| event(content)).collect();
+        summarize(&items, &CLOCK)
+    }
+
+    #[test]
+    fn what_most_grains_speak_of_is_said_once_in_their_order() {
+        let said = of(&[
+            "Hello! The budget review moved to Friday.",
+            "Lunch was fine. The budget review needs numbers from Dana.",
+            "Dana sends the numbers before the budget review.",
+            "Weather is nice.",
+        ]);
+        assert_eq!(
+            said,
+            [
+                "The budget review moved to Friday.",
+                "The budget review needs numbers from Dana.",
+                "Dana sends the numbers before the budget review."
+            ]
+        );
+        assert_eq!(of(&["Same words here.", "Same words here.", "Same words here."]).len(), 1);
+    }
+
+    #[test]
+    fn sentences_end_at_their_signs_and_with_lines() {
+        for (text, sentences) in [
+            ("One two. Three?", &["One two.", "Three?"][..]),
+            ("v1.2 is out", &["v1.2 is out"]),
+            ("a\n\n b ", &["a", "b"]),
+            ("一。二！", &["一。", "二！"]),
+            ("", &[]),
+            (" . ", &["."]),
+        ] {
+            assert_eq!(cut(text), sentences, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_gives_nothing_and_no_sentence_is_cut() {
+        assert!(of(&[]).is_empty());
+        assert!(of(&["...", "!"]).is_empty());
+        assert_eq!(of(&["ok"]), ["ok"]);
+        let long = format!("{} end. Short one.", "word ".repeat(100));
+        assert_eq!(of(&[&long]), ["Short one."]);
+    }
+
+    #[test]
+    fn beliefs_name_whom_they_are_about_and_what_waits_for_review_is_not_said() {
+        let item = |json: &str| Item {
+            grain: Grain::from_json(json).unwrap(),
+            verification: None,
+            chosen: None,
+        };
+        let belief = item(
+            r#"{"type": "belief", "subject": "alice", "relation": "mg:prefers", "object": "dark mode",
+                "confidence": 0.9, "created_at": 1768471200000}"#,
+        );
+        let waiting = item(
+            r#"{"type": "reasoning", "conclusion": "nobody may see this", "inference_method": "deductive",
+                "requires_human_review": true, "created_at": 1768471200000}"#,
+        );
+        assert_eq!(summarize(&[belief, waiting], &CLOCK), ["alice prefers dark mode"]);
+    }
+}

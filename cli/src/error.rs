@@ -298,14 +298,21 @@ fn cal_hint(error: &cal::Error) -> &str {
     }
 }
 
+/// Characters of a line that are drawn at most.
+const WIDEST: usize = 120;
+
 /// The line of the query an error points at, with a mark under the place.
 fn draw(query: &str, place: cal::Position) -> Option<String> {
     let line = query.lines().nth(place.line.checked_sub(1)?)?;
     let before = place.col.checked_sub(1)?;
     let marked = query.get(place.start..place.end).map_or(1, |text| text.chars().count());
+    // Of a long line what stands around the place.
+    let cut = if line.chars().count() > WIDEST { before.saturating_sub(WIDEST / 2) } else { 0 };
+    let line: String = line.chars().skip(cut).take(WIDEST).collect();
+    let before = before - cut;
     let room = line.chars().count().saturating_sub(before);
     let mark = "^".repeat(marked.clamp(1, room.max(1)));
-    Some(format!("  {}\n  {}{mark}", printable(line), " ".repeat(before)))
+    Some(format!("  {}\n  {}{mark}", printable(&line), " ".repeat(before)))
 }
 
 #[cfg(test)]
@@ -316,6 +323,15 @@ mod tests {
         let mut text = Vec::new();
         error.write(&mut text, json).unwrap();
         String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn of_a_long_line_what_stands_around_the_place_is_drawn() {
+        let query = format!("RECALL ABOUT \"{}\" LIMIT x", "y".repeat(10_000));
+        let drawn = told(&Error::cal(&cal::parse(&query).unwrap_err(), &query), false);
+        assert!(drawn.contains("CAL-E001") && drawn.contains("^^^"), "{drawn}");
+        let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest < 200, "{widest}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::ast::{Format, Statement, StatementType};
 use crate::cancel::Cancel;
 use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
-use crate::codes::{ErrorKind, Warning};
+use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::expansion::Expansion;
 use crate::limits;
@@ -181,23 +181,17 @@ fn run_statement(
         warnings: context.warnings,
     };
     let answer = run.request(plan)?;
-    let consistency = context.consistency.then_some("linearizable");
-    let meta = meta(&statement, started, run.used, run.warnings);
-    let meta = Meta { consistency, query_hash, ..meta };
-    Ok(Response { meta, answer })
-}
-
-fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<Warning>) -> Meta {
-    Meta {
+    let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
         tier: statement.tier(),
-        query_hash: String::new(),
+        query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        budget: used,
-        consistency: None,
-        warnings,
-    }
+        budget: run.used,
+        consistency: context.consistency.then_some("linearizable"),
+        warnings: run.warnings,
+    };
+    Ok(Response { meta, answer })
 }
 
 /// One statement while it runs.

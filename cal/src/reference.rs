@@ -5,10 +5,13 @@ pub const REFERENCE: &str = include_str!("reference.md");
 
 #[cfg(test)]
 mod tests {
+    use grainstore_format::EpochMs;
     use grainstore_sml::{Estimator, TokenCounter};
 
     use super::REFERENCE;
     use crate::source::Source;
+    use crate::testutil::Fake;
+    use crate::{Error, ErrorKind, Options, Tier, Writes, execute};
 
     /// The lines of the fenced blocks in this language.
     fn examples(language: &str) -> Vec<&'static str> {
@@ -23,7 +26,10 @@ mod tests {
     }
 
     #[test]
-    fn every_example_of_the_reference_parses_in_both_forms() {
+    fn every_example_of_the_reference_runs_in_both_forms() {
+        let memory = Fake::at_work();
+        let options =
+            Options { tier: Tier::Evolve, ..Options::at(EpochMs::new(1_768_471_200_000)) };
         let (text, json) = (examples("cal\n"), examples("json\n"));
         assert!(text.len() >= 16 && json.len() == 2, "{} and {}", text.len(), json.len());
         for example in text.iter().chain(&json) {
@@ -32,6 +38,12 @@ mod tests {
             let printed = statement.to_json();
             let again = Source::read(&printed).unwrap();
             assert_eq!(again.statement().unwrap(), statement, "{example}");
+            for form in [example, &*printed] {
+                let refused = execute(&memory, form, &options, &Writes::default()).err();
+                // The addresses in the reference lead nowhere.
+                let nowhere = |error: &Error| error.kind() == ErrorKind::TargetNotFound;
+                assert!(refused.as_ref().is_none_or(nowhere), "{form}: {refused:?}");
+            }
         }
     }
 

@@ -4,9 +4,7 @@
 mod describe;
 mod show;
 
-use grainstore::cal::{
-    Expansion, Format, Options, Params, Response, StatementType, Tier, parse_bytes,
-};
+use grainstore::cal::{Expansion, Format, Options, Params, Response, Source, StatementType, Tier};
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
@@ -48,7 +46,7 @@ impl From<FormatName> for Format {
     }
 }
 
-/// One question: a query, in UTF-8 or not, and the choices of its caller.
+/// One question: a query in text or JSON, in UTF-8 or not, and the choices of its caller.
 #[derive(Debug, Default)]
 pub(crate) struct Question<'q> {
     pub(crate) query: &'q [u8],
@@ -85,7 +83,8 @@ impl Question<'_> {
     /// the statement runs where its kind never has a text, else once the answer turns out to have none.
     pub(crate) fn ask_formatted(&self, session: &Session) -> Result<Response> {
         if self.format.is_some()
-            && let Ok(statement) = parse_bytes(self.query)
+            && let Ok(source) = Source::read_bytes(self.query)
+            && let Ok(statement) = source.statement()
             && !may_be_text(statement.statement_type())
         {
             return Err(no_text());

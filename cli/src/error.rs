@@ -126,12 +126,6 @@ impl Error {
         Self::usage(Code::Schema, what, hint)
     }
 
-    /// Something that a later version will do.
-    pub(crate) fn unavailable(code: Code, what: &str) -> Self {
-        let message = format!("{what}: not available in this version");
-        Self::new(code, message, "leave it out; `grain help` lists what there is")
-    }
-
     /// A CAL error, with its place drawn under the query.
     pub(crate) fn cal(error: &cal::Error, query: &str) -> Self {
         let hint = cal_hint(error);

@@ -6,7 +6,7 @@ use crate::error::{Result, guarded};
 use crate::session::Session;
 
 impl Session {
-    /// Runs one CAL query that only reads, at the store's now.
+    /// Runs one CAL query that only reads, in text or JSON, at the store's now.
     ///
     /// # Errors
     /// The CAL error with its code, position and suggestion.
@@ -14,7 +14,7 @@ impl Session {
         self.ask_with(query.as_bytes(), &Options::at(self.now()))
     }
 
-    /// Runs one CAL query, in UTF-8, as the options say: when it is, whether it may write, its
+    /// Runs one CAL query, in text or JSON, as the options say: when it is, whether it may write, its
     /// parameters, its format.
     ///
     /// Write quotas are the store's: every session of it draws on the same.

@@ -107,6 +107,12 @@ fn every_cal_example_runs() {
         let answer = session.ask(example);
         assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
     }
+    let documents = blocks(&text, "json");
+    assert!(documents.len() >= 4, "{} examples", documents.len());
+    for example in documents {
+        let answer = session.ask(example);
+        assert!(answer.is_ok(), "{example}\n{:?}", answer.err());
+    }
     let mut options = cal::Options::at(session.now());
     options.tier = cal::Tier::Evolve;
     for example in blocks(&text, "cal-evolve") {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use grainstore::EpochMs;
+use grainstore::cal::{REFERENCE, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
@@ -10,8 +11,8 @@ use crate::error::Result;
 use crate::input::Source;
 use crate::text::parse_time;
 
-/// Bytes read of a query: CAL allows 8 KiB and says itself what is wrong with more.
-const MAX_QUERY: usize = 64 << 10;
+/// Bytes read of a query: CAL allows 8 KiB, or 64 in JSON, and says itself what is wrong with more.
+const MAX_QUERY: usize = 128 << 10;
 
 /// CAL's refusal of a statement that writes where only reading is allowed.
 const READS_ONLY: &str = "CAL-E044";
@@ -23,11 +24,17 @@ const READS_ONLY: &str = "CAL-E044";
 /// always the machine envelope. The guide is docs/cal.md.
 #[derive(Debug, Args)]
 pub(crate) struct Cal {
-    /// The statement; without it and -f, stdin is read
+    /// The statement, in text or as an object of the JSON form; without it and -f, stdin is read
     query: Option<String>,
     /// Read the statement from a file; - for stdin
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     file: Option<Source>,
+    /// Print CAL on one page, for the prompt of a model; no store is opened
+    #[arg(long, conflicts_with_all = ["query", "file", "schema"])]
+    reference: bool,
+    /// Print the JSON Schema of the JSON form, for a model's structured output; no store is opened
+    #[arg(long, conflicts_with_all = ["query", "file"])]
+    schema: bool,
     /// Bind $NAME: JSON where VALUE is JSON (5, true, ["a"], {"hash": "sha256:..."}), else text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Value)>,
@@ -50,6 +57,12 @@ pub(crate) struct Cal {
 
 impl Cal {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        if self.reference {
+            return context.output.bytes(REFERENCE.as_bytes());
+        }
+        if self.schema {
+            return context.output.document(&schema());
+        }
         let query = match self.query {
             Some(query) => query.into_bytes(),
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,

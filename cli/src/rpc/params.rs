@@ -5,7 +5,6 @@ use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
 use grainstore::{ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::embedder::Maker;
@@ -410,7 +409,8 @@ pub(crate) struct History {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cal {
-    pub(crate) query: Value,
+    /// As it was sent: a query in JSON keeps its places and the spelling of its numbers.
+    pub(crate) query: Box<RawValue>,
     pub(crate) params: Option<Pairs>,
     pub(crate) now: Option<i64>,
     #[serde(rename = "as")]

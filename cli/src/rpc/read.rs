@@ -1,9 +1,11 @@
 //! Methods that read: `get`, `get_batch`, `exists`, `history`, `cal` (which may also write), `audit`.
 
+use std::borrow::Cow;
+
 use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::answer::{Answer, List};
 use super::fault::Fault;
@@ -84,13 +86,7 @@ pub(crate) fn history(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Cal = params::read(params)?;
     let session = host.session()?;
-    let query = match &params.query {
-        Value::String(query) => query,
-        Value::Object(_) => {
-            return Err(Error::unavailable(Code::Schema, "CAL in its JSON form").into());
-        }
-        _ => return Err(Fault::params("query must be a string")),
-    };
+    let query = query_text(&params.query)?;
     let evolve = match params.tier {
         None | Some(0) => false,
         Some(1) => true,
@@ -107,6 +103,17 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
     };
     let session = narrowed(session, params.namespace, params.user_id, params.agent_id)?;
     Answer::of(&question.ask(&session)?)
+}
+
+/// The query in the form it was sent: what a string says, or the text of an object.
+fn query_text(query: &RawValue) -> Result<Cow<'_, str>, Fault> {
+    let sent = query.get();
+    if sent.starts_with('{') {
+        return Ok(Cow::Borrowed(sent));
+    }
+    let text: Result<String, _> = serde_json::from_str(sent);
+    let said = "query must be CAL: text in a string, or an object in the JSON form";
+    text.map(Cow::Owned).map_err(|_| Fault::params(said))
 }
 
 /// Where a page of the log ends.

@@ -257,13 +257,31 @@ fn cal_reads_its_statement_from_anywhere() {
     place.put(&belief("alice", "tea"));
     let query = "RECALL beliefs WHERE subject = $who | COUNT";
     fs::write(place.path().join("q.cal"), query).unwrap();
+    let json = r#"
+        {"statement": "recall", "grain_type": "beliefs", "pipeline": [{"count": true}],
+         "where": [{"field": "subject", "op": "=", "value": {"param": "who"}}]}"#;
     for (arguments, stdin) in [
         (&["cal", query, "--param", "who=alice"][..], ""),
         (&["cal", "-f", "q.cal", "--param", "who=\"alice\""], ""),
         (&["cal", "-f", "-", "--param", "$who=alice"], query),
         (&["cal", "--param", "who=alice"], query),
+        (&["cal", "--param", "who=alice"], json),
+        (&["cal", json, "--param", "who=alice"], ""),
     ] {
         assert_eq!(place.feed(arguments, stdin).done().line(), "1", "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_model_needs_to_write_cal_is_printed_without_a_store() {
+    let place = Place::empty();
+    let reference = place.grain(&["cal", "--reference"]).done();
+    assert!(reference.text().starts_with("# CAL/1 quick reference\n"), "{}", reference.text());
+    let schema = place.grain(&["cal", "--schema"]).done().json();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert!(schema["$defs"]["recall"]["properties"]["where"].is_object(), "{schema}");
+    for twice in [&["cal", "RECALL", "--schema"][..], &["cal", "--reference", "--schema"]] {
+        assert_eq!(place.grain(twice).code, 2, "{twice:?}");
     }
 }
 
@@ -333,6 +351,8 @@ fn a_cal_error_is_drawn_for_people_and_whole_for_machines() {
     assert_eq!(error["code"], "CAL-E003");
     assert_eq!(error["position"]["col"], 8);
     assert_eq!(error["hint"], error["suggestion"]);
+    let run = place.grain(&["cal", r#"{"statement": "recall", "grain_type": "beleifs"}"#]);
+    assert!(run.err.contains("^^^^^^^^^\n") && run.err.contains("beliefs"), "{}", run.err);
     let run = place.feed(&["cal"], b"RECALL \xff");
     assert_eq!((run.code, run.error_code().as_str()), (1, "CAL-E070"));
     let run = place.feed(&["cal"], " ".repeat(9000));

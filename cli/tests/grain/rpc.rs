@@ -376,7 +376,41 @@ fn a_cal_error_is_the_data_with_a_hint() {
     assert_eq!(error["data"]["hint"], error["data"]["suggestion"]);
     let twice = r#"{"query":"RECALL","params":{"a":1,"a":2}}"#;
     assert_eq!(rpc.call_text("cal", twice)["error"]["data"]["code"], "CAL-E009");
-    assert_eq!(rpc.refusal("cal", &json!({ "query": { "statement": "recall" } })), "ERR_SCHEMA");
+    for neither in [json!(5), json!(["RECALL"]), json!(null)] {
+        let response = rpc.call("cal", &json!({ "query": neither }));
+        assert_eq!(response["error"]["code"], -32602, "{response}");
+    }
+}
+
+#[test]
+fn cal_takes_its_json_form_as_an_object_or_in_a_string() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    for subject in ["alice", "bob"] {
+        put(&mut rpc, &grain(subject, "tea"));
+    }
+    let query = json!({
+        "cal_version": 1, "statement": "recall", "grain_type": "beliefs", "about": {"param": "who"},
+        "pipeline": [{"count": true}],
+    });
+    let text = rpc.result(
+        "cal",
+        &json!({ "query": "RECALL beliefs ABOUT $who | COUNT", "params": {"who": "bob"} }),
+    );
+    for form in [query.clone(), json!(query.to_string())] {
+        let answer = rpc.result("cal", &json!({ "query": form, "params": {"who": "bob"} }));
+        assert_eq!(
+            (&answer["count"], &answer["_cal"]["query_hash"]),
+            (&json!(1), &text["_cal"]["query_hash"])
+        );
+    }
+    let wrong = r#"{"query":{"statement":"recall",  "where":[{"field":"confidense","op":">=","value":0.80}]}}"#;
+    let error = rpc.call_text("cal", wrong)["error"]["data"].clone();
+    assert_eq!((&error["code"], &error["pointer"]), (&json!("CAL-E004"), &json!("/where/0/field")));
+    assert_eq!(error["position"], json!({ "start": 42, "end": 54, "line": 1, "col": 43 }));
+    assert_eq!(error["suggestion"], "Did you mean \"confidence\"?");
+    let key = json!({ "query": { "statement": "recall", "limt": 5 } });
+    assert_eq!(rpc.refusal("cal", &key), "CAL-E002");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::ast::{Format, Statement, StatementType};
 use crate::cancel::Cancel;
 use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
-use crate::codes::ErrorKind;
+use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::expansion::Expansion;
 use crate::limits;

@@ -17,7 +17,7 @@ pub(super) struct Speaker<'s> {
 }
 
 /// Productions within each other, beyond which the shortest way out is taken.
-const DEEP: usize = 8;
+const DEEP: usize = 10;
 
 impl<'s> Speaker<'s> {
     pub(super) fn new(rules: &'s Rules, seed: u64) -> Self {

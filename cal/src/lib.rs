@@ -8,6 +8,7 @@
 //! - `lex`, `words`, `text`: characters to tokens, words to classes, literals to texts;
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
 //! - `fields`, `types`, `relations`, `grammar`, `codes`, `limits`: the tables of the language, as data;
+//! - `scan`, [`vocabulary`]: for who helps to write queries: pieces to colour, words to offer;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
@@ -43,7 +44,9 @@ mod ast;
 mod lex;
 mod parse;
 mod print;
+mod scan;
 mod text;
+pub mod vocabulary;
 
 // What a memory is asked.
 mod bounds;
@@ -88,5 +91,6 @@ pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
+pub use scan::{Piece, PieceKind, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
 pub use writes::{WriteLimits, Writes};

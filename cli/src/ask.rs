@@ -5,14 +5,14 @@ mod describe;
 mod show;
 
 use grainstore::cal::{
-    Expansion, Format, Options, Params, Response, StatementType, Tier, parse_bytes,
+    Cancel, Expansion, Format, Options, Params, Response, StatementType, Tier, parse_bytes,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use show::{scores, show};
+pub(crate) use show::{beside, failed, scores, show, show_answer};
 
 /// The formats of answers in this version, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -44,6 +44,8 @@ pub(crate) struct Question<'q> {
     pub(crate) expansion: Option<Expansion>,
     /// The present; the store's clock where it is not given.
     pub(crate) now: Option<EpochMs>,
+    /// The caller's handle to stop it.
+    pub(crate) cancel: Cancel,
 }
 
 impl Question<'_> {
@@ -59,6 +61,7 @@ impl Question<'_> {
             params,
             as_format: self.format.map(Format::from),
             expansion: self.expansion,
+            cancel: self.cancel.clone(),
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
         };
         session.ask_with(self.query, &options).map_err(failed)

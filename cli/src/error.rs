@@ -23,6 +23,8 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 pub(crate) enum Error {
     /// Whoever read our output went away: nothing is wrong, and nobody is left to tell.
     HungUp,
+    /// What failed was told when it did; the exit code is left.
+    Told(u8),
     /// The operation was refused or failed.
     Refused(Box<Refusal>),
 }
@@ -178,10 +180,16 @@ impl Error {
         Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
 
+    /// Whether it has this code.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == code.name())
+    }
+
     /// What the process answers with (design: 1 refused, 2 wrong usage, 3 busy, 4 damaged).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::HungUp => 0,
+            Self::Told(code) => *code,
             Self::Refused(refusal) if refusal.of_usage => 2,
             Self::Refused(refusal) => match refusal.code.as_ref() {
                 "ERR_BUSY" => 3,

@@ -18,6 +18,9 @@ mod stage;
 mod statement;
 mod value;
 
+pub(crate) use describe::TARGETS as DESCRIBED;
+pub(crate) use option::names as option_names;
+
 use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};

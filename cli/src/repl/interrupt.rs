@@ -33,25 +33,32 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Runs what can be stopped.
+    /// Runs what can be stopped; it stops at once where Ctrl-C was pressed before it began.
     pub(crate) fn during<T>(&self, run: impl FnOnce(Cancel) -> T) -> T {
         let cancel = Cancel::new();
-        self.shared.pressed.store(false, Ordering::Relaxed);
         self.shared.hold(Some(cancel.clone()));
+        if self.was_pressed() {
+            cancel.cancel();
+        }
         let done = run(cancel);
         self.shared.hold(None);
         done
     }
 
-    /// Whether Ctrl-C was pressed since the last statement began.
+    /// Whether Ctrl-C was pressed since it was last forgotten.
     pub(crate) fn was_pressed(&self) -> bool {
-        self.shared.pressed.load(Ordering::Relaxed)
+        self.shared.pressed.load(Ordering::SeqCst)
+    }
+
+    /// Forgets that Ctrl-C was pressed: what it was meant for is over.
+    pub(crate) fn forget(&self) {
+        self.shared.pressed.store(false, Ordering::SeqCst);
     }
 }
 
 impl Shared {
     fn press(&self) {
-        self.pressed.store(true, Ordering::Relaxed);
+        self.pressed.store(true, Ordering::SeqCst);
         if let Some(running) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             running.cancel();
         }
@@ -69,16 +76,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_runs_is_stopped() {
+    fn what_runs_and_what_follows_it_is_stopped_until_that_is_over() {
         let interrupt = Interrupt::default();
-        interrupt.shared.press();
-        let stopped = interrupt.during(|cancel| cancel.stopped());
-        assert_eq!((stopped, interrupt.was_pressed()), (None, false));
+        assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
         let stopped = interrupt.during(|cancel| {
             interrupt.shared.press();
             cancel.stopped()
         });
         assert_eq!((stopped, interrupt.was_pressed()), (Some(Stop::Cancelled), true));
+        let next = interrupt.during(|cancel| cancel.stopped());
+        assert_eq!(next, Some(Stop::Cancelled), "the next of the same file");
+        interrupt.forget();
         assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
     }
 }

@@ -88,7 +88,6 @@ impl Repl {
         let interactive = is_on_terminal() && !context.output.is_json();
         let opened = welcome::open(context, self.demo, interactive)?;
         let colours = interactive && highlight::wanted();
-        let interrupt = if interactive { Interrupt::caught()? } else { Interrupt::default() };
         let mode = match self.format {
             Some(format) => Mode::As(format),
             None if interactive => Mode::Table,
@@ -105,7 +104,7 @@ impl Repl {
                 params: self.params,
                 now: self.now,
             },
-            screen: Screen::new(interactive, colours, interrupt),
+            screen: Screen::new(interactive, colours),
             kept: Kept::of_store(opened.session.store().is_encrypted(), !self.no_history),
             depth: 0,
         };
@@ -122,6 +121,8 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
     let help =
         Help { held: Newest::of(session), bound: Vec::new(), colours: prompt.screen.colours };
     let mut editor = editor(help)?;
+    // The editor takes SIGINT for itself when it is made, and has no need of it while nothing is edited.
+    prompt.screen.interrupt = Interrupt::caught()?;
     let kept = prompt.kept.prepare().and_then(|path| {
         let path = path.map(std::path::Path::to_owned);
         if let Some(path) = &path {
@@ -157,6 +158,7 @@ fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
             // What cannot be kept is no reason not to be answered.
             let _ = editor.append_history(path);
         }
+        prompt.screen.interrupt.forget();
         for entry in &entries {
             match prompt.run(entry) {
                 Ok(Flow::Stays) => {}

@@ -65,6 +65,11 @@ pub(crate) struct Prompt {
 impl Prompt {
     /// Runs one entry.
     pub(crate) fn run(&mut self, entry: &Entry) -> Result<Flow> {
+        // A statement that is short may end before it looks whether to stop.
+        if self.screen.interrupt.was_pressed() {
+            let hint = "run it again if it is still wanted";
+            return Err(Error::new(Code::Cancelled, "stopped by Ctrl-C", hint));
+        }
         match entry {
             Entry::Dot(line) => self.command(Command::read(line)?),
             Entry::Statement(text, _) => self.statement(text).map(|()| Flow::Stays),

@@ -33,8 +33,14 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(interactive: bool, colours: bool, interrupt: Interrupt) -> Self {
-        Self { interactive, colours, pages: interactive, interrupt, file: None }
+    pub(crate) fn new(interactive: bool, colours: bool) -> Self {
+        Self {
+            interactive,
+            colours,
+            pages: interactive,
+            interrupt: Interrupt::default(),
+            file: None,
+        }
     }
 
     /// Columns of a line.

@@ -21,9 +21,13 @@ pub(crate) enum Entry {
 /// The entries that are whole in a text, and where the rest begins.
 pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
     let mut found = Vec::new();
-    let mut from = 0;
-    while let Some((entry, end)) = next(text, from) {
+    let (mut from, mut line) = (0, 0_usize);
+    while let Some((mut entry, end)) = next(text, from) {
+        if let Some(Entry::Statement(_, begins)) = &mut entry {
+            *begins = begins.saturating_add(line);
+        }
         found.extend(entry);
+        line = line.saturating_add(lines(text, from, end));
         from = end;
     }
     (found, from)
@@ -33,7 +37,7 @@ pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
 pub(crate) fn last(text: &[u8], from: usize) -> Option<Entry> {
     let start = skip_blank(text, from);
     let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
-    Some(Entry::Statement(rest.trim_ascii_end().to_vec(), lines(text, start)))
+    Some(Entry::Statement(rest.trim_ascii_end().to_vec(), lines(text, 0, start)))
 }
 
 /// Whether nothing of a text waits for more.
@@ -52,7 +56,8 @@ pub(crate) fn body(statement: &[u8]) -> usize {
     skip_version(statement, start)
 }
 
-/// The next entry and where it ends; only the end where there is nothing but a semicolon.
+/// The next entry, its line counted from here, and where it ends; only the end where there is nothing
+/// but a semicolon.
 fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
     let start = skip_blank(text, from);
     if let Some((line, end)) = dot(text, start) {
@@ -66,7 +71,7 @@ fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
             continue;
         }
         let statement = text.get(start..end)?.trim_ascii_end().to_vec();
-        let entry = Entry::Statement(statement, lines(text, start));
+        let entry = Entry::Statement(statement, lines(text, from, start));
         let is_empty = segment == start && skip_blank(text, start) == end;
         return Some(((!is_empty).then_some(entry), end.saturating_add(1)));
     }
@@ -152,9 +157,10 @@ fn word(text: &[u8], from: usize) -> Range<usize> {
     from..from.saturating_add(length)
 }
 
-fn lines(text: &[u8], before: usize) -> usize {
-    let before = text.get(..before).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count()
+/// Ends of lines between two places.
+fn lines(text: &[u8], from: usize, to: usize) -> usize {
+    let between = text.get(from..to).unwrap_or_default();
+    between.iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]

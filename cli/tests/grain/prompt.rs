@@ -203,6 +203,29 @@ fn ctrl_c_drops_the_line_and_the_prompt_stays() {
 }
 
 #[test]
+fn ctrl_c_stops_what_runs_and_the_prompt_stays() {
+    let place = place();
+    let many = "RECALL | COUNT;\n".repeat(100_000);
+    fs::write(place.path().join("many.cal"), many).unwrap();
+    let mut terminal = Terminal::ready(&place);
+    terminal.types(".output many.txt");
+    terminal.sees("grain> ");
+    terminal.types(".read many.cal");
+    let written = place.path().join("many.txt");
+    while fs::metadata(&written).is_ok_and(|file| file.len() == 0) {
+        std::thread::yield_now();
+    }
+    terminal.presses("\u{3}");
+    terminal.sees("many.cal, line ");
+    terminal.sees("grain> ");
+    terminal.types(".output");
+    terminal.sees("grain> ");
+    terminal.types("RECALL ABOUT \"bob\" | COUNT;");
+    terminal.sees("\n1\r\n");
+    assert_eq!(terminal.leaves(), 0);
+}
+
+#[test]
 fn what_is_typed_is_kept_for_its_owner_and_comes_back() {
     let place = place();
     let file = place.path().join(".local/state/grain/history");

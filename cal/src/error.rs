@@ -160,6 +160,11 @@ impl Error {
         &self.0.code
     }
 
+    /// Where it happened, before lines were counted.
+    pub(crate) fn place(&self) -> Option<Span> {
+        self.0.span
+    }
+
     /// What happened, for a person.
     #[must_use]
     pub fn message(&self) -> &str {

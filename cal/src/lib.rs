@@ -9,6 +9,7 @@
 //! - `parse`, `ast`, `print`: tokens to syntax and back, one file a part of the grammar;
 //! - `json`, `source`: the second wire form, and a query in either;
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language, as data;
+//! - `scan`, [`vocabulary`]: for who helps to write queries: pieces to colour, words to offer;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
@@ -46,8 +47,10 @@ mod json;
 mod lex;
 mod parse;
 mod print;
+mod scan;
 mod source;
 mod text;
+pub mod vocabulary;
 
 // What a memory is asked.
 mod bounds;
@@ -94,6 +97,7 @@ pub use response::{
     Answer, Change, Explanation, FormattedContext, Grains, Group, Meta, PlanReport, RecallReport,
     Response, ResultRow, Slot, Slots, SourceAnswer, Sources, Usage, Version,
 };
+pub use scan::{Piece, PieceKind, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
 pub use source::Source;
 pub use writes::{WriteLimits, Writes};

@@ -35,6 +35,12 @@ pub(crate) static CATEGORIES: [Category; 7] = [
 /// Relations of the vocabulary that no category lists.
 const UNCATEGORISED: [&str; 3] = ["mg:agrees_with", "mg:requires_steps", "mg:owned_by"];
 
+/// Every relation of the vocabulary.
+pub(crate) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    let categorised = CATEGORIES.iter().flat_map(|category| category.relations);
+    categorised.chain(&UNCATEGORISED).copied()
+}
+
 /// Whether `relation` claims the reserved `mg:` space without being in the vocabulary.
 pub(crate) fn is_unknown_mg(relation: &str) -> bool {
     relation.starts_with("mg:")

@@ -38,6 +38,11 @@ impl Keyword {
     }
 }
 
+/// The active keywords as they are spelled.
+pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().filter(|(_, class)| matches!(class, Word::Keyword(_))).map(|(word, _)| *word)
+}
+
 /// The active keywords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keyword {

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser};
 
 use crate::commands::Command;
+use crate::repl::{self, Repl};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 the store is open elsewhere,
@@ -13,16 +15,37 @@ Data goes to stdout, diagnostics to stderr.";
 
 /// Memory for agents: content-addressed grains, their history, and CAL to ask for them.
 #[derive(Debug, Parser)]
-#[command(name = "grain", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+#[command(name = "grain", version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) globals: Globals,
+    /// What to do; on a terminal the prompt opens without it
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+}
+
+impl Arguments {
+    /// The arguments, with the prompt for who says nothing on a terminal.
+    pub(crate) fn read() -> Result<(Globals, Command), clap::Error> {
+        let Self { globals, command } = Self::try_parse()?;
+        match command {
+            Some(command) => Ok((globals, command)),
+            None if repl::is_on_terminal() => Ok((globals, Command::Repl(Repl::default()))),
+            None if globals.json => {
+                let message = "what to do is missing";
+                Err(Self::command().error(ErrorKind::MissingSubcommand, message))
+            }
+            None => {
+                let mut command = Self::command();
+                let help = command.render_help();
+                Err(command.error(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, help))
+            }
+        }
+    }
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
     /// The directory of the store

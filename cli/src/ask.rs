@@ -4,13 +4,15 @@
 mod describe;
 mod show;
 
-use grainstore::cal::{Expansion, Format, Options, Params, Response, Source, StatementType, Tier};
+use grainstore::cal::{
+    Cancel, Expansion, Format, Options, Params, Response, Source, StatementType, Tier,
+};
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use show::{scores, show};
+pub(crate) use show::{beside, failed, scores, show, show_answer};
 
 /// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -59,6 +61,8 @@ pub(crate) struct Question<'q> {
     pub(crate) expansion: Option<Expansion>,
     /// The present; the store's clock where it is not given.
     pub(crate) now: Option<EpochMs>,
+    /// The caller's handle to stop it.
+    pub(crate) cancel: Cancel,
 }
 
 impl Question<'_> {
@@ -75,6 +79,7 @@ impl Question<'_> {
             as_format: self.format.map(Format::from),
             auto_toon: self.auto_toon,
             expansion: self.expansion,
+            cancel: self.cancel.clone(),
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
         };
         session.ask_with(self.query, &options).map_err(failed)

@@ -39,11 +39,18 @@ pub(crate) fn way_out(code: &str) -> Option<&'static str> {
 pub(crate) struct Context<'w> {
     pub(crate) globals: Globals,
     pub(crate) output: Output<'w>,
+    /// The session of a prompt, whose store is open already.
+    opened: Option<Session>,
 }
 
 impl<'w> Context<'w> {
     pub(crate) fn new(globals: Globals, output: Output<'w>) -> Self {
-        Self { globals, output }
+        Self { globals, output, opened: None }
+    }
+
+    /// The surroundings of a command within a prompt, which works with the prompt's session.
+    pub(crate) fn within(session: &Session, globals: Globals, output: Output<'w>) -> Self {
+        Self { globals, output, opened: Some(session.clone()) }
     }
 
     /// How the store is opened.
@@ -67,19 +74,30 @@ impl<'w> Context<'w> {
 
     /// The store of the options, which must exist unless it is to be created.
     pub(crate) fn open(&self, create: bool) -> Result<Store> {
+        if let Some(opened) = &self.opened {
+            return Ok(opened.store().clone());
+        }
         let options = self.options()?.create(create);
         Store::open(&self.globals.store, &options).map_err(not_opened)
     }
 
     /// A session as the options say.
     pub(crate) fn session(&self) -> Result<Session> {
-        Ok(self.open(false)?.session(SessionOptions {
+        match &self.opened {
+            Some(opened) => Ok(opened.clone()),
+            None => Ok(self.session_of(&self.open(false)?)),
+        }
+    }
+
+    /// A session of a store as the options say.
+    pub(crate) fn session_of(&self, store: &Store) -> Session {
+        store.session(SessionOptions {
             namespace: self.globals.namespace.clone(),
             user_id: self.globals.user.clone(),
             actor: self.globals.actor.clone(),
             purposes: self.globals.purposes.clone(),
             ..SessionOptions::default()
-        }))
+        })
     }
 }
 

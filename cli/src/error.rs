@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use grainstore::{Finding, cal, format};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::text::printable;
 
@@ -23,6 +24,8 @@ pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 pub(crate) enum Error {
     /// Whoever read our output went away: nothing is wrong, and nobody is left to tell.
     HungUp,
+    /// What failed was told when it did; the exit code is left.
+    Told(u8),
     /// The operation was refused or failed.
     Refused(Box<Refusal>),
 }
@@ -74,6 +77,8 @@ pub(crate) enum Code {
     Signature,
     /// A store that was found damaged.
     Integrity,
+    /// Work that was told to stop, as CAL says it.
+    Cancelled,
 }
 
 impl Code {
@@ -93,6 +98,7 @@ impl Code {
             Self::UnknownType => "ERR_UNKNOWN_TYPE",
             Self::Limit => "ERR_LIMIT",
             Self::Io => "ERR_IO",
+            Self::Cancelled => "CAL-E082",
         }
     }
 }
@@ -172,10 +178,16 @@ impl Error {
         Self::refused(code, bad.detail, bad.advice.unwrap_or_default())
     }
 
+    /// Whether it has this code.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == code.name())
+    }
+
     /// What the process answers with (design: 1 refused, 2 wrong usage, 3 busy, 4 damaged).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::HungUp => 0,
+            Self::Told(code) => *code,
             Self::Refused(refusal) if refusal.of_usage => 2,
             Self::Refused(refusal) => match refusal.code.as_ref() {
                 "ERR_BUSY" => 3,
@@ -292,21 +304,46 @@ fn cal_hint(error: &cal::Error) -> &str {
     }
 }
 
+/// Lines that are drawn of a place that takes more.
+const DRAWN_LINES: usize = 6;
+
+/// The lines of the query an error points at, with a mark under the place in each.
+fn draw(query: &str, place: cal::Position) -> Option<String> {
+    let mut start = 0_usize;
+    let lines = query.split('\n').map(|line| {
+        let at = start;
+        start = start.saturating_add(line.len()).saturating_add(1);
+        (at, line.trim_end_matches('\r'))
+    });
+    let lines = lines.skip(place.line.checked_sub(1)?);
+    let about = lines.take_while(|(at, _)| *at < place.end.max(place.start.saturating_add(1)));
+    let mut drawn = Vec::new();
+    for (at, line) in about.filter(|(_, line)| !line.trim().is_empty()).take(DRAWN_LINES) {
+        let place = place.start.saturating_sub(at)..place.end.saturating_sub(at).min(line.len());
+        drawn.push(underlined(line, place));
+    }
+    (!drawn.is_empty()).then(|| drawn.join("\n"))
+}
+
 /// Characters of a line that are drawn at most.
 const WIDEST: usize = 120;
 
-/// The line of the query an error points at, with a mark under the place.
-fn draw(query: &str, place: cal::Position) -> Option<String> {
-    let line = query.lines().nth(place.line.checked_sub(1)?)?;
-    let before = place.col.checked_sub(1)?;
-    let marked = query.get(place.start..place.end).map_or(1, |text| text.chars().count());
-    // Of a long line what stands around the place.
+/// A line, and a mark under these bytes of it: as wide as they are on a terminal. Of a long line what
+/// stands around the place.
+fn underlined(line: &str, place: std::ops::Range<usize>) -> String {
+    let before = line.get(..place.start).unwrap_or_default().chars().count();
     let cut = if line.chars().count() > WIDEST { before.saturating_sub(WIDEST / 2) } else { 0 };
-    let line: String = line.chars().skip(cut).take(WIDEST).collect();
-    let before = before - cut;
-    let room = line.chars().count().saturating_sub(before);
-    let mark = "^".repeat(marked.clamp(1, room.max(1)));
-    Some(format!("  {}\n  {}{mark}", printable(&line), " ".repeat(before)))
+    let at = |number: usize| line.char_indices().nth(number).map_or(line.len(), |(at, _)| at);
+    let (first, last) = (at(cut), at(cut.saturating_add(WIDEST)));
+    let place = place.start.saturating_sub(first)..place.end.clamp(first, last) - first;
+    let line = line.get(first..last).unwrap_or_default();
+    let indent = line.len().saturating_sub(line.trim_start().len());
+    // A place that began on a line above is marked from where this line says something.
+    let from = if place.start == 0 { indent.min(place.end) } else { place.start };
+    let width = |text: Option<&str>| text.map_or(0, |text| printable(text).width());
+    let before = width(line.get(..from));
+    let mark = "^".repeat(width(line.get(from..place.end)).max(1));
+    format!("  {}\n  {}{mark}", printable(line), " ".repeat(before))
 }
 
 #[cfg(test)]
@@ -369,6 +406,24 @@ mod tests {
         assert!(told(&error, false).contains("\n  RECALL beleifs\n         ^^^^^^^\n"));
         let place = cal::Position { start: 22, end: 30, line: 2, col: 8 };
         assert_eq!(draw(query, place).unwrap(), "   WHERE nonsense = 1\n         ^^^^^^^^");
+    }
+
+    #[test]
+    fn a_place_of_several_lines_is_marked_in_each_by_its_width() {
+        let query = "RECALL (a\r\n\n  b \u{1b}c) x";
+        let place = cal::Position { start: 7, end: 19, line: 1, col: 8 };
+        assert_eq!(
+            draw(query, place).unwrap(),
+            "  RECALL (a\n         ^^\n    b \u{fffd}c) x\n    ^^^^^"
+        );
+        let wide = "ABOUT \"漢字\" x";
+        let place = cal::Position { start: 15, end: 16, line: 1, col: 12 };
+        assert_eq!(draw(wide, place).unwrap(), "  ABOUT \"漢字\" x\n               ^");
+        let end = cal::Position { start: 6, end: 6, line: 1, col: 7 };
+        assert_eq!(draw("RECALL", end).unwrap(), "  RECALL\n        ^");
+        let long = "x\n".repeat(20);
+        let place = cal::Position { start: 0, end: 40, line: 1, col: 1 };
+        assert_eq!(draw(&long, place).unwrap().lines().count(), 2 * DRAWN_LINES);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //!
 //! - `args`, `context`: what was asked for, and the store and session it is asked of.
 //! - `commands`: one command a file. `rpc`: the same operations for other hosts, line by line.
+//! - `repl`: the prompt.
 //! - `ask`: CAL. `input`, `lines`: what is read, bounded. `shape`, `output`: what is written.
 //! - `error`: the one error, its exit code and how it reads.
 
@@ -16,6 +17,7 @@ mod explained;
 mod input;
 mod lines;
 mod output;
+mod repl;
 mod rpc;
 mod shape;
 mod text;
@@ -23,15 +25,13 @@ mod text;
 use std::io::{self, BufWriter};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::Arguments;
 use context::Context;
 use error::Error;
 use output::Output;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let (globals, command) = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(usage) if usage.use_stderr() && asks_for_json() => {
             let error = Error::of_arguments(&usage);
@@ -44,7 +44,6 @@ fn main() -> ExitCode {
             return u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
     };
-    let Arguments { globals, command } = arguments;
     let json = globals.json;
     let result = {
         let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());

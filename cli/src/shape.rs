@@ -293,7 +293,7 @@ impl Version {
 }
 
 /// Where a grain stands, in one word.
-fn standing(state: &GrainState) -> &'static str {
+pub(crate) fn standing(state: &GrainState) -> &'static str {
     match state {
         GrainState { superseded_by: Some(_), .. } => "superseded",
         GrainState { verification_status: VerificationStatus::Retracted, .. } => "retracted",

@@ -8,7 +8,8 @@ use crate::span::Spanned;
 use crate::types;
 use crate::words::Keyword;
 
-const TARGETS: [&str; 6] =
+/// What DESCRIBE tells about.
+pub(crate) const TARGETS: [&str; 6] =
     ["grain_types", "fields", "capabilities", "server", "templates", "grammar"];
 
 /// `describe := DESCRIBE (grain_types | fields singular? | capabilities | server | templates |

@@ -20,6 +20,8 @@ mod statement;
 mod value;
 
 pub(crate) use cursor::Refused;
+pub(crate) use describe::TARGETS as DESCRIBED;
+pub(crate) use option::names as option_names;
 
 use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;

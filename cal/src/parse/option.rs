@@ -28,6 +28,11 @@ const OPTIONS: [(&str, bool); 13] = [
     ("cache", true),
 ];
 
+/// The options this version acts on.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().filter(|(_, acts)| *acts).map(|(name, _)| *name)
+}
+
 /// The levels of progressive disclosure.
 pub(crate) const LEVELS: [(&str, LevelName); 4] = [
     ("summary", LevelName::Summary),

@@ -21,7 +21,7 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
     if is_grains(&response.answer) && !has_text(&response.answer) {
         return output.document(response);
     }
-    answer(&response.answer, output)
+    show_answer(&response.answer, output)
 }
 
 /// Shows the grains of an answer a line each: the score, the address, and what the grain says.
@@ -40,7 +40,7 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
 }
 
 /// What is said beside an answer: its warnings, and that there is nothing in it.
-fn beside(response: &Response, output: &mut Output<'_>) {
+pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
     for warning in &response.meta.warnings {
         output.note(&format!("warning: {}: {}", warning.code, warning.message));
     }
@@ -79,7 +79,8 @@ fn is_grains(answer: &Answer) -> bool {
     }
 }
 
-fn answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
+/// Shows an answer to people, without what stands beside it.
+pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     match shown {
         Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
         Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
@@ -106,7 +107,7 @@ fn answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
         Answer::Diff { diff } => differences(diff, output),
         Answer::Plan { plan: report } => plan(report, output),
         Answer::Description { description } => describe::show(description, output),
-        Answer::Coalesced { answer: found, .. } => answer(found, output),
+        Answer::Coalesced { answer: found, .. } => show_answer(found, output),
         Answer::Batch { batch } => slots(&batch.0, output),
         Answer::Added { content_address } | Answer::Superseded { content_address, .. } => {
             output.line(&content_address.to_string())
@@ -203,14 +204,17 @@ fn slots(slots: &[(String, Slot)], output: &mut Output<'_>) -> Result<()> {
         }
         output.line(&format!("{label}:"))?;
         match slot {
-            Slot::Answer(found) => answer(found, output)?,
-            Slot::Failed { error } => {
-                output.line(&format!("error: {}: {}", error.code(), error.message()))?;
-                output.line(&format!("  hint: {}", error.suggestion()))?;
-            }
+            Slot::Answer(found) => show_answer(found, output)?,
+            Slot::Failed { error } => failed(error, output)?,
         }
     }
     Ok(())
+}
+
+/// A slot of a BATCH that was refused.
+pub(crate) fn failed(error: &grainstore::cal::Error, output: &mut Output<'_>) -> Result<()> {
+    output.line(&format!("error: {}: {}", error.code(), error.message()))?;
+    output.line(&format!("  hint: {}", error.suggestion()))
 }
 
 /// A value on a line: texts as they are, anything else as JSON.

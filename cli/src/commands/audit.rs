@@ -12,7 +12,7 @@ use crate::shape::{AlgorithmName, AuditAnswer};
 const PAGE: usize = 1000;
 
 /// Print the audit log, oldest first: place, time, operation, decision, actor, rules, grains
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Audit {
     /// Only the last N entries
     #[arg(long, value_name = "N")]
@@ -32,6 +32,11 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
+    /// The last entries.
+    pub(crate) fn last(count: u64) -> Self {
+        Self { tail: Some(count), ..Self::default() }
+    }
+
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
         if self.checkpoint {

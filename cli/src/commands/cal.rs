@@ -15,7 +15,7 @@ use crate::text::parse_time;
 const MAX_QUERY: usize = 128 << 10;
 
 /// CAL's refusal of a statement that writes where only reading is allowed.
-const READS_ONLY: &str = "CAL-E044";
+pub(crate) const READS_ONLY: &str = "CAL-E044";
 
 /// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE; with --evolve also ADD and SUPERSEDE
 ///
@@ -71,10 +71,10 @@ impl Cal {
             query: &query,
             params: self.params,
             format: self.format,
-            expansion: None,
             evolve: self.evolve,
             auto_toon: self.auto_toon,
             now: self.now,
+            ..Question::default()
         };
         let answer = question.ask_formatted(&context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
@@ -82,7 +82,8 @@ impl Cal {
     }
 }
 
-fn parse_param(text: &str) -> Result<(String, Value), String> {
+/// A parameter as it is bound on the command line.
+pub(crate) fn parse_param(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
     Ok((name.to_owned(), value))

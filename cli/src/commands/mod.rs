@@ -1,11 +1,11 @@
 //! The commands, one a file (design: cli.md). This table is what the parser, the help and `run` know.
 
-mod audit;
+pub(crate) mod audit;
 mod backup;
 mod cal;
 mod compact;
 mod decode;
-mod demo;
+pub(crate) mod demo;
 mod disclose;
 mod doctor;
 mod encode;
@@ -24,7 +24,7 @@ mod recall;
 mod reindex;
 mod remove_vectors;
 mod sign;
-mod stats;
+pub(crate) mod stats;
 mod subject_report;
 mod supersede;
 pub(crate) mod verify;
@@ -34,7 +34,9 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::rpc;
+use crate::{repl, rpc};
+
+pub(crate) use cal::{READS_ONLY, parse_param};
 
 /// Declares the commands once: a variant each, and where it runs.
 macro_rules! commands {
@@ -72,6 +74,7 @@ commands! {
     History(history::History),
     Recall(recall::Recall),
     Cal(cal::Cal),
+    Repl(repl::Repl),
     Export(export::Export),
     Import(import::Import),
     Encode(encode::Encode),

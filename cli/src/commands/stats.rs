@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::Result;
 
 /// Print figures of the store
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Stats {
     /// What the bytes of the files are used for, too; reads all of them
     #[arg(long)]

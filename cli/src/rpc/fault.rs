@@ -85,7 +85,9 @@ impl<E: Into<Error>> From<E> for Fault {
                 Self { code: DOMAIN, data: Some(refusal.data()), message: refusal.message }
             }
             // Only writing answers can find that nobody reads them, and that is no method's doing.
-            Error::HungUp => Self::protocol(DOMAIN, "the reader went away".to_owned()),
+            Error::HungUp | Error::Told(_) => {
+                Self::protocol(DOMAIN, "the reader went away".to_owned())
+            }
         }
     }
 }

@@ -96,10 +96,10 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
         query: query.as_bytes(),
         params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
         format: params.format,
-        expansion: None,
         evolve,
         auto_toon: params.auto_toon,
         now: time(params.now),
+        ..Question::default()
     };
     let session = narrowed(session, params.namespace, params.user_id, params.agent_id)?;
     Answer::of(&question.ask(&session)?)

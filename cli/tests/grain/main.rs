@@ -26,7 +26,12 @@ mod maintain;
 #[cfg(test)]
 mod marks;
 #[cfg(test)]
+mod piped;
+#[cfg(test)]
 mod portable;
+#[cfg(test)]
+#[cfg(unix)]
+mod prompt;
 #[cfg(test)]
 mod protocol;
 #[cfg(test)]

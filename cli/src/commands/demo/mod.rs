@@ -5,7 +5,7 @@
 
 mod week;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,6 +21,8 @@ use crate::error::{Code, Error, Result};
 use crate::shape::Version;
 use week::{Played, play};
 
+/// The store within a directory of its own.
+const STORE: &str = "week.grains";
 /// The namespace of the week.
 const NAMESPACE: &str = "demo:studio";
 /// The person it is about.
@@ -69,30 +71,41 @@ impl Demo {
             let message = format!("no temporary directory: {error}");
             Error::new(Code::Io, message, "set TMPDIR, or use --keep DIR")
         })?;
-        let path = self.keep.clone().unwrap_or_else(|| temporary.path().join("week.grains"));
-        // The store's clock follows the week, so that its history reads as it would have happened.
-        let clock = Arc::new(ManualClock::following());
-        let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
-        let store = Store::open(&path, &options)?;
-        if !store.was_created() {
-            let message = format!("there is a store at {} already", path.display());
-            return Err(Error::new(Code::Conflict, message, "name another directory with --keep"));
-        }
-        let session = store.session(SessionOptions {
-            namespace: Some(NAMESPACE.to_owned()),
-            user_id: Some(USER.to_owned()),
-            actor: Some(ACTOR.to_owned()),
-            ..SessionOptions::default()
-        });
-        let played = play(&session, &clock)?;
-        clock.set(NOW);
+        let path = self.keep.clone().unwrap_or_else(|| temporary.path().join(STORE));
+        let (session, played) = remembered(&path)?;
         tell(&played, &session, context)?;
-        store.close();
+        session.store().close();
         if let Some(path) = &self.keep {
             context.output.note(&format!("The store is left at {}.", path.display()));
         }
         Ok(())
     }
+}
+
+/// The week in a fresh store, for who wants to ask it more.
+pub(crate) fn week_in(directory: &Path) -> Result<Session> {
+    remembered(&directory.join(STORE)).map(|(session, _)| session)
+}
+
+/// Plays the week into a fresh store.
+fn remembered(path: &Path) -> Result<(Session, Played)> {
+    // The store's clock follows the week, so that its history reads as it would have happened.
+    let clock = Arc::new(ManualClock::following());
+    let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
+    let store = Store::open(path, &options)?;
+    if !store.was_created() {
+        let message = format!("there is a store at {} already", path.display());
+        return Err(Error::new(Code::Conflict, message, "name another directory with --keep"));
+    }
+    let session = store.session(SessionOptions {
+        namespace: Some(NAMESPACE.to_owned()),
+        user_id: Some(USER.to_owned()),
+        actor: Some(ACTOR.to_owned()),
+        ..SessionOptions::default()
+    });
+    let played = play(&session, &clock)?;
+    clock.set(NOW);
+    Ok((session, played))
 }
 
 /// Tells what happened, and asks.

@@ -1,0 +1,158 @@
+//! A query as pieces that can be shown, whether it is a query yet or not: for highlighting, and for
+//! who wants to know where a cursor stands.
+//!
+//! The parser's own lexer says what a piece is, so that colours and errors never disagree. What is no
+//! token is a piece as well: scanning never fails.
+
+use std::ops::Range;
+
+use crate::lex::{Kind, Lexer, Mark};
+use crate::words::Word;
+
+/// A part of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// What it is.
+    pub kind: PieceKind,
+}
+
+/// What a piece is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PieceKind {
+    /// A word of the grammar.
+    Keyword,
+    /// Any other word: a field, a type, a label, an option.
+    Name,
+    /// A word that is no word of CAL.
+    Forbidden,
+    /// A text in quotes.
+    Text,
+    /// A text whose closing quote is missing.
+    OpenText,
+    /// A number.
+    Number,
+    /// A content address.
+    Hash,
+    /// `$name`.
+    Parameter,
+    /// Punctuation or an operator.
+    Mark,
+    /// A semicolon.
+    Semicolon,
+    /// A comment.
+    Comment,
+    /// What is no token.
+    Wrong,
+}
+
+/// The pieces of a text, in order; blanks between them are no pieces.
+#[must_use]
+pub fn scan(source: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    while let Some(rest) = source.get(from..).filter(|rest| !rest.is_empty()) {
+        let (token, end) = match Lexer::new(rest).next() {
+            Ok(token) if token.kind == Kind::End => (None, rest.len()),
+            Ok(token) => (Some((token.span.start(), kind(token.kind))), token.span.end()),
+            Err(error) => {
+                let (start, end) = error.place().map_or((0, 1), |at| (at.start(), at.end()));
+                let is_text = rest.get(start..).is_some_and(|text| text.starts_with('"'));
+                let kind = if is_text { PieceKind::OpenText } else { PieceKind::Wrong };
+                (Some((start, kind)), end.max(start + 1))
+            }
+        };
+        let end = (end..).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
+        let blank = token.map_or(end, |(start, _)| start);
+        comments(rest.get(..blank).unwrap_or_default(), from, &mut pieces);
+        if let Some((start, kind)) = token {
+            pieces.push(Piece { range: from + start..from + end.min(rest.len()), kind });
+        }
+        from += end;
+    }
+    pieces
+}
+
+/// The comments between two tokens.
+fn comments(between: &str, at: usize, pieces: &mut Vec<Piece>) {
+    let mut from = at;
+    for line in between.split_inclusive('\n') {
+        if let Some(dashes) = line.find("--") {
+            let range = from + dashes..from + line.trim_end().len();
+            pieces.push(Piece { range, kind: PieceKind::Comment });
+        }
+        from += line.len();
+    }
+}
+
+fn kind(kind: Kind) -> PieceKind {
+    match kind {
+        Kind::Word(Word::Keyword(_)) => PieceKind::Keyword,
+        Kind::Word(Word::Forbidden) => PieceKind::Forbidden,
+        Kind::Word(Word::Name | Word::Reserved) => PieceKind::Name,
+        Kind::Str { .. } => PieceKind::Text,
+        Kind::Number => PieceKind::Number,
+        Kind::Hash => PieceKind::Hash,
+        Kind::Param => PieceKind::Parameter,
+        Kind::Mark(Mark::Semicolon) => PieceKind::Semicolon,
+        Kind::Mark(_) | Kind::End => PieceKind::Mark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(source: &str) -> Vec<(&str, PieceKind)> {
+        let pieces = scan(source).into_iter();
+        pieces.map(|piece| (source.get(piece.range).unwrap_or_default(), piece.kind)).collect()
+    }
+
+    #[test]
+    fn pieces_are_what_the_lexer_reads() {
+        use PieceKind::*;
+        let source = "-- all\nRECALL beliefs WHERE x = \"a;b\" LIMIT $n; DELETE 0.5 -- end";
+        let expected = [
+            ("-- all", Comment),
+            ("RECALL", Keyword),
+            ("beliefs", Name),
+            ("WHERE", Keyword),
+            ("x", Name),
+            ("=", Mark),
+            ("\"a;b\"", Text),
+            ("LIMIT", Keyword),
+            ("$n", Parameter),
+            (";", Semicolon),
+            ("DELETE", Forbidden),
+            ("0.5", Number),
+            ("-- end", Comment),
+        ];
+        assert_eq!(shown(source), expected);
+    }
+
+    #[test]
+    fn what_is_no_token_is_a_piece_and_scanning_goes_on() {
+        use PieceKind::*;
+        assert_eq!(shown("a é ' b"), [("a", Name), ("é", Wrong), ("'", Wrong), ("b", Name)]);
+        assert_eq!(shown("x \"open é"), [("x", Name), ("\"open é", OpenText)]);
+        assert_eq!(shown("sha256:XY 1e5 "), [("sha256:XY", Wrong), ("1e5", Wrong)]);
+        assert_eq!(shown(" \n"), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_scanned_in_order_and_to_its_end(source in "(?s).{0,200}") {
+            let mut end = 0;
+            for piece in scan(&source) {
+                prop_assert!(piece.range.start >= end && piece.range.end > piece.range.start);
+                prop_assert!(source.get(piece.range.clone()).is_some());
+                end = piece.range.end;
+            }
+            prop_assert!(end <= source.len());
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What Tab offers: words of the language's own tables, names of the statement, and what the store
+//! holds.
+
+use std::collections::BTreeSet;
+
+use grainstore::cal::vocabulary;
+
+use super::dot;
+use super::place::{CLAUSES, Place, Wanted, place};
+use crate::text::printable;
+
+/// Candidates shown at most.
+const MOST: usize = 200;
+
+/// What of a store can be offered; it answers from bounded work.
+pub(crate) trait Held {
+    /// Subjects among the newest grains.
+    fn subjects(&self) -> BTreeSet<String>;
+    /// Relations among the newest grains.
+    fn relations(&self) -> BTreeSet<String>;
+}
+
+/// One thing that could be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// As it is listed.
+    pub(crate) shown: String,
+    /// As it is written.
+    pub(crate) written: String,
+}
+
+/// What could stand where `before` ends, and where the word begins that it would replace. `bound`
+/// are the names of parameters that have a value.
+pub(crate) fn complete(before: &str, bound: &[&str], held: &dyn Held) -> (usize, Vec<Candidate>) {
+    if let Some(command) = dot_line(before) {
+        return of_dot(command, before.len());
+    }
+    let place = place(before);
+    let typed = before.get(place.start..).unwrap_or_default();
+    let mut found =
+        if place.quoted { texts(&place, typed, held) } else { words(&place.wanted, typed, bound) };
+    found.truncate(MOST);
+    (place.start, found)
+}
+
+/// The dot command that is being written: the last line, where no statement is open.
+pub(crate) fn dot_line(before: &str) -> Option<&str> {
+    let line = before.trim_start();
+    (line.starts_with('.') && !line.contains('\n')).then_some(line)
+}
+
+fn of_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
+    let Some((name, rest)) = line.split_once(char::is_whitespace) else {
+        let names = dot::DOTS.iter().map(|dot| dot.name);
+        return (end.saturating_sub(line.len()), starting(names, line, " "));
+    };
+    let typed = rest.trim_start();
+    let start = end.saturating_sub(typed.len());
+    let found = match name {
+        ".mode" => {
+            let names: Vec<String> = dot::mode_names().collect();
+            starting(names.iter().map(String::as_str), typed, "")
+        }
+        ".timer" | ".pager" | ".explain" => starting(["on", "off"], typed, ""),
+        ".history" | ".param" => starting(["clear"], typed, ""),
+        ".schema" => starting(vocabulary::singulars(), typed, ""),
+        _ => Vec::new(),
+    };
+    (start, found)
+}
+
+/// Words that stand outside of quotes.
+fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
+    match wanted {
+        Wanted::Nothing | Wanted::ValueOf(_) => Vec::new(),
+        Wanted::Keywords(words) => {
+            let found = keywords(words.iter().copied(), typed);
+            // Somebody who writes a word that is of the language but not expected here is not left
+            // without an answer.
+            if found.is_empty() && !typed.is_empty() {
+                return keywords(vocabulary::keywords(), typed);
+            }
+            found
+        }
+        Wanted::Plural => {
+            let mut found = starting(vocabulary::plurals(), typed, " ");
+            found.extend(keywords(CLAUSES.iter().copied().chain(["MY"]), typed));
+            found
+        }
+        Wanted::Singular => starting(vocabulary::singulars(), typed, " "),
+        Wanted::Described => {
+            let words = vocabulary::described().chain(vocabulary::singulars());
+            starting(words, typed, " ")
+        }
+        Wanted::Field(of) => {
+            let mut found = starting(vocabulary::fields_of(of.as_deref()), typed, " ");
+            found.extend(starting(vocabulary::domains(), typed, ":"));
+            found
+        }
+        Wanted::Sortable => starting(vocabulary::sortable(), typed, " "),
+        Wanted::Groupable => starting(vocabulary::groupable(), typed, " "),
+        Wanted::Options => starting(vocabulary::options(), typed, ""),
+        Wanted::Category => keywords(vocabulary::categories(), typed),
+        Wanted::Format => {
+            let names: Vec<String> = dot::mode_names().filter(|name| name != "table").collect();
+            starting(names.iter().map(String::as_str), typed, "")
+        }
+        Wanted::Names(names) => {
+            let params =
+                typed.starts_with('$').then(|| bound.iter().map(|name| format!("${name}")));
+            let all: BTreeSet<String> =
+                names.iter().cloned().chain(params.into_iter().flatten()).collect();
+            starting(all.iter().map(String::as_str), typed, "")
+        }
+    }
+}
+
+/// Texts, which are written with their closing quote.
+fn texts(place: &Place, typed: &str, held: &dyn Held) -> Vec<Candidate> {
+    let Wanted::ValueOf(field) = &place.wanted else { return Vec::new() };
+    let values: BTreeSet<String> = match field.as_str() {
+        "subject" => held.subjects(),
+        "relation" => {
+            let known = vocabulary::relations().map(str::to_owned);
+            held.relations().into_iter().chain(known).collect()
+        }
+        "type" => vocabulary::singulars().map(str::to_owned).collect(),
+        field => vocabulary::values_of(field).iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let is_shown = |value: &&String| can_be_shown(value);
+    let offered = values.iter().filter(is_shown).map(|value| (value, escaped(value)));
+    let fits = |(_, written): &(&String, String)| starts_with(written, typed);
+    let candidate = |(value, written): (&String, String)| Candidate {
+        shown: value.clone(),
+        written: format!("{written}\""),
+    };
+    offered.filter(fits).map(candidate).collect()
+}
+
+/// Whether a text of the store may reach a terminal and a line that is being edited as it is.
+fn can_be_shown(value: &str) -> bool {
+    const LONGEST: usize = 80;
+    !value.is_empty() && value.chars().count() <= LONGEST && printable(value) == value
+}
+
+/// A text as it is written between quotes.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Those words that begin as what was typed, in the case it was typed in.
+fn keywords<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
+    let lower = typed.chars().any(|c| c.is_ascii_lowercase());
+    let spelled = |word: &str| if lower { word.to_ascii_lowercase() } else { word.to_owned() };
+    let fitting = words.filter(|word| starts_with(word, typed)).map(spelled);
+    fitting.map(|shown| Candidate { written: format!("{shown} "), shown }).collect()
+}
+
+/// Those words that begin as what was typed, with what follows them.
+fn starting<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    typed: &str,
+    then: &str,
+) -> Vec<Candidate> {
+    let fitting = words.into_iter().filter(|word| starts_with(word, typed));
+    let candidate =
+        |word: &str| Candidate { shown: word.to_owned(), written: format!("{word}{then}") };
+    fitting.map(candidate).collect()
+}
+
+fn starts_with(word: &str, typed: &str) -> bool {
+    word.get(..typed.len()).is_some_and(|head| head.eq_ignore_ascii_case(typed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that holds these.
+    struct Few;
+
+    impl Held for Few {
+        fn subjects(&self) -> BTreeSet<String> {
+            ["alice", "alan \"al\"", "bob", "al\u{1b}[2J", "al\nine"].map(str::to_owned).into()
+        }
+
+        fn relations(&self) -> BTreeSet<String> {
+            ["prefers".to_owned()].into()
+        }
+    }
+
+    fn shown(before: &str) -> Vec<String> {
+        complete(before, &["city"], &Few).1.into_iter().map(|one| one.shown).collect()
+    }
+
+    fn written(before: &str) -> Vec<String> {
+        let (start, found) = complete(before, &["city"], &Few);
+        let head = before.get(..start).unwrap();
+        found.into_iter().map(|one| format!("{head}{}", one.written)).collect()
+    }
+
+    #[test]
+    fn words_are_completed_in_the_case_they_are_written_in() {
+        for (before, after) in [
+            ("REC", &["RECALL "][..]),
+            ("rec", &["recall "]),
+            ("RECALL beli", &["RECALL beliefs "]),
+            ("RECALL goals wh", &["RECALL goals where "]),
+            ("RECALL goals WHERE goal", &["RECALL goals WHERE goal_state "]),
+            ("RECALL beliefs WHERE goal", &[]),
+            ("RECALL beliefs WHERE h", &["RECALL beliefs WHERE hash ", "RECALL beliefs WHERE hc:"]),
+            ("RECALL beliefs WITH div", &["RECALL beliefs WITH diversity"]),
+            (
+                "RECALL beliefs WHERE relation IS PREF",
+                &["RECALL beliefs WHERE relation IS PREFERENCE "],
+            ),
+            ("DESCRIBE fields obs", &["DESCRIBE fields observation "]),
+            ("RECALL beliefs AS sm", &["RECALL beliefs AS sml"]),
+            ("RECALL beliefs LIMIT $", &["RECALL beliefs LIMIT $city"]),
+            ("RECALL beliefs dele", &[]),
+        ] {
+            assert_eq!(written(before), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn texts_of_the_store_are_offered_with_their_quote_and_steer_no_terminal() {
+        assert_eq!(
+            written("RECALL ABOUT \"al"),
+            ["RECALL ABOUT \"alan \\\"al\\\"\"", "RECALL ABOUT \"alice\""]
+        );
+        assert_eq!(shown("RECALL WHERE subject IN (\"bob\", \"a"), ["alan \"al\"", "alice"]);
+        assert_eq!(shown("RECALL WHERE relation = \"pre"), ["prefers"]);
+        assert!(shown("RECALL WHERE relation = \"mg:").len() > 10);
+        assert_eq!(shown("RECALL goals WHERE goal_state = \"ac"), ["active"]);
+        assert!(shown("RECALL WHERE object = \"").is_empty());
+    }
+
+    #[test]
+    fn dot_commands_and_their_values_are_offered() {
+        assert_eq!(written(".ti"), [".timer "]);
+        assert_eq!(shown(".timer o"), ["on", "off"]);
+        assert_eq!(shown(".mode t"), ["table"]);
+        assert_eq!(written(".schema go"), [".schema goal"]);
+        assert!(shown("RECALL\n.ti").is_empty());
+    }
+}

@@ -1,0 +1,273 @@
+//! The dot commands as data: the table that the reader, the help and the completion share.
+
+use clap::ValueEnum;
+use grainstore::cal::vocabulary;
+use serde_json::Value;
+
+use crate::ask::FormatName;
+use crate::error::{Code, Error, Result};
+
+/// A row of the table.
+pub(crate) struct Dot {
+    pub(crate) name: &'static str,
+    /// What stands behind it.
+    pub(crate) takes: &'static str,
+    /// What it does, in a few words.
+    pub(crate) does: &'static str,
+    read: fn(&str) -> Result<Command>,
+}
+
+/// What a dot command asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Command {
+    Help,
+    Mode(Option<Mode>),
+    Timer(Option<bool>),
+    Explain(Explain),
+    Pager(Option<bool>),
+    Param(Param),
+    Read(String),
+    /// A file, or the terminal again.
+    Output(Option<String>),
+    Stats,
+    Audit(u64),
+    Tables,
+    Schema(Option<String>),
+    History {
+        clear: bool,
+    },
+    Exit,
+}
+
+/// `.explain`: of one statement, or from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Explain {
+    Of(String),
+    From(Option<bool>),
+}
+
+/// `.param`: all of them told, all forgotten, or one bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Param {
+    Tell,
+    Clear,
+    Bind(String, Value),
+}
+
+/// How answers are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Rows that fit the terminal; texts where a statement asks for one itself.
+    Table,
+    /// The text of a format, where an answer has one.
+    As(FormatName),
+}
+
+/// Entries `.audit` shows where no number is given.
+const AUDITED: u64 = 20;
+
+/// The table.
+#[rustfmt::skip]
+pub(crate) const DOTS: [Dot; 14] = [
+    Dot { name: ".help", takes: "", does: "this list", read: |rest| nothing(rest, Command::Help) },
+    Dot { name: ".mode", takes: "[table|FORMAT]", does: "how answers are shown", read: mode },
+    Dot { name: ".timer", takes: "[on|off]", does: "how long each statement takes", read: |rest| Ok(Command::Timer(switch(rest)?)) },
+    Dot { name: ".explain", takes: "[on|off|STATEMENT]", does: "the plan of a statement, or of each", read: explain },
+    Dot { name: ".param", takes: "[NAME=VALUE|clear]", does: "bind $NAME; VALUE as JSON, else text", read: param },
+    Dot { name: ".read", takes: "FILE", does: "run what stands in a file", read: |rest| Ok(Command::Read(needed(rest, ".read FILE")?)) },
+    Dot { name: ".output", takes: "[FILE]", does: "answers into a file; alone: here again", read: |rest| Ok(Command::Output(optional(rest))) },
+    Dot { name: ".tables", takes: "", does: "the grain types, and how many current grains each has", read: |rest| nothing(rest, Command::Tables) },
+    Dot { name: ".schema", takes: "[TYPE]", does: "the grain types, or the fields of one", read: |rest| Ok(Command::Schema(optional(rest))) },
+    Dot { name: ".stats", takes: "", does: "figures of the store", read: |rest| nothing(rest, Command::Stats) },
+    Dot { name: ".audit", takes: "[N]", does: "the last entries of the audit log", read: audit },
+    Dot { name: ".history", takes: "[clear]", does: "where what is typed is kept; forget it", read: history },
+    Dot { name: ".pager", takes: "[on|off]", does: "long answers screen by screen", read: |rest| Ok(Command::Pager(switch(rest)?)) },
+    Dot { name: ".exit", takes: "", does: "leave; so does Ctrl-D", read: |rest| nothing(rest, Command::Exit) },
+];
+
+impl Command {
+    /// Reads a line that begins with a dot.
+    pub(crate) fn read(line: &str) -> Result<Self> {
+        // A semicolon behind a dot command is a habit, not a value; a statement keeps its own.
+        let line = line.trim().trim_end_matches(';').trim_end();
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = if name.eq_ignore_ascii_case(".quit") { ".exit" } else { name };
+        let found = DOTS.iter().find(|dot| dot.name.eq_ignore_ascii_case(name));
+        let Some(dot) = found else { return Err(unknown(name)) };
+        (dot.read)(rest.trim())
+    }
+}
+
+impl Mode {
+    /// Its name.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Table => "table".to_owned(),
+            Self::As(format) => format
+                .to_possible_value()
+                .map(|value| value.get_name().to_owned())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// What `.mode` takes.
+pub(crate) fn mode_names() -> impl Iterator<Item = String> {
+    let formats = FormatName::value_variants().iter().map(|format| Mode::As(*format).name());
+    std::iter::once(Mode::Table.name()).chain(formats)
+}
+
+fn unknown(name: &str) -> Error {
+    let hint = match vocabulary::meant(name, DOTS.iter().map(|dot| dot.name)) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => ".help lists what there is".to_owned(),
+    };
+    Error::usage(Code::Schema, format!("{name} is no command of the prompt"), hint)
+}
+
+fn nothing(rest: &str, command: Command) -> Result<Command> {
+    if rest.is_empty() {
+        return Ok(command);
+    }
+    let message = format!("nothing stands behind this command: {rest}");
+    Err(Error::usage(Code::Schema, message, ".help lists what each takes"))
+}
+
+fn optional(rest: &str) -> Option<String> {
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
+fn needed(rest: &str, form: &str) -> Result<String> {
+    optional(rest).ok_or_else(|| {
+        Error::usage(Code::Schema, "what it is about is missing", format!("write {form}"))
+    })
+}
+
+fn switch(rest: &str) -> Result<Option<bool>> {
+    match rest.to_ascii_lowercase().as_str() {
+        "" => Ok(None),
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        other => {
+            let message = format!("{other} is neither on nor off");
+            Err(Error::usage(Code::Schema, message, "write on or off, or nothing to be told"))
+        }
+    }
+}
+
+fn mode(rest: &str) -> Result<Command> {
+    if rest.is_empty() {
+        return Ok(Command::Mode(None));
+    }
+    if rest.eq_ignore_ascii_case("table") {
+        return Ok(Command::Mode(Some(Mode::Table)));
+    }
+    match FormatName::from_str(rest, true) {
+        Ok(format) => Ok(Command::Mode(Some(Mode::As(format)))),
+        Err(_) => {
+            let hint = format!("one of: {}", mode_names().collect::<Vec<_>>().join(", "));
+            Err(Error::usage(Code::Schema, format!("{rest} is no mode"), hint))
+        }
+    }
+}
+
+fn explain(rest: &str) -> Result<Command> {
+    Ok(Command::Explain(match switch(rest) {
+        Ok(from_now) => Explain::From(from_now),
+        Err(_) => Explain::Of(rest.to_owned()),
+    }))
+}
+
+fn param(rest: &str) -> Result<Command> {
+    Ok(Command::Param(match rest {
+        "" => Param::Tell,
+        "clear" => Param::Clear,
+        rest => {
+            let bound = crate::commands::parse_param(rest.trim_start_matches('$'));
+            let (name, value) = bound.map_err(|hint| {
+                Error::usage(Code::Schema, format!("{rest} binds no parameter"), hint)
+            })?;
+            Param::Bind(name, value)
+        }
+    }))
+}
+
+fn audit(rest: &str) -> Result<Command> {
+    if rest.is_empty() {
+        return Ok(Command::Audit(AUDITED));
+    }
+    rest.parse().map(Command::Audit).map_err(|_| {
+        Error::usage(Code::Schema, format!("{rest} is no number of entries"), "write .audit 20")
+    })
+}
+
+fn history(rest: &str) -> Result<Command> {
+    match rest {
+        "" => Ok(Command::History { clear: false }),
+        "clear" => Ok(Command::History { clear: true }),
+        other => {
+            let message = format!(".history does not know {other}");
+            Err(Error::usage(Code::Schema, message, "write .history, or .history clear"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> String {
+        let mut text = Vec::new();
+        Command::read(line).unwrap_err().write(&mut text, false).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn every_command_of_the_contract_is_read() {
+        // design/cli.md: the dot commands that others rely on.
+        for name in [
+            ".help", ".mode", ".timer", ".explain", ".param", ".output", ".stats", ".audit",
+            ".tables", ".schema", ".exit", ".quit", ".HELP;",
+        ] {
+            assert!(Command::read(name).is_ok(), "{name}");
+        }
+        assert_eq!(Command::read(".read a b.cal").unwrap(), Command::Read("a b.cal".to_owned()));
+    }
+
+    #[test]
+    fn what_stands_behind_a_command_is_read() {
+        for (line, command) in [
+            (".mode JSON", Command::Mode(Some(Mode::As(FormatName::Json)))),
+            (".mode table", Command::Mode(Some(Mode::Table))),
+            (".timer off", Command::Timer(Some(false))),
+            (".explain on", Command::Explain(Explain::From(Some(true)))),
+            (".explain RECALL goals;", Command::Explain(Explain::Of("RECALL goals".to_owned()))),
+            (".param $n=5", Command::Param(Param::Bind("n".to_owned(), Value::from(5)))),
+            (".param who=al x", Command::Param(Param::Bind("who".to_owned(), Value::from("al x")))),
+            (".audit", Command::Audit(20)),
+            (".audit 3", Command::Audit(3)),
+            (".history clear", Command::History { clear: true }),
+        ] {
+            assert_eq!(Command::read(line).unwrap(), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_is_right() {
+        for (line, expected) in [
+            (".tmier on", "did you mean .timer?"),
+            (".xyzzy", ".help lists what there is"),
+            (".mode fancy", "one of: table, sml, json"),
+            (".timer maybe", "write on or off"),
+            (".read", "write .read FILE"),
+            (".audit many", "write .audit 20"),
+            (".param x", "write it as NAME=VALUE"),
+            (".exit now", ".help lists what each takes"),
+            (".history all", ".history clear"),
+        ] {
+            let told = told(line);
+            assert!(told.contains(expected), "{line}: {told}");
+            assert_eq!(Command::read(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Subjects and relations of the store for Tab: those of the newest grains the session sees.
+//!
+//! The work is bounded, and what was found is kept until the next statement ran. Where the rules of a
+//! store want reads in its audit log, these are there too.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use grainstore::cal::Query;
+use grainstore::{Page, Session};
+
+use super::complete::Held;
+
+/// Grains that are looked at.
+const NEWEST: usize = 500;
+/// Time that Tab may take.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// What is offered of a store.
+pub(crate) struct Newest {
+    session: Session,
+    kept: RefCell<Option<Found>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Found {
+    subjects: BTreeSet<String>,
+    relations: BTreeSet<String>,
+}
+
+impl Newest {
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { session: session.clone(), kept: RefCell::new(None) }
+    }
+
+    /// Forgets what was found, since it may have changed.
+    pub(crate) fn forget(&self) {
+        self.kept.replace(None);
+    }
+
+    fn found(&self) -> Found {
+        self.kept.borrow_mut().get_or_insert_with(|| look(&self.session)).clone()
+    }
+}
+
+impl Held for Newest {
+    fn subjects(&self) -> BTreeSet<String> {
+        self.found().subjects
+    }
+
+    fn relations(&self) -> BTreeSet<String> {
+        self.found().relations
+    }
+}
+
+/// Looks at the newest grains. Who may not ask, or waits too long, is offered nothing.
+fn look(session: &Session) -> Found {
+    let page = Page { count_to: 0, timeout: PATIENCE, ..Page::first(NEWEST) };
+    let Ok(answer) = session.query(&Query::default(), &page) else { return Found::default() };
+    let texts = |name: &'static str| {
+        let texts = answer.results.iter().filter_map(move |row| row.grain.text(name));
+        texts.map(ToString::to_string).collect()
+    };
+    Found { subjects: texts("subject"), relations: texts("relation") }
+}

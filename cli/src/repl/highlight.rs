@@ -1,0 +1,93 @@
+//! Colours of what is being typed: the pieces of the language, each in one.
+//!
+//! Only on a terminal that shows colours, and not where NO_COLOR says otherwise (no-color.org).
+
+use std::borrow::Cow;
+use std::env;
+use std::fmt::Write;
+
+use grainstore::cal::{PieceKind, scan, vocabulary};
+
+use super::complete::dot_line;
+
+const RESET: &str = "\x1b[0m";
+pub(crate) const DIM: &str = "\x1b[2m";
+pub(crate) const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const BLUE: &str = "\x1b[34m";
+const MAGENTA: &str = "\x1b[35m";
+const CYAN: &str = "\x1b[36m";
+
+/// Whether colours are wanted, given that somebody looks at a terminal.
+pub(crate) fn wanted() -> bool {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A text in a colour.
+pub(crate) fn painted(text: &str, colour: &str) -> String {
+    format!("{colour}{text}{RESET}")
+}
+
+/// What is being typed, in colours. What is shown takes as much room as what was typed.
+pub(crate) fn highlighted(line: &str) -> Cow<'_, str> {
+    if line.is_empty() {
+        return Cow::Borrowed(line);
+    }
+    if dot_line(line).is_some() {
+        return Cow::Owned(painted(line, YELLOW));
+    }
+    let mut shown = String::with_capacity(line.len().saturating_mul(2));
+    let mut at = 0;
+    for piece in scan(line) {
+        shown.push_str(line.get(at..piece.range.start).unwrap_or_default());
+        let text = line.get(piece.range.clone()).unwrap_or_default();
+        match colour(piece.kind, text) {
+            // Writing into a string cannot fail.
+            Some(colour) => drop(write!(shown, "{colour}{text}{RESET}")),
+            None => shown.push_str(text),
+        }
+        at = piece.range.end;
+    }
+    shown.push_str(line.get(at..).unwrap_or_default());
+    Cow::Owned(shown)
+}
+
+fn colour(kind: PieceKind, text: &str) -> Option<&'static str> {
+    match kind {
+        PieceKind::Keyword => Some(BLUE),
+        PieceKind::Name if vocabulary::is_type(text) => Some(CYAN),
+        PieceKind::Text | PieceKind::OpenText => Some(GREEN),
+        PieceKind::Number | PieceKind::Hash => Some(MAGENTA),
+        PieceKind::Parameter => Some(YELLOW),
+        PieceKind::Comment => Some(DIM),
+        PieceKind::Forbidden | PieceKind::Wrong => Some(RED),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text without its colours.
+    fn bare(shown: &str) -> String {
+        let mut parts = shown.split('\x1b');
+        let head = parts.next().unwrap().to_owned();
+        parts.fold(head, |text, part| text + part.split_once('m').unwrap().1)
+    }
+
+    #[test]
+    fn pieces_have_colours_and_nothing_is_lost() {
+        let line = "RECALL goals WHERE x = \"a b\" -- why é";
+        let shown = highlighted(line);
+        assert_eq!(bare(&shown), line);
+        for painted in ["\x1b[34mRECALL\x1b[0m", "\x1b[36mgoals\x1b[0m", "\x1b[32m\"a b\"\x1b[0m"] {
+            assert!(shown.contains(painted), "{shown:?}");
+        }
+        assert_eq!(highlighted("DELETE"), "\x1b[31mDELETE\x1b[0m");
+        assert_eq!(highlighted(".mode sml"), "\x1b[33m.mode sml\x1b[0m");
+    }
+}

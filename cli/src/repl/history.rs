@@ -1,0 +1,155 @@
+//! Where what was typed is kept: a file of the user's own, or nowhere.
+//!
+//! Statements name people. The file can be read by its owner alone; for an encrypted store there is
+//! none, since the file would tell in the open what the store keeps under a key.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the file; set to nothing, there is none.
+const NAMED_BY: &str = "GRAIN_HISTORY";
+
+/// Where a history is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// In this file.
+    In(PathBuf),
+    /// Until the prompt is left, for this reason.
+    Nowhere(&'static str),
+}
+
+impl Kept {
+    /// Where it is kept for a store, as the environment says.
+    pub(crate) fn of_store(encrypted: bool, wanted: bool) -> Self {
+        Self::chosen(encrypted, wanted, |name| env::var_os(name))
+    }
+
+    fn chosen(encrypted: bool, wanted: bool, set: impl Fn(&str) -> Option<OsString>) -> Self {
+        if encrypted {
+            return Self::Nowhere("the store is encrypted");
+        }
+        if !wanted {
+            return Self::Nowhere("--no-history");
+        }
+        let path = |name| set(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        match set(NAMED_BY) {
+            Some(named) if named.is_empty() => Self::Nowhere("GRAIN_HISTORY is empty"),
+            Some(named) => Self::In(PathBuf::from(named)),
+            None => {
+                let state = path("XDG_STATE_HOME").filter(|path| path.is_absolute());
+                let state = state.or_else(|| path("HOME").map(|home| home.join(".local/state")));
+                match state {
+                    Some(state) => Self::In(state.join("grain/history")),
+                    None => Self::Nowhere("there is no home directory"),
+                }
+            }
+        }
+    }
+
+    /// Makes sure that the file is there and only its owner's.
+    pub(crate) fn prepare(&self) -> io::Result<Option<&Path>> {
+        let Self::In(path) = self else { return Ok(None) };
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            private_directory(parent)?;
+        }
+        let file = private_file(OpenOptions::new().create(true).append(true), path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        }
+        Ok(Some(path))
+    }
+
+    /// Forgets what is in the file.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        match self {
+            Self::In(path) if path.exists() => fs::write(path, ""),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where it is, in words.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Self::In(path) => format!("what is typed is kept in {}", path.display()),
+            Self::Nowhere(why) => {
+                format!("what is typed is forgotten when the prompt is left: {why}")
+            }
+        }
+    }
+}
+
+/// Makes a directory, and those above it, that only its owner enters.
+fn private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
+/// Opens a file that only its owner reads, from now on where others could before.
+pub(crate) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn chosen(encrypted: bool, wanted: bool, set: &[(&str, &str)]) -> Kept {
+        Kept::chosen(encrypted, wanted, |name| {
+            set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn the_environment_says_where() {
+        let home = ("HOME", "/home/al");
+        for (set, expected) in [
+            (&[home][..], "/home/al/.local/state/grain/history"),
+            (&[home, ("XDG_STATE_HOME", "/state")], "/state/grain/history"),
+            (&[home, ("XDG_STATE_HOME", "relative")], "/home/al/.local/state/grain/history"),
+            (&[home, ("GRAIN_HISTORY", "/x/h")], "/x/h"),
+        ] {
+            assert_eq!(chosen(false, true, set), Kept::In(expected.into()), "{set:?}");
+        }
+    }
+
+    #[test]
+    fn an_encrypted_store_has_none_whatever_is_asked_for() {
+        let named = [("HOME", "/h"), ("GRAIN_HISTORY", "/x/h")];
+        assert_eq!(chosen(true, true, &named), Kept::Nowhere("the store is encrypted"));
+        assert_eq!(chosen(false, false, &named), Kept::Nowhere("--no-history"));
+        assert!(matches!(chosen(false, true, &[("GRAIN_HISTORY", "")]), Kept::Nowhere(_)));
+        assert!(matches!(chosen(false, true, &[]), Kept::Nowhere(_)));
+    }
+
+    #[test]
+    fn the_file_is_its_owners_alone_even_where_it_was_not() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("deep/er/history");
+        let kept = Kept::In(path.clone());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(kept.prepare().unwrap(), Some(path.as_path()));
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        fs::write(&path, "typed").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        kept.prepare().unwrap();
+        assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (0o600, "typed"));
+        kept.clear().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        assert!(Kept::In(place.path().to_owned()).prepare().is_err(), "a directory");
+    }
+}

@@ -1,0 +1,92 @@
+//! Ctrl-C while a statement runs: it is told to stop, and the prompt stays.
+//!
+//! While a line is edited the terminal hands Ctrl-C to the editor, and no signal is sent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grainstore::cal::Cancel;
+
+use crate::error::{Code, Error, Result};
+
+/// What Ctrl-C stops.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    running: Mutex<Option<Cancel>>,
+    pressed: AtomicBool,
+}
+
+impl Interrupt {
+    /// Ctrl-C is ours from now on.
+    pub(crate) fn caught() -> Result<Self> {
+        let interrupt = Self::default();
+        let shared = Arc::clone(&interrupt.shared);
+        ctrlc::set_handler(move || shared.press()).map_err(|error| {
+            let message = format!("Ctrl-C cannot be caught: {error}");
+            Error::new(Code::Io, message, "run the statement with `grain cal`")
+        })?;
+        Ok(interrupt)
+    }
+
+    /// Runs what can be stopped; it stops at once where Ctrl-C was pressed before it began.
+    pub(crate) fn during<T>(&self, run: impl FnOnce(Cancel) -> T) -> T {
+        let cancel = Cancel::new();
+        self.shared.hold(Some(cancel.clone()));
+        if self.was_pressed() {
+            cancel.cancel();
+        }
+        let done = run(cancel);
+        self.shared.hold(None);
+        done
+    }
+
+    /// Whether Ctrl-C was pressed since it was last forgotten.
+    pub(crate) fn was_pressed(&self) -> bool {
+        self.shared.pressed.load(Ordering::SeqCst)
+    }
+
+    /// Forgets that Ctrl-C was pressed: what it was meant for is over.
+    pub(crate) fn forget(&self) {
+        self.shared.pressed.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Shared {
+    fn press(&self) {
+        self.pressed.store(true, Ordering::SeqCst);
+        if let Some(running) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            running.cancel();
+        }
+    }
+
+    fn hold(&self, cancel: Option<Cancel>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore::cal::Stop;
+
+    use super::*;
+
+    #[test]
+    fn what_runs_and_what_follows_it_is_stopped_until_that_is_over() {
+        let interrupt = Interrupt::default();
+        assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
+        let stopped = interrupt.during(|cancel| {
+            interrupt.shared.press();
+            cancel.stopped()
+        });
+        assert_eq!((stopped, interrupt.was_pressed()), (Some(Stop::Cancelled), true));
+        let next = interrupt.during(|cancel| cancel.stopped());
+        assert_eq!(next, Some(Stop::Cancelled), "the next of the same file");
+        interrupt.forget();
+        assert_eq!(interrupt.during(|cancel| cancel.stopped()), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! `grain repl`, and `grain` alone on a terminal: statements and dot commands, one after the other.
+//!
+//! Modules in the order an entry goes through them:
+//!
+//! - `welcome`: the store, and what is said first. `history`: where what is typed is kept.
+//! - `edit`: the line that is edited, with `place` and `complete` (what Tab offers), `held` (of the
+//!   store), `highlight`.
+//! - `split`: text to entries; `dot`: the table of dot commands.
+//! - `prompt`: runs an entry; `interrupt`: Ctrl-C.
+//! - `table`, `screen`, `pager`: the answer on its way out.
+
+mod complete;
+mod dot;
+mod edit;
+mod held;
+mod highlight;
+mod history;
+mod interrupt;
+mod pager;
+mod place;
+mod prompt;
+mod screen;
+mod split;
+mod table;
+mod welcome;
+
+use std::io;
+
+use clap::Args;
+use grainstore::EpochMs;
+use grainstore::Session;
+use rustyline::error::ReadlineError;
+use rustyline::history::History;
+use serde_json::Value;
+
+use crate::ask::FormatName;
+use crate::commands::parse_param;
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::lines::{Line, read_line};
+use crate::text::parse_time;
+use dot::Mode;
+use edit::{Help, editor};
+use held::Newest;
+use history::Kept;
+use interrupt::Interrupt;
+use prompt::{Flow, Prompt, Settings};
+use screen::Screen;
+use split::Entry;
+
+pub(crate) use screen::is_on_terminal;
+
+/// What stands before what is typed.
+const PROMPT: &str = "grain> ";
+/// Bytes of a statement that is still open; CAL says itself what is wrong with less.
+const MAX_OPEN: usize = 64 << 10;
+
+/// Ask one statement after the other: the prompt, which `grain` alone opens on a terminal
+///
+/// Statements end with ; and dot commands stand on a line of their own: .help lists them. From a pipe
+/// each statement is answered in turn, without colours and without a banner; what is refused is told on
+/// stderr, the next is run, and the exit code is that of the first that was refused. The guide is
+/// docs/prompt.md.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Repl {
+    /// Let statements write
+    #[arg(long)]
+    evolve: bool,
+    /// How grains are shown; a table on a terminal and sml elsewhere if not given
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    format: Option<FormatName>,
+    /// Bind $NAME: JSON where VALUE is JSON, else text
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    params: Vec<(String, Value)>,
+    /// The present, for phrases like "last week": epoch milliseconds or RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    now: Option<EpochMs>,
+    /// Keep nothing of what is typed
+    #[arg(long)]
+    no_history: bool,
+    /// Open the week of `grain demo`, which is gone when the prompt is left
+    #[arg(long)]
+    demo: bool,
+}
+
+impl Repl {
+    pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let interactive = is_on_terminal() && !context.output.is_json();
+        let opened = welcome::open(context, self.demo, interactive)?;
+        let colours = interactive && highlight::wanted();
+        let mode = match self.format {
+            Some(format) => Mode::As(format),
+            None if interactive => Mode::Table,
+            None => Mode::As(FormatName::Sml),
+        };
+        let prompt = Prompt {
+            globals: context.globals.clone(),
+            session: opened.session.clone(),
+            settings: Settings {
+                mode,
+                timer: false,
+                explain: false,
+                evolve: self.evolve,
+                params: self.params,
+                now: self.now,
+            },
+            screen: Screen::new(interactive, colours),
+            kept: Kept::of_store(opened.session.store().is_encrypted(), !self.no_history),
+            depth: 0,
+        };
+        if !interactive {
+            return piped(prompt);
+        }
+        welcome::greet(&opened, &prompt);
+        typed(prompt, &opened.session)
+    }
+}
+
+/// Asks a person until they leave.
+fn typed(mut prompt: Prompt, session: &Session) -> Result<()> {
+    let help =
+        Help { held: Newest::of(session), bound: Vec::new(), colours: prompt.screen.colours };
+    let mut editor = editor(help)?;
+    // The editor takes SIGINT for itself when it is made, and has no need of it while nothing is edited.
+    prompt.screen.interrupt = Interrupt::caught()?;
+    let kept = prompt.kept.prepare().and_then(|path| {
+        let path = path.map(std::path::Path::to_owned);
+        if let Some(path) = &path {
+            editor.load_history(path).map_err(io::Error::other)?;
+        }
+        Ok(path)
+    });
+    let kept = kept.unwrap_or_else(|error| {
+        prompt.screen.tell(&format!("{}: but {error}\n", prompt.kept.told()));
+        None
+    });
+    loop {
+        if let Some(help) = editor.helper_mut() {
+            help.held.forget();
+            help.bound = prompt.settings.params.iter().map(|(name, _)| name.clone()).collect();
+        }
+        let line = match editor.readline(PROMPT) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(()),
+            Err(error) => return Err(edit::failed(&error)),
+        };
+        let mut text = line.clone().into_bytes();
+        text.push(b'\n');
+        let (mut entries, rest) = split::entries(&text);
+        // A terminal that cannot be edited on sends lines that are not whole.
+        entries.extend(split::last(&text, rest));
+        let is_kept = !entries.is_empty() && line.len() <= MAX_OPEN;
+        if is_kept
+            && editor.add_history_entry(line.as_str()).unwrap_or(false)
+            && let Some(path) = &kept
+        {
+            // What cannot be kept is no reason not to be answered.
+            let _ = editor.append_history(path);
+        }
+        prompt.screen.interrupt.forget();
+        for entry in &entries {
+            match prompt.run(entry) {
+                Ok(Flow::Stays) => {}
+                Ok(Flow::Forgets) => drop(editor.history_mut().clear()),
+                Ok(Flow::Leaves) | Err(Error::HungUp) => return Ok(()),
+                Err(error) => {
+                    prompt.screen.tell_error(&error, false);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Runs what comes from a pipe, each statement as soon as it is whole.
+fn piped(mut prompt: Prompt) -> Result<()> {
+    let mut stdin = io::stdin().lock();
+    let (mut buffer, mut text) = (Vec::new(), Vec::new());
+    let (mut before, mut first) = (0_usize, None);
+    loop {
+        let read = read_line(&mut stdin, &mut buffer, MAX_OPEN)?;
+        text.extend_from_slice(&buffer);
+        text.push(b'\n');
+        let (mut entries, rest) = split::entries(&text);
+        if read == Line::End {
+            entries.extend(split::last(&text, rest));
+        }
+        for entry in &entries {
+            match prompt.run(entry) {
+                Ok(Flow::Stays | Flow::Forgets) => {}
+                Ok(Flow::Leaves) => return first.map_or(Ok(()), |code| Err(Error::Told(code))),
+                Err(Error::HungUp) => return Err(Error::HungUp),
+                Err(error) => {
+                    let error = match entry {
+                        Entry::Statement(_, line) => error.within(&place(before, *line)),
+                        Entry::Dot(_) => error,
+                    };
+                    prompt.screen.tell_error(&error, prompt.globals.json);
+                    first.get_or_insert(error.exit_code());
+                }
+            }
+        }
+        let done = text.get(..rest).unwrap_or_default();
+        before = before.saturating_add(done.iter().filter(|byte| **byte == b'\n').count());
+        text.drain(..rest);
+        match read {
+            Line::End => return first.map_or(Ok(()), |code| Err(Error::Told(code))),
+            Line::Read if text.len() <= MAX_OPEN => {}
+            _ => {
+                let message =
+                    format!("{}: more than {MAX_OPEN} bytes, and no ; yet", place(before, 0));
+                return Err(Error::new(Code::TooLarge, message, "end each statement with ;"));
+            }
+        }
+    }
+}
+
+fn place(before: usize, line: usize) -> String {
+    format!("line {}", before.saturating_add(line).saturating_add(1))
+}

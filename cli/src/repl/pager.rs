@@ -1,0 +1,119 @@
+//! Long answers, screen by screen: through $PAGER, through `less` where that is there, else by our
+//! own hand.
+
+use std::env;
+use std::io::{self, ErrorKind, Write};
+use std::process::{Command, Stdio};
+
+use rustyline::history::MemHistory;
+use rustyline::{Config, Editor};
+use unicode_width::UnicodeWidthStr;
+
+use crate::error::Result;
+
+/// The pager that is tried where none is named.
+const USUAL: &str = "less";
+/// What it is told where nobody tells it: colours as they are, nothing cleared.
+const USUAL_OPTIONS: &str = "FRX";
+
+/// Shows a text.
+pub(crate) fn page(text: &str, columns: u16, rows: u16) -> Result<()> {
+    let named = env::var_os("PAGER");
+    let shown = match named.as_deref().and_then(|named| named.to_str()) {
+        Some("") => false,
+        Some(named) => through(Command::new("sh").args(["-c", named]), text),
+        None => through(&mut Command::new(USUAL), text),
+    };
+    if shown { Ok(()) } else { by_hand(text, columns, rows) }
+}
+
+/// Hands a text to a program; whether there is such a program. It may be left before the end, and
+/// keeps no history of what is looked for in the text.
+fn through(program: &mut Command, text: &str) -> bool {
+    if env::var_os("LESS").is_none() {
+        program.env("LESS", USUAL_OPTIONS);
+    }
+    let started = program.env("LESSHISTFILE", "-").stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = started else { return false };
+    if let Some(mut stdin) = child.stdin.take() {
+        let written = stdin.write_all(text.as_bytes());
+        drop(stdin);
+        let left_early = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
+        if written.as_ref().is_err_and(|error| !left_early(error)) {
+            return false;
+        }
+    }
+    // A shell that finds no such program says so, and with 127.
+    child.wait().is_ok_and(|status| status.code() != Some(127))
+}
+
+/// Shows a screen, and asks whether to go on.
+fn by_hand(text: &str, columns: u16, rows: u16) -> Result<()> {
+    let lines: Vec<&str> = text.lines().collect();
+    let screens = screens(&lines, columns, rows);
+    let config = Config::builder().bracketed_paste(false).build();
+    let mut editor = Editor::<(), MemHistory>::with_history(config, MemHistory::new()).ok();
+    let mut shown = 0_usize;
+    let last = screens.len().saturating_sub(1);
+    for (at, screen) in screens.into_iter().enumerate() {
+        let mut out = io::stdout().lock();
+        for line in screen {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()?;
+        drop(out);
+        shown = shown.saturating_add(screen.len());
+        let Some(editor) = editor.as_mut().filter(|_| at < last) else { continue };
+        let asked = format!("-- {shown} of {} lines; Enter: more, q: enough -- ", lines.len());
+        match editor.readline(&asked) {
+            Ok(answer) if answer.trim().is_empty() => {}
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+/// Lines, as many as fit the screen with a line below them.
+fn screens<'t, 'l>(lines: &'l [&'t str], columns: u16, rows: u16) -> Vec<&'l [&'t str]> {
+    let room = usize::from(rows.saturating_sub(1).max(1));
+    let columns = usize::from(columns.max(1));
+    let mut screens = Vec::new();
+    let (mut from, mut taken) = (0, 0_usize);
+    for (at, line) in lines.iter().enumerate() {
+        let takes = line.width().div_ceil(columns).max(1);
+        if taken > 0 && taken.saturating_add(takes) > room {
+            screens.extend(lines.get(from..at));
+            (from, taken) = (at, 0);
+        }
+        taken = taken.saturating_add(takes);
+    }
+    screens.extend(lines.get(from..).filter(|rest| !rest.is_empty()));
+    screens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn screens_hold_what_fits_and_lose_nothing() {
+        let long = "x".repeat(25);
+        let lines = ["a", "b", &long, "c", "d"];
+        for (rows, expected) in [(3, vec![2, 1, 2]), (10, vec![5]), (1, vec![1, 1, 1, 1, 1])] {
+            let screens = screens(&lines, 10, rows);
+            let heights: Vec<_> = screens.iter().map(|screen| screen.len()).collect();
+            assert_eq!(heights, expected, "{rows} rows");
+            assert_eq!(screens.concat(), lines);
+        }
+        assert!(screens(&[], 10, 3).is_empty());
+    }
+
+    #[test]
+    fn a_pager_that_is_not_there_is_noticed_and_one_that_leaves_early_is_none() {
+        let text = "line\n".repeat(100_000);
+        let sh = |script: &str| through(Command::new("sh").args(["-c", script]), &text);
+        assert!(!sh("exec no-such-pager-here 2>/dev/null"));
+        assert!(sh("exec head -1 >/dev/null"));
+        assert!(!through(&mut Command::new("no-such-pager-here"), &text));
+    }
+}

@@ -1,0 +1,376 @@
+//! What runs behind the prompt: statements and dot commands on one session, and what was chosen for
+//! them.
+//!
+//! It does not know where they come from: a person, a pipe or a file.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use grainstore::cal::{Answer, PieceKind, Response, Slot, scan};
+use grainstore::{EpochMs, Session};
+use serde_json::Value;
+
+use super::dot::{Command, DOTS, Explain, Mode, Param};
+use super::history::Kept;
+use super::screen::Screen;
+use super::split::{self, Entry};
+use super::table::table;
+use crate::args::Globals;
+use crate::ask::{FormatName, Question, beside, failed, show, show_answer};
+use crate::commands::READS_ONLY;
+use crate::commands::audit::Audit;
+use crate::commands::stats::Stats;
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::input::Source;
+use crate::output::Output;
+
+/// Bytes of a file that `.read` takes.
+const MAX_FILE: usize = 4 << 20;
+/// Files that read each other.
+const MAX_DEPTH: usize = 8;
+
+/// What was chosen.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) timer: bool,
+    pub(crate) explain: bool,
+    pub(crate) evolve: bool,
+    pub(crate) params: Vec<(String, Value)>,
+    pub(crate) now: Option<EpochMs>,
+}
+
+/// Whether the prompt stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Stays,
+    /// And what was typed is to be forgotten.
+    Forgets,
+    Leaves,
+}
+
+/// A session, its choices and its screen.
+pub(crate) struct Prompt {
+    pub(crate) globals: Globals,
+    pub(crate) session: Session,
+    pub(crate) settings: Settings,
+    pub(crate) screen: Screen,
+    pub(crate) kept: Kept,
+    /// Files that are being read.
+    pub(crate) depth: usize,
+}
+
+impl Prompt {
+    /// Runs one entry.
+    pub(crate) fn run(&mut self, entry: &Entry) -> Result<Flow> {
+        // A statement that is short may end before it looks whether to stop.
+        if self.screen.interrupt.was_pressed() {
+            let hint = "run it again if it is still wanted";
+            return Err(Error::new(Code::Cancelled, "stopped by Ctrl-C", hint));
+        }
+        match entry {
+            Entry::Dot(line) => self.command(Command::read(line)?),
+            Entry::Statement(text, _) => self.statement(text).map(|()| Flow::Stays),
+        }
+    }
+
+    fn statement(&mut self, text: &[u8]) -> Result<()> {
+        if self.settings.explain {
+            self.explain(text);
+        }
+        let started = Instant::now();
+        let response = self.ask(text)?;
+        let took = started.elapsed();
+        self.answer(&response)?;
+        if self.settings.timer {
+            self.screen.tell(&format!("{}\n", timed(&response, took)));
+        }
+        Ok(())
+    }
+
+    /// The plan of a statement, where it has one: what is wrong with it is told when it runs.
+    fn explain(&mut self, text: &[u8]) {
+        if let Ok(plan) = self.ask(&explaining(text)) {
+            // A plan that cannot be written is followed by an answer that cannot be written either.
+            let _ = self.answer(&plan);
+        }
+    }
+
+    fn ask(&self, text: &[u8]) -> Result<Response> {
+        let names = String::from_utf8_lossy(text);
+        let pieces = scan(&names);
+        let told = |word: &str| {
+            let is_word = |piece: &grainstore::cal::Piece| {
+                piece.kind == PieceKind::Keyword
+                    && names
+                        .get(piece.range.clone())
+                        .is_some_and(|text| text.eq_ignore_ascii_case(word))
+            };
+            pieces.iter().any(is_word)
+        };
+        let is_asked = |name: &str| {
+            pieces.iter().any(|piece| {
+                let text = names.get(piece.range.clone()).unwrap_or_default();
+                piece.kind == PieceKind::Parameter && text.strip_prefix('$') == Some(name)
+            })
+        };
+        // What a statement says itself goes before the mode.
+        let own = told("AS") || told("FORMAT");
+        let format = match self.settings.mode {
+            Mode::As(format) if !own && !self.globals.json => Some(format),
+            _ => None,
+        };
+        let params = self.settings.params.iter().filter(|(name, _)| is_asked(name));
+        let question = |cancel| Question {
+            query: text,
+            params: params.cloned().collect(),
+            format,
+            evolve: self.settings.evolve,
+            now: self.settings.now,
+            cancel,
+            ..Question::default()
+        };
+        let answer = self.screen.interrupt.during(|cancel| question(cancel).ask(&self.session));
+        answer.map_err(|error| error.with_hint_for(READS_ONLY, "start the prompt with --evolve"))
+    }
+
+    /// Shows an answer as the mode says.
+    fn answer(&mut self, response: &Response) -> Result<()> {
+        let width = self.screen.width();
+        let tables = self.settings.mode == Mode::Table;
+        self.shown(|output| {
+            if output.is_json() || !tables {
+                return show(response, output);
+            }
+            beside(response, output);
+            tabled(&response.answer, width, output)?;
+            if let Answer::Grains(grains) = &response.answer
+                && let Some(told) = counted(grains.results.len(), grains.total)
+            {
+                output.note(&told);
+            }
+            Ok(())
+        })
+    }
+
+    /// Shows what is written, and tells what is noted.
+    fn shown(&mut self, write: impl FnOnce(&mut Output<'_>) -> Result<()>) -> Result<()> {
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        let written = write(&mut Output::new(&mut out, &mut notes, self.globals.json));
+        self.screen.show(&out)?;
+        self.screen.tell(&String::from_utf8_lossy(&notes));
+        written
+    }
+
+    fn command(&mut self, command: Command) -> Result<Flow> {
+        match command {
+            Command::Exit => return Ok(Flow::Leaves),
+            Command::Help => self.shown(help)?,
+            Command::Mode(mode) => {
+                self.settings.mode = mode.unwrap_or(self.settings.mode);
+                self.told(&format!("mode: {}", self.settings.mode.name()), mode.is_none())?;
+            }
+            Command::Timer(on) => {
+                self.settings.timer = on.unwrap_or(self.settings.timer);
+                self.told(&format!("timer: {}", switch(self.settings.timer)), on.is_none())?;
+            }
+            Command::Pager(on) => {
+                self.screen.pages = on.unwrap_or(self.screen.pages);
+                self.told(&format!("pager: {}", switch(self.screen.pages)), on.is_none())?;
+            }
+            Command::Explain(Explain::From(on)) => {
+                self.settings.explain = on.unwrap_or(self.settings.explain);
+                self.told(&format!("explain: {}", switch(self.settings.explain)), on.is_none())?;
+            }
+            Command::Explain(Explain::Of(statement)) => {
+                let plan = self.ask(&explaining(statement.as_bytes()))?;
+                self.answer(&plan)?;
+            }
+            Command::Param(param) => self.param(param)?,
+            Command::Read(path) => return self.read(&path),
+            Command::Output(path) => self.screen.divert(path.as_deref())?,
+            Command::Stats => self.within(|context| Stats::default().run(context))?,
+            Command::Audit(count) => self.within(|context| Audit::last(count).run(context))?,
+            Command::Tables => self.statement(b"RECALL | GROUP BY type")?,
+            Command::Schema(None) => self.statement(b"DESCRIBE grain_types")?,
+            Command::Schema(Some(of)) => {
+                self.statement(format!("DESCRIBE fields {of}").as_bytes())?;
+            }
+            Command::History { clear: false } => self.told(&self.kept.told(), true)?,
+            Command::History { clear: true } => {
+                self.kept.clear()?;
+                return Ok(Flow::Forgets);
+            }
+        }
+        Ok(Flow::Stays)
+    }
+
+    /// Tells what holds now: on a terminal always, else where it was asked for.
+    fn told(&mut self, what: &str, asked: bool) -> Result<()> {
+        if asked || self.screen.interactive {
+            self.shown(|output| output.line(what))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Runs a command of `grain` on the session of the prompt.
+    fn within(&mut self, run: impl FnOnce(&mut Context<'_>) -> Result<()>) -> Result<()> {
+        let (session, globals) = (self.session.clone(), self.globals.clone());
+        let (mut out, mut notes) = (Vec::new(), Vec::new());
+        let output = Output::new(&mut out, &mut notes, globals.json);
+        let done = run(&mut Context::within(&session, globals, output));
+        self.screen.show(&out)?;
+        self.screen.tell(&String::from_utf8_lossy(&notes));
+        done
+    }
+
+    fn param(&mut self, param: Param) -> Result<()> {
+        let params = &mut self.settings.params;
+        match param {
+            Param::Clear => params.clear(),
+            Param::Bind(name, value) => {
+                params.retain(|(known, _)| *known != name);
+                params.push((name, value));
+            }
+            Param::Tell => {
+                let told: Vec<_> =
+                    params.iter().map(|(name, value)| format!("${name} = {value}")).collect();
+                return self.shown(|output| told.iter().try_for_each(|line| output.line(line)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs what stands in a file, up to the first that is refused.
+    fn read(&mut self, path: &str) -> Result<Flow> {
+        if self.depth >= MAX_DEPTH {
+            let message = format!("{path} is read by files that read each other");
+            return Err(Error::new(Code::Limit, message, "let no file read itself"));
+        }
+        let mut notes = Vec::new();
+        let mut out = Vec::new();
+        let file: Source = path.parse().unwrap_or_default();
+        if file == Source::Stdin {
+            return Err(Error::usage(Code::Schema, ".read takes a file", "write .read FILE"));
+        }
+        let mut text = file.read(MAX_FILE, &mut Output::new(&mut out, &mut notes, false))?;
+        text.push(b'\n');
+        let (mut entries, rest) = split::entries(&text);
+        entries.extend(split::last(&text, rest));
+        self.depth = self.depth.saturating_add(1);
+        let flow = entries.iter().try_fold(Flow::Stays, |flow, entry| match flow {
+            Flow::Leaves => Ok(flow),
+            _ => self.run(entry).map_err(|error| match entry {
+                Entry::Statement(_, line) => {
+                    error.within(&format!("{path}, line {}", line.saturating_add(1)))
+                }
+                Entry::Dot(_) => error.within(path),
+            }),
+        });
+        self.depth = self.depth.saturating_sub(1);
+        flow
+    }
+}
+
+/// A statement asking for the plan of another.
+fn explaining(statement: &[u8]) -> Vec<u8> {
+    let (lets, body) =
+        statement.split_at_checked(split::body(statement)).unwrap_or((b"", statement));
+    [lets, b"EXPLAIN ", body].concat()
+}
+
+/// An answer as a table where it is a list, else as lines.
+fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
+    if let Answer::Batch { batch } = answer {
+        for (at, (label, slot)) in batch.0.iter().enumerate() {
+            if at > 0 {
+                output.line("")?;
+            }
+            output.line(&format!("{label}:"))?;
+            match slot {
+                Slot::Answer(answer) => tabled(answer, width, output)?,
+                Slot::Failed { error } => failed(error, output)?,
+            }
+        }
+        return Ok(());
+    }
+    match table(answer, width) {
+        Some(table) => output.bytes(table.as_bytes()),
+        None => show_answer(answer, output),
+    }
+}
+
+/// How many grains are shown; nothing is said of none, which is said already.
+fn counted(shown: usize, total: Option<u64>) -> Option<String> {
+    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+    match (shown, total) {
+        (0, _) => None,
+        (shown, Some(total)) if total > shown => Some(format!("{shown} of {total} grains")),
+        (1, _) => Some("1 grain".to_owned()),
+        (shown, _) => Some(format!("{shown} grains")),
+    }
+}
+
+fn timed(response: &Response, took: Duration) -> String {
+    let used = response.meta.budget;
+    let ms = took.as_secs_f64() * 1000.0;
+    let mut told = format!("{ms:.1} ms, {} grains looked at", used.grains_scanned);
+    if used.tokens_used > 0 {
+        // Writing into a string cannot fail.
+        let _ = write!(told, ", {} tokens", used.tokens_used);
+    }
+    told
+}
+
+fn switch(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn help(output: &mut Output<'_>) -> Result<()> {
+    output.line("A statement ends with ; and may go on over several lines. Tab completes.")?;
+    for query in [
+        "RECALL beliefs ABOUT \"alice\";",
+        "ASSEMBLE FOR \"a reply\" FROM (RECALL ABOUT \"alice\") BUDGET 300 tokens;",
+        "DESCRIBE fields goal;",
+    ] {
+        output.line(&format!("  {query}"))?;
+    }
+    output.line("")?;
+    for dot in &DOTS {
+        let form = format!("{} {}", dot.name, dot.takes);
+        output.line(&format!("{form:<30} {}", dot.does))?;
+    }
+    let formats = FormatName::value_variants().iter().map(|format| Mode::As(*format).name());
+    output.line("")?;
+    output.line(&format!("FORMAT: {}", formats.collect::<Vec<_>>().join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_asked_for_where_the_grammar_wants_it() {
+        for (statement, expected) in [
+            ("RECALL", "EXPLAIN RECALL"),
+            ("LET $a = RECALL; RECALL", "LET $a = RECALL; EXPLAIN RECALL"),
+        ] {
+            assert_eq!(explaining(statement.as_bytes()), expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn grains_are_counted_in_words() {
+        for (shown, total, expected) in [
+            (0, Some(0), None),
+            (1, Some(1), Some("1 grain")),
+            (20, Some(57), Some("20 of 57 grains")),
+            (20, None, Some("20 grains")),
+        ] {
+            assert_eq!(counted(shown, total).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Where answers go: the terminal, a pipe, or a file that `.output` names.
+//!
+//! On a terminal nothing that is stored can steer it, and what is longer than the screen is paged.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use terminal_size::{Height, Width, terminal_size};
+use unicode_width::UnicodeWidthStr;
+
+use super::highlight::{BOLD, painted};
+use super::history::private_file;
+use super::interrupt::Interrupt;
+use super::pager;
+use crate::error::{Code, Error, Result};
+use crate::text::printable;
+
+/// Columns and rows where nobody says how many there are.
+const USUAL: (u16, u16) = (80, 24);
+
+/// Where answers go.
+pub(crate) struct Screen {
+    /// Whether a person looks at it.
+    pub(crate) interactive: bool,
+    pub(crate) colours: bool,
+    /// Whether long answers are paged.
+    pub(crate) pages: bool,
+    pub(crate) interrupt: Interrupt,
+    /// The file in its place.
+    file: Option<File>,
+}
+
+impl Screen {
+    pub(crate) fn new(interactive: bool, colours: bool) -> Self {
+        Self {
+            interactive,
+            colours,
+            pages: interactive,
+            interrupt: Interrupt::default(),
+            file: None,
+        }
+    }
+
+    /// Columns of a line.
+    pub(crate) fn width(&self) -> u16 {
+        size().0
+    }
+
+    /// Puts answers into a file from now on, or here again. The file is its owner's alone.
+    pub(crate) fn divert(&mut self, path: Option<&str>) -> Result<()> {
+        let open = |path: &str| {
+            let mut options = OpenOptions::new();
+            private_file(options.create(true).write(true).truncate(true), Path::new(path)).map_err(
+                |error| {
+                    let message = format!("cannot write {path}: {error}");
+                    Error::new(Code::Io, message, "check the path")
+                },
+            )
+        };
+        self.file = path.map(open).transpose()?;
+        Ok(())
+    }
+
+    /// Shows an answer.
+    pub(crate) fn show(&mut self, answer: &[u8]) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            return Ok(file.write_all(answer)?);
+        }
+        if !self.interactive {
+            let mut out = io::stdout();
+            out.write_all(answer)?;
+            return Ok(out.flush()?);
+        }
+        let answer = String::from_utf8_lossy(answer);
+        let text = harmless(&answer);
+        let (columns, rows) = size();
+        if self.pages && height(&text, columns) >= usize::from(rows) {
+            return pager::page(&text, columns, rows);
+        }
+        self.lines(&text)
+    }
+
+    /// Tells what stands beside an answer.
+    pub(crate) fn tell(&self, notes: &str) {
+        if !notes.is_empty() {
+            let _ = io::stderr().write_all(notes.as_bytes());
+        }
+    }
+
+    /// Tells of an error.
+    pub(crate) fn tell_error(&self, error: &Error, json: bool) {
+        let mut told = Vec::new();
+        let _ = error.write(&mut told, json);
+        let told = String::from_utf8_lossy(&told);
+        match told.split_once(": ") {
+            Some((head, rest)) if self.colours && !json => {
+                self.tell(&format!("{}: {rest}", painted(head, BOLD)));
+            }
+            _ => self.tell(&told),
+        }
+    }
+
+    /// Prints lines until Ctrl-C.
+    fn lines(&self, text: &str) -> Result<()> {
+        let mut out = io::stdout().lock();
+        for line in text.split_inclusive('\n') {
+            if self.interrupt.was_pressed() {
+                break;
+            }
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Whether a person types and looks.
+pub(crate) fn is_on_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Columns and rows of the terminal; without one, what COLUMNS says.
+fn size() -> (u16, u16) {
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    match terminal_size() {
+        Some((Width(columns), Height(rows))) if columns > 0 && rows > 0 => (columns, rows),
+        _ => (named().unwrap_or(USUAL.0), USUAL.1),
+    }
+}
+
+/// A text of several lines that steers no terminal.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if text.lines().all(|line| matches!(printable(line), Cow::Borrowed(_))) {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
+        Some(line) => format!("{}\n", printable(line)),
+        None => printable(line).into_owned(),
+    });
+    Cow::Owned(lines.collect())
+}
+
+/// The rows a text takes.
+fn height(text: &str, columns: u16) -> usize {
+    let columns = usize::from(columns.max(1));
+    text.lines().map(|line| line.width().div_ceil(columns).max(1)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_stay_lines_and_nothing_else_that_steers_is_left() {
+        assert_eq!(harmless("a\n<b>\n"), "a\n<b>\n");
+        assert_eq!(harmless("a\u{1b}[2J\nb\u{9b}\r\nc"), "a\u{fffd}[2J\nb\u{fffd}\u{fffd}\nc");
+    }
+
+    #[test]
+    fn rows_are_counted_as_a_terminal_wraps_them() {
+        for (text, rows) in
+            [("", 0), ("a\n\nb", 3), ("0123456789\n", 1), ("01234567890", 2), ("漢字漢字漢字", 2)]
+        {
+            assert_eq!(height(text, 10), rows, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What was typed, or read, cut into what is run: statements that end with `;`, and lines that begin
+//! with a dot.
+//!
+//! It works on bytes, since input need not be UTF-8, and knows of the language only what a semicolon
+//! can stand in: texts, comments, and LETs, which belong to the statement behind them.
+
+use std::ops::Range;
+
+/// Words that work without their dot when they stand alone, since everybody types them once.
+const BARE: [&str; 3] = ["help", "exit", "quit"];
+
+/// One thing to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A line beginning with a dot, or one of the words that need none.
+    Dot(String),
+    /// A statement without its semicolon, and the line it begins on, from 0.
+    Statement(Vec<u8>, usize),
+}
+
+/// The entries that are whole in a text, and where the rest begins.
+pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
+    let mut found = Vec::new();
+    let (mut from, mut line) = (0, 0_usize);
+    while let Some((mut entry, end)) = next(text, from) {
+        if let Some(Entry::Statement(_, begins)) = &mut entry {
+            *begins = begins.saturating_add(line);
+        }
+        found.extend(entry);
+        line = line.saturating_add(lines(text, from, end));
+        from = end;
+    }
+    (found, from)
+}
+
+/// The statement in what is left when nothing follows any more; none where there is none.
+pub(crate) fn last(text: &[u8], from: usize) -> Option<Entry> {
+    let start = skip_blank(text, from);
+    let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
+    Some(Entry::Statement(rest.trim_ascii_end().to_vec(), lines(text, 0, start)))
+}
+
+/// Whether nothing of a text waits for more.
+pub(crate) fn is_finished(text: &str) -> bool {
+    let (_, from) = entries(format!("{text}\n").as_bytes());
+    skip_blank(text.as_bytes(), from) >= text.len()
+}
+
+/// Where EXPLAIN stands in a statement: before what its LETs serve.
+pub(crate) fn body(statement: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(end) = semicolon(statement, from) {
+        from = end.saturating_add(1);
+    }
+    let start = skip_blank(statement, from);
+    skip_version(statement, start)
+}
+
+/// The next entry, its line counted from here, and where it ends; only the end where there is nothing
+/// but a semicolon.
+fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
+    let start = skip_blank(text, from);
+    if let Some((line, end)) = dot(text, start) {
+        return Some((Some(Entry::Dot(line)), end));
+    }
+    let mut segment = start;
+    loop {
+        let end = semicolon(text, segment)?;
+        if is_let(text, segment) {
+            segment = end.saturating_add(1);
+            continue;
+        }
+        let statement = text.get(start..end)?.trim_ascii_end().to_vec();
+        let entry = Entry::Statement(statement, lines(text, from, start));
+        let is_empty = segment == start && skip_blank(text, start) == end;
+        return Some(((!is_empty).then_some(entry), end.saturating_add(1)));
+    }
+}
+
+/// The dot command that begins here, up to the end of its line.
+fn dot(text: &[u8], start: usize) -> Option<(String, usize)> {
+    let rest = text.get(start..)?;
+    let length = rest.iter().position(|byte| *byte == b'\n')?;
+    let line = String::from_utf8_lossy(rest.get(..length)?);
+    let line = line.trim();
+    let word = line.trim_end_matches(';').trim_end();
+    let end = start.saturating_add(length).saturating_add(1);
+    if BARE.iter().any(|bare| bare.eq_ignore_ascii_case(word)) {
+        return Some((format!(".{}", word.to_ascii_lowercase()), end));
+    }
+    line.starts_with('.').then(|| (line.to_owned(), end))
+}
+
+/// The place of the next semicolon outside texts and comments.
+fn semicolon(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        match text.get(at)? {
+            b';' => return Some(at),
+            b'"' => at = after_text(text, at)?,
+            b'-' if text.get(at.saturating_add(1)) == Some(&b'-') => at = after_line(text, at),
+            _ => at = at.saturating_add(1),
+        }
+    }
+}
+
+/// The place behind the closing quote of a text.
+fn after_text(text: &[u8], quote: usize) -> Option<usize> {
+    let mut at = quote.saturating_add(1);
+    loop {
+        match text.get(at)? {
+            b'"' => return Some(at.saturating_add(1)),
+            b'\\' => at = at.saturating_add(2),
+            _ => at = at.saturating_add(1),
+        }
+    }
+}
+
+fn after_line(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let length = rest.iter().position(|byte| *byte == b'\n');
+    length.map_or(text.len(), |length| from.saturating_add(length).saturating_add(1))
+}
+
+/// The first byte that is neither blank nor in a comment.
+fn skip_blank(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    loop {
+        match (text.get(at), text.get(at.saturating_add(1))) {
+            (Some(byte), _) if byte.is_ascii_whitespace() => at = at.saturating_add(1),
+            (Some(b'-'), Some(b'-')) => at = after_line(text, at),
+            _ => return at.min(text.len()),
+        }
+    }
+}
+
+/// Whether what begins here is a LET.
+fn is_let(text: &[u8], from: usize) -> bool {
+    let start = skip_version(text, skip_blank(text, from));
+    let found = word(text, start);
+    text.get(found).is_some_and(|word| word.eq_ignore_ascii_case(b"LET"))
+}
+
+/// The place behind `CAL/1`, if that stands here.
+fn skip_version(text: &[u8], from: usize) -> usize {
+    let head = word(text, from);
+    let names_cal = text.get(head.clone()).is_some_and(|word| word.eq_ignore_ascii_case(b"CAL"));
+    if !names_cal || text.get(head.end) != Some(&b'/') {
+        return from;
+    }
+    skip_blank(text, word(text, head.end.saturating_add(1)).end)
+}
+
+fn word(text: &[u8], from: usize) -> Range<usize> {
+    let rest = text.get(from..).unwrap_or_default();
+    let length = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    from..from.saturating_add(length)
+}
+
+/// Ends of lines between two places.
+fn lines(text: &[u8], from: usize, to: usize) -> usize {
+    let between = text.get(from..to).unwrap_or_default();
+    between.iter().filter(|byte| **byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> (Vec<String>, String) {
+        let (entries, rest) = entries(text.as_bytes());
+        let entries = entries.into_iter().map(|entry| match entry {
+            Entry::Dot(line) => line,
+            Entry::Statement(text, line) => format!("{line}:{}", String::from_utf8(text).unwrap()),
+        });
+        (entries.collect(), text.get(rest..).unwrap().trim().to_owned())
+    }
+
+    #[test]
+    fn statements_end_at_semicolons_that_are_their_own() {
+        for (text, expected, rest) in [
+            ("", &[][..], ""),
+            ("a;b ;c", &["0:a", "0:b"], "c"),
+            ("a \"x;\\\";y\" ; b", &["0:a \"x;\\\";y\""], "b"),
+            ("a -- no; end\nb;", &["0:a -- no; end\nb"], ""),
+            ("-- only\n\n a;", &["2:a"], ""),
+            (";; a;", &["0:a"], ""),
+            ("LET $x = r; r $x;", &["0:LET $x = r; r $x"], ""),
+            (
+                "cal/1 let $x = r;\nlet $y = r; r $x; r;",
+                &["0:cal/1 let $x = r;\nlet $y = r; r $x", "1:r"],
+                "",
+            ),
+            ("LET $x = r;", &[], "LET $x = r;"),
+            ("LETTER; b;", &["0:LETTER", "0:b"], ""),
+            ("a \"open; b;", &[], "a \"open; b;"),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|one| (*one).to_owned()).collect();
+            assert_eq!(shown(text), (expected, rest.to_owned()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_with_a_dot_are_commands_between_statements_only() {
+        for (text, expected, rest) in [
+            (".timer on\na;", &[".timer on", "1:a"][..], ""),
+            ("a\n.b;\n", &["0:a\n.b"], ""),
+            ("help\nEXIT;\n", &[".help", ".exit"], ""),
+            ("helper\n", &[], "helper"),
+            (".mode", &[], ".mode"),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|one| (*one).to_owned()).collect();
+            assert_eq!(shown(text), (expected, rest.to_owned()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_finished_waits_for_nothing() {
+        for (text, finished) in [
+            ("", true),
+            ("  -- nothing yet", true),
+            ("RECALL", false),
+            ("RECALL;", true),
+            ("RECALL; RECALL", false),
+            (".mode", true),
+            ("quit", true),
+            ("RECALL \"x;", false),
+            ("LET $a = RECALL;", false),
+        ] {
+            assert_eq!(is_finished(text), finished, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_input_ends_the_last_statement() {
+        assert_eq!(last(b"a;\n b \n", 2), Some(Entry::Statement(b"b".to_vec(), 1)));
+        assert_eq!(last(b"a; -- done\n", 2), None);
+    }
+
+    #[test]
+    fn a_plan_is_asked_for_behind_the_lets() {
+        for (text, body_of) in [
+            ("RECALL", "RECALL"),
+            ("LET $a = RECALL; RECALL x", "RECALL x"),
+            ("-- why\nCAL/1 RECALL", "RECALL"),
+            ("CAL/1 LET $a = r; -- c\n RECALL", "RECALL"),
+        ] {
+            assert_eq!(text.get(body(text.as_bytes())..), Some(body_of), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Answers as tables that fit the terminal.
+//!
+//! Widths are those a terminal gives the characters; what stored text could steer it with is gone
+//! before anything is measured.
+
+use std::collections::BTreeSet;
+
+use comfy_table::{ContentArrangement, Row, Table, TableComponent, presets};
+use grainstore::cal::{Answer, Change, Grains, Group, ResultRow, Version};
+use grainstore::format::Value;
+
+use crate::shape::{says, standing};
+use crate::text::{iso, printable};
+
+/// Lines a row takes at most; what is longer ends in dots.
+const ROW_LINES: usize = 4;
+/// The narrowest table: below, columns would have no room at all.
+const NARROWEST: u16 = 32;
+/// Digits of an address that tell grains apart, and which CAL and `grain get` take.
+const DIGITS: usize = 8;
+
+/// An answer as a table of at most this width; none where it is no list.
+pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
+    let rows = match answer {
+        Answer::Grains(Grains { formatted: None, results, .. }) if results.is_empty() => {
+            return Some(String::new());
+        }
+        Answer::Grains(grains @ Grains { formatted: None, .. }) => of_grains(&grains.results),
+        Answer::Groups { groups, .. } => of_groups(groups),
+        Answer::Versions { versions } => of_versions(versions),
+        Answer::Diff { diff } => of_changes(diff),
+        Answer::Coalesced { answer, .. } => return table(answer, width),
+        _ => return None,
+    };
+    Some(drawn(rows, width))
+}
+
+/// Rows under their heading, the first of them.
+pub(crate) fn drawn(rows: Vec<Vec<String>>, width: u16) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─');
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(NARROWEST));
+    let mut rows = rows.into_iter().map(|row| {
+        let cells: Vec<String> = row.iter().map(|cell| printable(cell).into_owned()).collect();
+        let mut row = Row::from(cells);
+        row.max_height(ROW_LINES);
+        row
+    });
+    if let Some(heading) = rows.next() {
+        table.set_header(heading);
+    }
+    table.add_rows(rows);
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}
+
+fn of_grains(results: &[ResultRow]) -> Vec<Vec<String>> {
+    if results.iter().all(|row| row.selected.is_some()) {
+        return of_selected(results);
+    }
+    let scored = results.iter().any(|row| row.score < 1.0);
+    let stated = results.iter().any(|row| row.state.is_some());
+    let heading = ["address", "type", "says", "created"].map(str::to_owned);
+    let mut rows = vec![beside(
+        heading.to_vec(),
+        scored.then(|| "score".to_owned()),
+        stated.then(|| "standing".to_owned()),
+    )];
+    rows.extend(results.iter().map(|row| {
+        let grain = &row.grain;
+        let cells = vec![
+            row.content_address.to_string().chars().take(DIGITS).collect(),
+            grain.grain_type().name().to_owned(),
+            says(grain.clone()),
+            date(grain.created_at()),
+        ];
+        let state = row.state.as_ref().map(|state| standing(state).to_owned());
+        let score = scored.then(|| format!("{:.3}", row.score));
+        beside(cells, score, stated.then(|| state.unwrap_or_default()))
+    }));
+    rows
+}
+
+/// A row with what it has before and behind the rest.
+fn beside(cells: Vec<String>, first: Option<String>, last: Option<String>) -> Vec<String> {
+    first.into_iter().chain(cells).chain(last).collect()
+}
+
+/// Time to the minute: the rest is in `.mode json`.
+fn date(time: grainstore::EpochMs) -> String {
+    let told = iso(time);
+    told.get(..16).map_or(told.clone(), |minute| minute.replace('T', " "))
+}
+
+fn of_selected(results: &[ResultRow]) -> Vec<Vec<String>> {
+    let selected = || results.iter().filter_map(|row| row.selected.as_ref());
+    let names: BTreeSet<&str> =
+        selected().flat_map(|fields| fields.keys().map(AsRef::as_ref)).collect();
+    let heading = names.iter().map(|name| (*name).to_owned()).collect();
+    let row = |fields: &grainstore::format::Map| {
+        names.iter().map(|name| fields.get(*name).map(text).unwrap_or_default()).collect()
+    };
+    std::iter::once(heading).chain(selected().map(row)).collect()
+}
+
+fn of_groups(groups: &[Group]) -> Vec<Vec<String>> {
+    let heading = ["count", "value"].map(str::to_owned).to_vec();
+    let row = |group: &Group| vec![group.count.to_string(), text(&group.key)];
+    std::iter::once(heading).chain(groups.iter().map(row)).collect()
+}
+
+fn of_versions(versions: &[Version]) -> Vec<Vec<String>> {
+    let heading = ["address", "standing", "created", "says"].map(str::to_owned).to_vec();
+    let row = |version: &Version| {
+        vec![
+            version.address.to_string().chars().take(DIGITS).collect(),
+            standing(&version.state).to_owned(),
+            date(version.grain.created_at()),
+            says(version.grain.clone()),
+        ]
+    };
+    std::iter::once(heading).chain(versions.iter().map(row)).collect()
+}
+
+fn of_changes(changes: &[Change]) -> Vec<Vec<String>> {
+    let side = |side: &Option<Value>| side.as_ref().map_or("(none)".to_owned(), text);
+    let heading = ["field", "from", "to"].map(str::to_owned).to_vec();
+    let row = |change: &Change| vec![change.field.clone(), side(&change.from), side(&change.to)];
+    std::iter::once(heading).chain(changes.iter().map(row)).collect()
+}
+
+/// A value in a cell: texts as they are, anything else as JSON.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Str(text) => text.to_string(),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
+        cells.iter().map(|row| row.iter().map(|cell| (*cell).to_owned()).collect()).collect()
+    }
+
+    #[test]
+    fn a_table_has_a_heading_a_line_and_its_rows() {
+        let shown = drawn(rows(&[&["count", "value"], &["2", "alice"], &["10", "bob"]]), 80);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 4, "{shown}");
+        assert_eq!(lines[0], " count  value");
+        assert!(lines[1].chars().all(|c| c == '─'), "{shown}");
+        assert_eq!(lines[2], " 2      alice");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_whatever_is_stored() {
+        let words =
+            ["word ".repeat(60), "x".repeat(500), "漢字かな".repeat(50), "é\u{301}👩‍👩‍👧 ".repeat(40)];
+        for width in [32_u16, 60, 80, 200] {
+            for word in &words {
+                let shown = drawn(
+                    rows(&[&["address", "says", "created"], &["a1b2c3d4", word, "2026"]]),
+                    width,
+                );
+                for line in shown.lines() {
+                    assert!(line.width() <= usize::from(width), "{width}: {} {line}", line.width());
+                }
+                assert!(shown.lines().count() <= 2 + ROW_LINES, "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn stored_text_steers_no_terminal_and_starts_no_row() {
+        let hostile = "a\u{1b}[2Jb\nc\r\u{9b}31md\u{202e}e\tf";
+        let shown = drawn(rows(&[&["says"], &[hostile]]), 80);
+        assert!(shown.chars().all(|c| c == '\n' || printable(&c.to_string()) == c.to_string()));
+        assert_eq!(shown.lines().count(), 3, "{shown}");
+    }
+}

@@ -1,0 +1,96 @@
+//! The store of a prompt, and what is said first: where somebody is, and what they could try.
+
+use std::io::{self, BufRead, Write};
+
+use grainstore::Session;
+use tempfile::TempDir;
+
+use super::complete::Held;
+use super::held::Newest;
+use super::highlight::{BOLD, painted};
+use super::prompt::Prompt;
+use crate::commands::demo::week_in;
+use crate::context::Context;
+use crate::error::{Code, Error, Result};
+use crate::text::printable;
+
+/// What somebody could ask the week of the demo.
+const OF_THE_WEEK: &str =
+    r#"ASSEMBLE FOR "Monday morning" FROM (RECALL beliefs ABOUT "Clementine") BUDGET 300 tokens;"#;
+/// What somebody could write into an empty store.
+const TO_BEGIN: &str = r#"ADD belief SET subject = "alice" SET relation = "prefers" SET object = "tea" REASON "first";"#;
+
+/// An open store.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    name: String,
+    /// The directory of the demo, which goes with the prompt.
+    week: Option<TempDir>,
+}
+
+/// Opens the store of the options, or the week of the demo. Where there is no store, a person is asked.
+pub(crate) fn open(context: &Context<'_>, demo: bool, interactive: bool) -> Result<Opened> {
+    if demo {
+        return open_week();
+    }
+    match context.session() {
+        Ok(session) => Ok(named(context, session)),
+        Err(error) if interactive && error.is(Code::NotFound) => offer(context, error),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_week() -> Result<Opened> {
+    let week = tempfile::tempdir().map_err(|error| {
+        let message = format!("no temporary directory: {error}");
+        Error::new(Code::Io, message, "set TMPDIR")
+    })?;
+    let session = week_in(week.path())?;
+    Ok(Opened { session, name: "the week of the demo".to_owned(), week: Some(week) })
+}
+
+fn named(context: &Context<'_>, session: Session) -> Opened {
+    Opened { session, name: context.globals.store.display().to_string(), week: None }
+}
+
+/// Asks what to do where there is no store.
+fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
+    let mut out = io::stdout();
+    let store = context.globals.store.display().to_string();
+    writeln!(out, "There is no store at {}.", printable(&store))?;
+    write!(
+        out,
+        "  c  create it\n  d  look around in the week of `grain demo`\n  q  leave\n[c/d/q] "
+    )?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "c" | "create" => Ok(named(context, context.session_of(&context.open(true)?))),
+        "d" | "demo" => open_week(),
+        _ => Err(missing),
+    }
+}
+
+/// Says where somebody is and what they could try.
+pub(crate) fn greet(opened: &Opened, prompt: &Prompt) {
+    let grains = opened.session.store().stats().map_or(0, |stats| stats.grains);
+    let mut told =
+        format!("grain {}, {}: {grains} grains\n", env!("CARGO_PKG_VERSION"), opened.name);
+    told.push_str("A statement ends with ;  Tab completes, .help helps, Ctrl-D leaves.\n");
+    let subjects = Newest::of(&opened.session).subjects();
+    let is_plain =
+        |subject: &&String| printable(subject) == **subject && !subject.contains(['"', '\\']);
+    let tried = match subjects.iter().find(is_plain) {
+        _ if opened.week.is_some() => OF_THE_WEEK.to_owned(),
+        Some(subject) => format!("ASSEMBLE FROM (RECALL ABOUT \"{subject}\") BUDGET 300 tokens;"),
+        None if prompt.settings.evolve => TO_BEGIN.to_owned(),
+        None => {
+            told.push_str("It is empty: `grain put` adds to it, and so does ADD with --evolve.\n");
+            "DESCRIBE grain_types;".to_owned()
+        }
+    };
+    let tried = if prompt.screen.colours { painted(&tried, BOLD) } else { tried };
+    // When nobody reads the terminal there is nobody to greet.
+    let _ = writeln!(io::stdout(), "{told}Try: {tried}");
+}

@@ -61,6 +61,7 @@ pub(crate) const STARTS: &[&str] = &[
     "LET",
     "ADD",
     "SUPERSEDE",
+    "REVERT",
 ];
 /// The clauses of RECALL.
 pub(crate) const CLAUSES: &[&str] = &[
@@ -76,6 +77,7 @@ pub(crate) const CLAUSES: &[&str] = &[
     "WITH",
     "AS",
     "SELECT",
+    "PROJECT",
     "ORDER",
     "GROUP",
     "LIMIT",
@@ -92,12 +94,12 @@ pub(crate) const CLAUSES: &[&str] = &[
 ];
 /// The stages behind a pipe.
 const STAGES: &[&str] = &[
-    "SELECT", "ORDER", "GROUP", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS", "OBJECTS",
-    "HASHES",
+    "SELECT", "PROJECT", "ORDER", "GROUP", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS",
+    "OBJECTS", "HASHES",
 ];
 /// The clauses of ASSEMBLE.
 const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
-/// The clauses of ADD and SUPERSEDE.
+/// The clauses of ADD, SUPERSEDE and REVERT.
 const EVOLVING: &[&str] = &["SET", "REASON"];
 /// The clauses of HISTORY.
 const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
@@ -226,7 +228,7 @@ impl<'l> Line<'l> {
         match self.head().as_str() {
             _ if nested => Wanted::Keywords(CLAUSES),
             "ASSEMBLE" => Wanted::Keywords(ASSEMBLY),
-            "ADD" | "SUPERSEDE" => Wanted::Keywords(EVOLVING),
+            "ADD" | "SUPERSEDE" | "REVERT" => Wanted::Keywords(EVOLVING),
             "HISTORY" => Wanted::Keywords(OF_HISTORY),
             "EXISTS" | "DESCRIBE" | "BATCH" => Wanted::Nothing,
             _ => Wanted::Keywords(CLAUSES),

@@ -74,6 +74,8 @@ pub(crate) enum Code {
     Signature,
     /// A store that was found damaged.
     Integrity,
+    /// What is no capability token.
+    Token,
 }
 
 impl Code {
@@ -83,6 +85,7 @@ impl Code {
             Self::Corrupt => "ERR_CORRUPT",
             Self::Signature => "ERR_SIGNATURE",
             Self::Integrity => "ERR_INTEGRITY",
+            Self::Token => "ERR_TOKEN",
             Self::TooLarge => "ERR_TOO_LARGE",
             Self::Schema => "ERR_SCHEMA",
             Self::Key => "ERR_KEY",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use grainstore_format::{self as format, DidResolver, OfflineResolver};
 use grainstore_index::text::Language;
 
+use crate::calls::Firewall;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
@@ -39,6 +40,7 @@ pub struct OpenOptions {
     pub(crate) embedder: Option<(Embeds, Metric)>,
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
     pub(crate) key: Option<Key>,
+    pub(crate) firewall: Firewall,
 }
 
 /// Who has the master key.
@@ -90,6 +92,7 @@ impl Default for OpenOptions {
             embedder: None,
             former_embedder: None,
             key: None,
+            firewall: Firewall::default(),
         }
     }
 }
@@ -253,6 +256,13 @@ impl OpenOptions {
     #[must_use]
     pub fn operator(mut self, did: impl Into<String>) -> Self {
         self.operator = Some(did.into());
+        self
+    }
+
+    /// What statements of CAL are refused for before they run, beside the rules of the language.
+    #[must_use]
+    pub fn firewall(mut self, firewall: Firewall) -> Self {
+        self.firewall = firewall;
         self
     }
 

@@ -5,6 +5,7 @@
 mod assemble;
 mod bindings;
 mod comparison;
+pub(crate) mod complexity;
 mod condition;
 mod desugar;
 pub(crate) mod domain;
@@ -37,6 +38,8 @@ pub(crate) struct Context<'c> {
     pub(crate) params: &'c Params,
     pub(crate) now: EpochMs,
     pub(crate) warnings: Vec<Warning>,
+    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    pub(crate) few: Option<u64>,
     bindings: Bindings,
     /// Whether the plan is only shown, so that its desugared form is wanted.
     explains: bool,
@@ -141,7 +144,7 @@ impl<'c> Context<'c> {
         explains: bool,
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
-        Self { memory, params, now, warnings, bindings, explains }
+        Self { memory, params, now, warnings, few: None, bindings, explains }
     }
 
     /// Notes a warning, each code and message once.

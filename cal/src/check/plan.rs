@@ -203,6 +203,25 @@ pub(crate) struct SupersedePlan {
     pub(crate) reason: String,
 }
 
+impl Plan {
+    /// The grain a statement replaces, as it was named.
+    pub(crate) fn target(&mut self) -> Option<&mut Spanned<HashPrefix>> {
+        match self {
+            Self::Supersede(plan) => Some(&mut plan.target),
+            Self::Recall(_)
+            | Self::Assemble(_)
+            | Self::Set(_)
+            | Self::Exists(_)
+            | Self::History(_)
+            | Self::Explain(_)
+            | Self::Describe(_)
+            | Self::Batch(_)
+            | Self::Coalesce(_)
+            | Self::Add(_) => None,
+        }
+    }
+}
+
 impl SourceFrom {
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {

@@ -7,7 +7,7 @@ use grainstore_format::{GrainType, SHARED};
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
 use super::{Context, comparison, condition, options, stages};
-use crate::ast::{ConditionField, Extractor, Recall, Stage, Thread, Within};
+use crate::ast::{Arg, ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -51,7 +51,12 @@ pub(super) fn recall(recall: &Recall<'_>, context: &mut Context<'_>) -> Result<R
     query.rerank = show.diversity.map(|of| Rerank { diversity: Some(of), ..Rerank::default() });
     let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
     let shown = context.explains || show.explanation;
-    let desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
+    let mut desugared = shown.then(|| desugar(recall, context.memory.scope().user_id.as_deref()));
+    if let (Some(plain), true) = (&mut desugared, pipeline.limited_by_default)
+        && let Some(last) = plain.stages.last_mut()
+    {
+        last.node = Stage::Limit(Arg::Given(stages::default_limit(recall, context)));
+    }
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),
         query,

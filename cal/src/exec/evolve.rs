@@ -133,7 +133,7 @@ impl Run<'_> {
     }
 
     /// The target of a SUPERSEDE: present, of this namespace, a belief, current.
-    fn target(&self, plan: &SupersedePlan) -> Result<Hit> {
+    pub(super) fn target(&self, plan: &SupersedePlan) -> Result<Hit> {
         let target = &plan.target;
         let refused = |kind: ErrorKind, what: &str| {
             Error::new(kind, format!("{} {what}", target.node)).at(target.span)

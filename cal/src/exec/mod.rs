@@ -7,6 +7,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod prepare;
 mod ready;
 mod recall;
 mod rows;
@@ -19,7 +20,7 @@ mod walk;
 
 use std::time::Instant;
 
-use grainstore_format::EpochMs;
+use grainstore_format::{ContentAddress, EpochMs};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
@@ -29,6 +30,7 @@ use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::expansion::Expansion;
+use crate::gate::{Admission, Gate};
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
 use crate::params::Params;
@@ -37,6 +39,8 @@ use crate::response::{Answer, Meta, Response, Usage};
 use crate::span::Spanned;
 use crate::writes::Writes;
 use ready::Bound;
+
+pub use prepare::{Preparation, prepare};
 
 /// How far statements may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +73,13 @@ pub struct Options<'o> {
     pub cancel: Cancel,
     /// Counts tokens.
     pub counter: &'o dyn TokenCounter,
+    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    pub few: Option<u64>,
+    /// Asked before a statement runs, and about each whole grain it gives out.
+    pub gate: Option<&'o dyn Gate>,
+    /// The grain that the target of a SUPERSEDE stood for when the statement was prepared: it is
+    /// this one that is replaced, whatever its prefix would find now.
+    pub pinned: Option<ContentAddress>,
 }
 
 impl Options<'_> {
@@ -84,6 +95,9 @@ impl Options<'_> {
             totals: true,
             cancel: Cancel::new(),
             counter: &Estimator,
+            few: None,
+            gate: None,
+            pinned: None,
         }
     }
 }
@@ -131,33 +145,44 @@ fn run(
     writes: &Writes,
     started: Instant,
 ) -> Result<Response> {
-    let explains = statement.statement_type() == StatementType::Explain;
-    let mut context = Context::new(memory, &options.params, options.now, explains);
+    let (mut plan, warnings) = admitted(memory, statement, options, false)?;
+    if let (Some(pinned), Some(target)) = (options.pinned, plan.plan.target()) {
+        target.node = HashPrefix::of(&pinned);
+    }
+    let mut run = Run::new(memory, source, &plan.plan, options, writes);
+    let answer = run.request(plan)?;
+    let meta = meta(statement, started, run.used, warnings);
+    Ok(Response { meta, answer })
+}
+
+/// Checks a statement, and asks whether it may run: its tier, and the host's gate.
+///
+/// # Errors
+/// The first rule broken; E044; what the gate says.
+fn admitted(
+    memory: &dyn Memory,
+    statement: &Statement<'_>,
+    options: &Options<'_>,
+    explains: bool,
+) -> Result<(RequestPlan, Vec<Warning>)> {
+    let reads_text = options.gate.is_some_and(Gate::reads_text);
+    let explains = explains || statement.statement_type() == StatementType::Explain;
+    let mut context = Context::new(memory, &options.params, options.now, explains || reads_text);
+    context.few = options.few;
     let mut plan = check::check(&statement.0, &mut context)?;
     if let Plan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
     }
+    let place = statement.0.body.span;
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
-        return Err(error.at(statement.0.body.span));
+        return Err(error.at(place));
     }
-    let time = match &plan.plan {
-        Plan::Assemble(_) => limits::ASSEMBLE_TIME,
-        _ => limits::QUERY_TIME,
-    };
-    let mut run = Run {
-        memory,
-        source,
-        options,
-        writes,
-        cancel: options.cancel.within(time),
-        used: Usage::default(),
-        held: 0,
-        lets: Vec::new(),
-    };
-    let answer = run.request(plan)?;
-    let meta = meta(statement, started, run.used, context.warnings);
-    Ok(Response { meta, answer })
+    if let Some(gate) = options.gate {
+        let admission = Admission::of(statement, &plan, reads_text);
+        gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
+    }
+    Ok((plan, context.warnings))
 }
 
 fn meta(statement: &Statement<'_>, started: Instant, used: Usage, warnings: Vec<Warning>) -> Meta {
@@ -185,6 +210,31 @@ struct Run<'r> {
     held: usize,
     /// What the LETs in scope stand for.
     lets: Vec<Bound>,
+}
+
+impl<'r> Run<'r> {
+    fn new(
+        memory: &'r dyn Memory,
+        source: &'r str,
+        plan: &Plan,
+        options: &'r Options<'r>,
+        writes: &'r Writes,
+    ) -> Self {
+        let time = match plan {
+            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
+            _ => limits::QUERY_TIME,
+        };
+        Self {
+            memory,
+            source,
+            options,
+            writes,
+            cancel: options.cancel.within(time),
+            used: Usage::default(),
+            held: 0,
+            lets: Vec::new(),
+        }
+    }
 }
 
 impl Run<'_> {
@@ -263,6 +313,8 @@ fn count(length: usize) -> u64 {
 #[path = "exec_tests.rs"]
 mod tests;
 
+#[cfg(test)]
+mod gate_tests;
 #[cfg(test)]
 mod search_tests;
 #[cfg(test)]

@@ -51,6 +51,9 @@ impl Run<'_> {
     }
 
     fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
+        if let (Some(gate), None) = (self.options.gate, &plan.select) {
+            gate.gives_whole(&hit.grain)?;
+        }
         let show = &plan.show;
         let contradictions = match show.contradictions {
             true => Some(self.contradictions(&hit)?),

@@ -1,11 +1,13 @@
 //! Methods that read: `get`, `get_batch`, `exists`, `history`, `cal` (which may also write), `audit`.
 
+use grainstore::cal::Tier;
 use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, List};
+use super::calls::tier;
 use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, address, time};
@@ -91,11 +93,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
         }
         _ => return Err(Fault::params("query must be a string")),
     };
-    let evolve = match params.tier {
-        None | Some(0) => false,
-        Some(1) => true,
-        Some(_) => return Err(Fault::params("tier must be 0 or 1")),
-    };
+    let evolve = tier(params.tier)? == Tier::Evolve;
     let question = Question {
         query: query.as_bytes(),
         params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
@@ -150,7 +148,7 @@ fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
 }
 
 /// The session for one query: never wider than the one it comes from.
-fn narrowed(
+pub(super) fn narrowed(
     session: &Session,
     namespace: Option<String>,
     user_id: Option<String>,
@@ -175,7 +173,7 @@ fn narrowed(
         agent_id: agent_id.or_else(|| own.agent_id.clone()),
         ..own.clone()
     };
-    Ok(session.store().session(options))
+    Ok(session.part(options))
 }
 
 #[cfg(test)]
@@ -198,6 +196,7 @@ mod tests {
             refused_by: None,
             import: None,
             reason: Some("x".repeat(bytes)),
+            call: None,
         };
         let cursor = |page| {
             let fault = listed(page).err()?;

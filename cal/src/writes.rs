@@ -55,6 +55,12 @@ impl Writes {
         Self { limits, state: Mutex::default() }
     }
 
+    /// The most writes a minute.
+    #[must_use]
+    pub fn limits(&self) -> WriteLimits {
+        self.limits
+    }
+
     /// Takes one write out of the quota of the minute that ends at `now`.
     ///
     /// # Errors

@@ -5,9 +5,10 @@
 //! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may.
 //! - `token`, `kept`: capability tokens, and the statements that wait for theirs. `prepare`: the two phases.
 //! - `bounded`: the memory a token of a few grain types sees. `run`: one call.
-//! - `errand`: what the audit log is told of it.
+//! - `errand`: what the audit log is told of it. `checks`: whether all of that holds in this store.
 
 mod bounded;
+mod checks;
 mod errand;
 mod firewall;
 mod kept;

@@ -16,8 +16,8 @@ pub trait Gate: Sync {
     /// Why it may not, under the host's own code.
     fn admit(&self, admission: &Admission) -> Result<(), MemoryError>;
 
-    /// Says whether a RECALL may give out this grain with all its fields; asked where neither SELECT
-    /// nor anything else chooses among them.
+    /// Says whether a RECALL or HISTORY may give out this grain with all its fields; asked where neither
+    /// SELECT nor anything else chooses among them, and of both grains of a DIFF.
     ///
     /// # Errors
     /// Why it may not; the whole statement is refused.

@@ -136,6 +136,16 @@ fn whole_grains_pass_the_gate_and_selected_fields_do_not_have_to() {
     assert_eq!(run("RECALL beliefs"), Err("ERR_POLICY".to_owned()));
     assert_eq!(run("COALESCE(RECALL beliefs, RECALL events)"), Err("ERR_POLICY".to_owned()));
     assert_eq!(run("(RECALL beliefs) UNION (RECALL)"), Err("ERR_POLICY".to_owned()));
+    let tea = memory.keep(
+        r#"{"type":"belief","subject":"bob","relation":"likes","object":"tea","confidence":1.0}"#,
+    );
+    for query in [
+        format!("HISTORY sha256:{tea}"),
+        format!("HISTORY sha256:{tea} DIFF sha256:{tea}"),
+        r#"HISTORY WHERE subject = "bob" AND relation = "likes""#.to_owned(),
+    ] {
+        assert_eq!(run(&query), Err("ERR_POLICY".to_owned()), "{query}");
+    }
     assert_eq!(run("RECALL beliefs | SELECT object"), Ok(()));
     assert_eq!(run("RECALL beliefs | COUNT"), Ok(()));
 }
@@ -157,6 +167,10 @@ fn a_host_may_want_fewer_grains_than_the_language() {
     assert_eq!(few("RECALL", Some(5)), 5);
     assert_eq!(few("RECALL", Some(500)), 20, "never more than the language gives");
     assert_eq!(few("RECALL LIMIT 25", Some(5)), 25, "what is asked for is given");
+    let fewer = Options { few: Some(5), ..Options::at(EpochMs::new(1)) };
+    let told = execute(&memory, "DESCRIBE capabilities", &fewer, &Writes::default()).unwrap();
+    let told = serde_json::to_value(told).unwrap();
+    assert_eq!(told["description"]["limits"]["default_limit"], 5);
     let explained = execute(
         &memory,
         "EXPLAIN RECALL",

@@ -20,7 +20,7 @@ mod walk;
 
 use std::time::Instant;
 
-use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
@@ -269,6 +269,14 @@ impl Run<'_> {
             Located::Several => return Err(check::ambiguous(prefix)),
         };
         Ok(Answer::Exists { exists })
+    }
+
+    /// Asks the gate about a grain that is given out with all its fields.
+    fn gives_whole(&self, grain: &Grain) -> Result<()> {
+        match self.options.gate {
+            Some(gate) => Ok(gate.gives_whole(grain)?),
+            None => Ok(()),
+        }
     }
 
     /// Counts grains looked at.

@@ -51,8 +51,8 @@ impl Run<'_> {
     }
 
     fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
-        if let (Some(gate), None) = (self.options.gate, &plan.select) {
-            gate.gives_whole(&hit.grain)?;
+        if plan.select.is_none() {
+            self.gives_whole(&hit.grain)?;
         }
         let show = &plan.show;
         let contradictions = match show.contradictions {

@@ -2,7 +2,7 @@
 
 use grainstore::cal::Tier;
 use grainstore::format::EpochMs;
-use grainstore::{AuditEntry, CalledEntry, OpenOptions, Preparing, Preset};
+use grainstore::{AuditEntry, CalledEntry, Health, MasterKey, OpenOptions, Preparing, Preset};
 use sha2::{Digest, Sha256};
 
 use crate::kit::{ADD, START_MS, World, code, prepared};
@@ -135,6 +135,22 @@ fn no_text_of_a_query_is_in_the_store() {
         }
     }
     assert!(files > 1);
+}
+
+#[test]
+fn in_an_encrypted_store_hash_namespace_and_agent_are_pseudonyms() {
+    let world = World::with(OpenOptions::new().key(MasterKey::new([7; 32])));
+    let agent = world.agent("quetzalcoatl-wing");
+    agent.ask_with(ADD.as_bytes(), &evolving()).unwrap();
+    let (_, call) = calls(&world).pop().unwrap();
+    let hash: [u8; 32] = Sha256::digest(grainstore::cal::parse(ADD).unwrap().to_string()).into();
+    assert_ne!(call.query_hash, hash, "it cannot be tested without the key");
+    assert_eq!(call.namespace.as_ref().map(String::len), Some(32));
+    assert_eq!(call.agent.as_ref().map(String::len), Some(32));
+    assert!(world.store.verify(true).unwrap().ok);
+    for finding in world.store.check_cal().unwrap() {
+        assert_eq!(finding.health, Health::Good, "{finding:?}");
+    }
 }
 
 #[test]

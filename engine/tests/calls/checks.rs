@@ -51,7 +51,9 @@ fn every_check_of_the_standard_runs_and_holds_under_every_preset() {
         world.operator().ask_with(supersede.as_bytes(), &options).unwrap();
         for switch in [CalSwitch::On, CalSwitch::Reads, CalSwitch::Off] {
             world.operator().switch_cal(switch, "a test").unwrap();
+            let before = world.operator().audit_head().unwrap();
             let found = world.store.check_cal().unwrap();
+            assert_eq!(world.operator().audit_head().unwrap(), before, "nothing is written");
             let names: Vec<_> = found.iter().map(|finding| finding.name).collect();
             assert_eq!(names, NAMES);
             for finding in &found {

@@ -83,6 +83,7 @@ fn hipaa_gives_out_health_data_by_named_fields_alone() {
         ("RECALL beliefs AS sml", "ERR_POLICY"),
         ("COALESCE(RECALL goals, RECALL beliefs)", "ERR_POLICY"),
         ("(RECALL beliefs) UNION (RECALL goals)", "ERR_POLICY"),
+        (r#"HISTORY WHERE subject = "bob" AND relation = "has""#, "ERR_POLICY"),
         ("RECALL beliefs | SELECT object", "done"),
         ("RECALL beliefs | COUNT", "done"),
         (r#"RECALL beliefs WHERE object = "a bicycle""#, "done"),

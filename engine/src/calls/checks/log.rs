@@ -1,10 +1,13 @@
 //! Checks of what the audit log says of CAL, and of the grains it tells of.
 
-use grainstore_format::{Encoding, Grain, Value, decode_value};
+use std::sync::Arc;
 
-use super::super::prepare::Preparing;
-use super::{Checked, ENTRIES, Subject, unasked};
-use crate::audit::AuditEntry;
+use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
+use sha2::{Digest, Sha256};
+
+use super::super::errand::Errand;
+use super::{Checked, ENTRIES, Subject};
+use crate::audit::{AuditEntry, AuditRecord, Operation};
 use crate::error::Result;
 use crate::keys;
 
@@ -38,24 +41,26 @@ impl Subject {
     }
 }
 
-/// A call has its entry: one is made to see.
+/// A call comes out of an entry as it went in: one is made, and not written.
 pub(super) fn audit_logging(subject: &Subject) -> Checked {
-    let session = &subject.session;
-    let prepared = match session.prepare(b"DESCRIBE server", &Preparing::default()) {
-        Ok(prepared) => prepared,
-        Err(error) => return unasked(&error),
-    };
-    if let Err(error) = session.execute(&prepared.token) {
-        return unasked(&error);
-    }
-    let (count, _) = session.audit_head()?;
-    let found = session.audit(count.checked_sub(1), usize::MAX)?;
-    let id = &prepared.token.token_id;
-    let told = found.iter().filter_map(|entry| entry.call.as_ref());
-    let told = told.filter(|call| call.token_id.as_ref() == Some(id)).count();
-    match told {
-        1 => Ok(Ok("a call with a token has its entry in the audit log".to_owned())),
-        _ => Ok(Err(format!("a call with a token has {told} entries in the audit log"))),
+    let query = b"DESCRIBE server";
+    let errand = Arc::new(Errand::of(&subject.session, query, None));
+    let call = Some(errand.note().over(Some(7), Some("CAL-E031".to_owned())));
+    let record = AuditRecord::of(Operation::Cal, Vec::new());
+    let mut chain = subject.view.chain_before_genesis()?.with_vault(subject.view.vault().clone());
+    let (_, bytes) = chain.link(&AuditRecord { call, ..record }, subject.session.now());
+    let hash = ContentAddress::from_bytes(Sha256::digest(query).into());
+    let expected = *chain.vault().address(&hash).as_bytes();
+    let told = AuditEntry::decode(&bytes)?.call.is_some_and(|call| {
+        call.query_hash == expected
+            && call.statement.as_deref() == Some("describe")
+            && (call.tier, call.result_count) == (0, Some(7))
+            && call.code.as_deref() == Some("CAL-E031")
+    });
+    let there = subject.entries.iter().filter(|entry| entry.call.is_some()).count();
+    match told && errand.is_told() {
+        true => Ok(Ok(format!("calls have their entries, {there} of the last {ENTRIES}"))),
+        false => Ok(Err("an entry does not tell of its call".to_owned())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod calls;
+#[cfg(test)]
 mod codec;
 #[cfg(test)]
 mod commands;

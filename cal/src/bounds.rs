@@ -138,6 +138,12 @@ impl TypeSet {
         GrainType::STANDARD.into_iter().filter(move |grain_type| self.contains(*grain_type))
     }
 
+    /// The types in either set.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The types in both sets.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)

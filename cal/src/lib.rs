@@ -14,7 +14,7 @@
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
 //!   indexes by;
-//! - `memory`, `cancel`: the seam to the store;
+//! - `memory`, `cancel`: the seam to the store; `gate`: whether a checked statement may run;
 //! - `exec`, `writes`, `response`: plans to answers.
 //!
 //! ```
@@ -56,6 +56,7 @@ pub mod vocabulary;
 mod bounds;
 mod cancel;
 mod expansion;
+mod gate;
 mod memory;
 mod predicate;
 mod query;
@@ -81,8 +82,9 @@ pub use cancel::{Cancel, Stop};
 pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
-pub use exec::{Options, Tier, execute, execute_bytes};
+pub use exec::{Options, Preparation, Tier, execute, execute_bytes, prepare};
 pub use expansion::{Direction, Expansion, Link, Links};
+pub use gate::{Admission, Gate, Operation};
 pub use json::schema;
 pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,

@@ -59,8 +59,9 @@ impl Writes {
         Self { limits, state: Mutex::default() }
     }
 
-    /// The quotas.
-    pub(crate) fn limits(&self) -> WriteLimits {
+    /// The most writes a minute.
+    #[must_use]
+    pub fn limits(&self) -> WriteLimits {
         self.limits
     }
 

@@ -79,6 +79,8 @@ pub(crate) enum Code {
     Integrity,
     /// Work that was told to stop, as CAL says it.
     Cancelled,
+    /// What is no capability token.
+    Token,
 }
 
 impl Code {
@@ -88,6 +90,7 @@ impl Code {
             Self::Corrupt => "ERR_CORRUPT",
             Self::Signature => "ERR_SIGNATURE",
             Self::Integrity => "ERR_INTEGRITY",
+            Self::Token => "ERR_TOKEN",
             Self::TooLarge => "ERR_TOO_LARGE",
             Self::Schema => "ERR_SCHEMA",
             Self::Key => "ERR_KEY",

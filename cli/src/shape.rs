@@ -8,7 +8,8 @@ use grainstore::format::{
     VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
-    Access, AuditEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session, Stored,
+    Access, AuditEntry, CalledEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session,
+    Stored,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
@@ -339,6 +340,59 @@ pub(crate) struct AuditAnswer {
     import: Option<ImportAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The call in CAL it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<CallAnswer>,
+}
+
+/// A call in CAL, in its audit entry.
+#[derive(Debug, Serialize)]
+struct CallAnswer {
+    query_hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statement: Option<String>,
+    tier: u64,
+    duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+}
+
+impl From<CalledEntry> for CallAnswer {
+    fn from(call: CalledEntry) -> Self {
+        Self {
+            query_hash: format!("sha256:{}", HEXLOWER.encode(&call.query_hash)),
+            statement: call.statement,
+            tier: call.tier,
+            duration_ms: call.duration_ms,
+            token_id: call.token_id,
+            namespace: call.namespace,
+            agent: call.agent,
+            result_count: call.result_count,
+            code: call.code,
+        }
+    }
+}
+
+impl CallAnswer {
+    /// It in words, for a line.
+    fn words(&self) -> Vec<String> {
+        let words = [
+            ("cal", self.statement.clone()),
+            ("query", self.query_hash.get(..19).map(str::to_owned)),
+            ("token", self.token_id.clone()),
+            ("results", self.result_count.map(|count| count.to_string())),
+            ("code", self.code.clone()),
+        ];
+        words.into_iter().filter_map(|(name, word)| Some(format!("{name}={}", word?))).collect()
+    }
 }
 
 /// What an import came to, in its audit entry.
@@ -372,6 +426,7 @@ impl From<AuditEntry> for AuditAnswer {
                 refused: note.refused,
             }),
             reason: entry.reason,
+            call: entry.call.map(CallAnswer::from),
         }
     }
 }
@@ -388,7 +443,8 @@ impl AuditAnswer {
         let reason = self.reason.as_deref().map(|reason| format!("reason={reason:?}"));
         let subjects = self.subjects.iter().map(ToString::to_string);
         let words = self.rules.iter().cloned().chain(status).chain(subjects).chain(by);
-        for word in words.chain(why).chain(reason) {
+        let call = self.call.iter().flat_map(CallAnswer::words);
+        for word in words.chain(why).chain(reason).chain(call) {
             line.push_str("  ");
             line.push_str(&printable(&word));
         }

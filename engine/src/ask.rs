@@ -2,7 +2,7 @@
 
 use grainstore_cal::{Answer, Grains, Options, Response};
 
-use crate::error::{Result, guarded};
+use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
@@ -20,25 +20,19 @@ impl Session {
     /// Write quotas are the store's: every session of it draws on the same.
     ///
     /// # Errors
-    /// As [`Session::ask`]; refusals of the store keep their `ERR_` code.
+    /// As [`Session::ask`]; refusals of the store keep their `ERR_` code: `ERR_DISABLED` where CAL is switched
+    /// off, `ERR_LIMIT` and `ERR_POLICY` of the firewall and of rules about health data.
     pub fn ask_with(
         &self,
         query: &[u8],
         options: &Options<'_>,
     ) -> Result<Response, grainstore_cal::Error> {
-        let reading = self.reading().map_err(grainstore_cal::MemoryError::from)?;
-        let writes = self.store().inner().writes();
-        let answer =
-            guarded(|| Ok(grainstore_cal::execute_bytes(&reading, query, options, writes)));
-        let answer = answer.map_err(grainstore_cal::MemoryError::from)??;
-        self.count_access(&answer).map_err(grainstore_cal::MemoryError::from)?;
-        self.note_answer(&answer.answer).map_err(grainstore_cal::MemoryError::from)?;
-        Ok(answer)
+        self.call(query, options, None)
     }
 
     /// Counts the grains an answer gives as results. Context assembled of many is not counted: a
     /// budget chose what is in it, not the user (OMS 22.10).
-    fn count_access(&self, answer: &Response) -> Result<()> {
+    pub(crate) fn count_access(&self, answer: &Response) -> Result<()> {
         let answer = match &answer.answer {
             Answer::Coalesced { answer, .. } => answer,
             other => other,

@@ -13,6 +13,7 @@ use grainstore_format::{
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
+use crate::calls::{CallNote, CalledEntry};
 use crate::error::{Error, Result};
 use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
@@ -35,6 +36,8 @@ pub(crate) struct AuditRecord {
     pub(crate) refused_by: Option<ContentAddress>,
     pub(crate) rules: Vec<&'static str>,
     pub(crate) reason: Option<String>,
+    /// The call in CAL it comes from.
+    pub(crate) call: Option<CallNote>,
 }
 
 impl AuditRecord {
@@ -48,6 +51,7 @@ impl AuditRecord {
             refused_by: None,
             rules: Vec::new(),
             reason: None,
+            call: None,
         }
     }
 }
@@ -74,6 +78,10 @@ pub(crate) enum Operation {
     PresetChanged,
     Export,
     Read,
+    /// A call in CAL that read no grains and wrote none, or was refused.
+    Cal,
+    /// CAL was switched on or off; the rule names how far it runs.
+    CalSwitch,
 }
 
 /// What an entry tells of an import as a whole.
@@ -110,6 +118,8 @@ impl Operation {
             Self::PresetChanged => "preset_changed",
             Self::Export => "export",
             Self::Read => "read",
+            Self::Cal => "cal",
+            Self::CalSwitch => "cal_switch",
         }
     }
 
@@ -130,7 +140,8 @@ pub struct AuditEntry {
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
-    /// `preset_changed`; `export` and `read`, where the rules of the store want them noted or refuse them.
+    /// `preset_changed`, `cal_switch`; `export` and `read`, where the rules of the store want them noted or refuse
+    /// them; `cal`, a call in CAL that was refused, or gave out no grain.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -141,7 +152,7 @@ pub struct AuditEntry {
     pub decision: String,
     /// The policy rules that were applied, in order; where the decision is `refused` the last of
     /// them refused. Rules of the store's preset are named where they refuse, and in
-    /// `preset_changed` where they were loosened.
+    /// `preset_changed` where they were loosened; in `cal_switch` how far CAL runs from then on.
     pub rules: Vec<String>,
     /// The verification status that was set, or was to be set.
     pub status: Option<VerificationStatus>,
@@ -152,6 +163,8 @@ pub struct AuditEntry {
     pub import: Option<ImportNote>,
     /// The reason that was given, while it is kept.
     pub reason: Option<String>,
+    /// The call in CAL it comes from.
+    pub call: Option<CalledEntry>,
 }
 
 impl AuditEntry {
@@ -241,6 +254,9 @@ impl Chain {
             let hash = self.reason_hash(reason.as_bytes());
             entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
         }
+        if let Some(call) = &record.call {
+            entry.insert("call".to_owned(), Value::Map(call.fields(self)));
+        }
         entry
     }
 
@@ -264,13 +280,26 @@ impl Chain {
 
     /// A name for an actor that cannot be traced back without the key.
     pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
-        match actor {
-            None => OPERATOR.to_owned(),
-            Some(actor) => {
-                let hash = self.keyed(b"actor", actor.as_bytes());
-                HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
-            }
+        actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
+    }
+
+    /// A name for an agent that cannot be traced back without the key.
+    pub(crate) fn agent(&self, agent: &str) -> String {
+        self.half(b"agent", agent)
+    }
+
+    /// A namespace, or in an encrypted store a name for it that cannot be traced back without the key.
+    pub(crate) fn namespace(&self, namespace: &str) -> String {
+        match self.vault.keyring() {
+            Some(_) => self.half(b"namespace", namespace),
+            None => namespace.to_owned(),
         }
+    }
+
+    /// The first half of what stands for a text, in hex.
+    fn half(&self, purpose: &[u8], text: &str) -> String {
+        let hash = self.keyed(purpose, text.as_bytes());
+        HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
     fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
@@ -328,6 +357,10 @@ impl AuditEntry {
                 Some(fields) => Some(ImportNote::of(fields).ok_or_else(damaged)?),
             },
             reason: None,
+            call: match entry.get("call") {
+                None => None,
+                Some(fields) => Some(CalledEntry::of(fields).ok_or_else(damaged)?),
+            },
         })
     }
 }
@@ -383,6 +416,7 @@ mod tests {
             refused_by: Some(ContentAddress::of(b"root")),
             rules: vec!["locked"],
             reason: reason.map(str::to_owned),
+            call: None,
         }
     }
 

@@ -52,11 +52,15 @@ pub enum ErrorKind {
     Dimension,
     /// `ERR_EMBEDDER`: what makes vectors of text failed, or answered what nobody can use.
     Embedder,
+    /// `ERR_TOKEN`: a capability token that is none, is over or used up, or does not cover the statement.
+    Token,
+    /// `ERR_DISABLED`: the operator switched CAL off.
+    Disabled,
 }
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 19] = [
+    pub const OWN: [Self; 21] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -76,6 +80,8 @@ impl ErrorKind {
         Self::Timeout,
         Self::Dimension,
         Self::Embedder,
+        Self::Token,
+        Self::Disabled,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -102,6 +108,8 @@ impl ErrorKind {
             Self::Timeout => "ERR_TIMEOUT",
             Self::Dimension => "ERR_DIMENSION",
             Self::Embedder => "ERR_EMBEDDER",
+            Self::Token => "ERR_TOKEN",
+            Self::Disabled => "ERR_DISABLED",
         }
     }
 
@@ -141,6 +149,8 @@ impl ErrorKind {
                 "embed with the model whose vectors are stored, or name another space"
             }
             Self::Embedder => "run the embedder by hand on one line; the memory itself is stored",
+            Self::Token => "prepare the statement again, and execute it once within five minutes",
+            Self::Disabled => "ask the operator of the store to switch CAL on",
         }
     }
 }

@@ -145,5 +145,6 @@ fn record(byte: u8) -> AuditRecord {
         refused_by: (byte & 2 == 2).then_some(address),
         rules: rule.map(|rule| rule.name).into_iter().collect(),
         reason: (byte & 4 == 4).then(|| "a reason".to_owned()),
+        call: None,
     }
 }

@@ -68,6 +68,9 @@ pub(crate) const COMPRESSED: [u8; 1] = [1];
 /// The row of the meta table that keeps the preset of the store and what changed its rules since: an
 /// envelope in row 0 of JSON. No row: the preset that holds where none is named.
 pub(crate) const META_PRESET: &str = "preset";
+/// The row of the meta table that says how far CAL runs: 1 where it reads only, 2 where it does not run. No row:
+/// it runs.
+pub(crate) const META_CAL: &str = "cal";
 /// The key of the audit head, a row apart from the chain. It lies in the chain's own table because
 /// both change with every write, and one page less to write is 5 % of a durable put.
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;

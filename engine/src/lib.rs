@@ -12,7 +12,8 @@
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
 //!   the rules of a store. `noting`: reads in the audit log.
-//! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `access`: how often.
+//! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `calls`: tokens, switches,
+//!   firewall and audit of CAL. `access`: how often.
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
@@ -20,6 +21,7 @@ mod access;
 mod ask;
 mod audit;
 mod basis;
+mod calls;
 mod clock;
 mod compression;
 mod consent;
@@ -72,6 +74,7 @@ mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
 pub use audit::{AuditEntry, Checkpoint, ImportNote};
+pub use calls::{CalSwitch, CalledEntry, CapabilityToken, Firewall, Prepared, Preparing, Terms};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use erase::{Certificate, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
 pub use error::{Error, ErrorKind, Result};

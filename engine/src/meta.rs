@@ -8,6 +8,7 @@ use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
 use crate::audit::{AuditRecord, Chain, Operation};
+use crate::calls::CalSwitch;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyring::{Keyring, fill};
@@ -116,6 +117,10 @@ pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>)
 pub(crate) struct Meta {
     /// What cursors are sealed with.
     pub(crate) cursor_key: [u8; 32],
+    /// What capability tokens are signed with.
+    pub(crate) token_key: [u8; 32],
+    /// How far CAL runs.
+    pub(crate) switch: CalSwitch,
     /// Where the audit log goes on.
     pub(crate) chain: Chain,
 }
@@ -148,9 +153,12 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;
     let head = AuditHead::decode(head.value())?;
-    let cursor_key = Sha256::new().chain_update("grainstore-cursor-v1").chain_update(key);
+    let derived = |purpose: &str| Sha256::new().chain_update(purpose).chain_update(key).finalize();
+    let cursor_key = derived("grainstore-cursor-v1").into();
+    let token_key = derived("grainstore-cal-token-v1").into();
+    let switch = CalSwitch::of_row(row(keys::META_CAL)?.as_deref());
     let chain = Chain::at(head, key).with_vault(vault.clone());
-    Ok(Meta { cursor_key: cursor_key.finalize().into(), chain })
+    Ok(Meta { cursor_key, token_key, switch, chain })
 }
 
 /// Checks that the keyring is the one of this store, and that it is there where it must be.

@@ -1,11 +1,14 @@
 //! Reads in the audit log, where the rules of the store want them there: who read which grains, noted
 //! when they are given out and written with the next commit.
 
-use grainstore_cal::{Answer, Slot};
+use std::sync::Arc;
+
+use grainstore_cal::Answer;
 use grainstore_format::{ContentAddress, EpochMs};
 use redb::WriteTransaction;
 
 use crate::audit::{AuditRecord, Chain, Operation};
+use crate::calls::{Errand, told_by};
 use crate::error::{Error, Result, guarded};
 use crate::preset::{Noted, Refusal};
 use crate::session::{Session, Stored};
@@ -37,30 +40,34 @@ impl Session {
         Ok(given)
     }
 
-    /// Notes an answer of CAL: the grains it gives as results. Of a context that was assembled, of
-    /// counts and of values it is noted that they were asked for.
+    /// Notes an answer of CAL with this many grains. The first entry tells of the call.
     ///
     /// # Errors
     /// As [`Session::note_read`].
-    pub(crate) fn note_answer(&self, answer: &Answer) -> Result<()> {
-        match answer {
-            Answer::Grains(grains) => {
-                self.note_read(grains.results.iter().map(|row| row.content_address))
-            }
-            Answer::Coalesced { answer, .. } => self.note_answer(answer),
-            Answer::Batch { batch } => batch.0.iter().try_for_each(|(_, slot)| match slot {
-                Slot::Answer(answer) => self.note_answer(answer),
-                _ => Ok(()),
-            }),
-            Answer::Count { .. }
-            | Answer::Values { .. }
-            | Answer::Groups { .. }
-            | Answer::Assembly { .. }
-            | Answer::Versions { .. }
-            | Answer::Diff { .. } => self.note(Operation::Read, Vec::new()),
-            // What tells of no grain, and writes, which have entries of their own.
-            _ => Ok(()),
-        }
+    pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
+        let Some(errand) = self.errand() else { return Ok(()) };
+        let mut given = Vec::new();
+        let operation = match told_by(answer, &mut given) {
+            true => Operation::Read,
+            false if errand.is_told() => return Ok(()),
+            false => Operation::Cal,
+        };
+        let call = Some(errand.note().over(Some(grains), None));
+        let (first, more) = given.split_at(given.len().min(MAX_NAMED));
+        let record = AuditRecord { call, ..AuditRecord::of(operation, first.to_vec()) };
+        self.push_note(record)?;
+        let record = |some: &[_]| AuditRecord::of(operation, some.to_vec());
+        more.chunks(MAX_NAMED).try_for_each(|some| self.push_note(record(some)))
+    }
+
+    /// Notes that a call in CAL was refused with this code.
+    ///
+    /// # Errors
+    /// As [`Session::note_read`].
+    pub(crate) fn note_refused_call(&self, errand: &Arc<Errand>, code: &str) -> Result<()> {
+        let call = Some(errand.note().over(None, Some(code.to_owned())));
+        let record = AuditRecord::of(Operation::Cal, Vec::new());
+        self.push_note(AuditRecord { call, refused: true, ..record })
     }
 
     /// The refusal of a read by a rule of the store, with its entry in the audit log.
@@ -72,7 +79,7 @@ impl Session {
             refused: true,
             refused_by: None,
             rules: vec![refusal.id],
-            reason: None,
+            ..AuditRecord::of(Operation::Read, Vec::new())
         });
         told.map_or_else(|error| error, |()| Error::from(refusal))
     }
@@ -82,12 +89,16 @@ impl Session {
     /// # Errors
     /// As [`Session::note_read`].
     pub(crate) fn note(&self, operation: Operation, subjects: Vec<ContentAddress>) -> Result<()> {
-        let inner = self.store().inner();
-        if !inner.regime().audits_reads() {
-            return Ok(());
+        match self.store().inner().regime().audits_reads() {
+            true => self.push_note(AuditRecord::of(operation, subjects)),
+            false => Ok(()),
         }
-        let actor = self.options().actor.clone();
-        let record = AuditRecord { actor, ..AuditRecord::of(operation, subjects) };
+    }
+
+    /// Notes what this session's actor did, or was refused.
+    fn push_note(&self, record: AuditRecord) -> Result<()> {
+        let inner = self.store().inner();
+        let record = AuditRecord { actor: self.options().actor.clone(), ..record };
         match inner.regime().notes().push(record, inner.clock().now()) {
             Noted::Kept => {}
             // A queue that is full wakes the writer as well.

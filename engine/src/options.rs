@@ -8,6 +8,7 @@ use grainstore_cal::WriteLimits;
 use grainstore_format::{self as format, DidResolver, OfflineResolver};
 use grainstore_index::text::Language;
 
+use crate::calls::Firewall;
 use crate::clock::{Clock, SystemClock};
 use crate::embed::{Embedder, Metric};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,6 +42,7 @@ pub struct OpenOptions {
     pub(crate) former_embedder: Option<(Embeds, Metric)>,
     pub(crate) key: Option<Key>,
     pub(crate) write_limits: WriteLimits,
+    pub(crate) firewall: Firewall,
 }
 
 /// Who has the master key.
@@ -93,6 +95,7 @@ impl Default for OpenOptions {
             former_embedder: None,
             key: None,
             write_limits: WriteLimits::default(),
+            firewall: Firewall::default(),
         }
     }
 }
@@ -264,6 +267,13 @@ impl OpenOptions {
     #[must_use]
     pub fn write_limits(mut self, limits: WriteLimits) -> Self {
         self.write_limits = limits;
+        self
+    }
+
+    /// What statements of CAL are refused for before they run, beside the rules of the language.
+    #[must_use]
+    pub fn firewall(mut self, firewall: Firewall) -> Self {
+        self.firewall = firewall;
         self
     }
 

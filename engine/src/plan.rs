@@ -32,6 +32,7 @@ use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
 
 use crate::audit::{AuditRecord, Operation};
+use crate::calls::Errand;
 use crate::embed::Embedding;
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -95,6 +96,8 @@ pub(crate) struct Author {
     pub(crate) standing: Standing,
     /// Why, for the audit log.
     pub(crate) reason: Option<String>,
+    /// The call in CAL it comes from.
+    pub(crate) errand: Option<Arc<Errand>>,
 }
 
 impl Author {
@@ -111,7 +114,8 @@ impl Author {
         subjects: Vec<ContentAddress>,
     ) -> AuditRecord {
         let (actor, reason) = (self.actor.clone(), self.reason.clone());
-        AuditRecord { actor, reason, ..AuditRecord::of(operation, subjects) }
+        let call = self.errand.as_ref().map(Errand::note);
+        AuditRecord { actor, reason, call, ..AuditRecord::of(operation, subjects) }
     }
 }
 

@@ -22,6 +22,7 @@ impl Session {
                 self.store().inner().operator(),
             ),
             reason: None,
+            errand: self.errand().cloned(),
         }
     }
 

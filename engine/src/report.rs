@@ -238,6 +238,11 @@ impl Session {
             entry.refused_by = None;
         }
         entry.reason = entry.reason.filter(|_| !hidden);
+        let told = u64::try_from(seen.len()).unwrap_or(u64::MAX);
+        entry.call = entry.call.filter(|call| {
+            // A count of more than is shown tells of the rest.
+            !hidden && call.result_count.is_none_or(|count| count <= told)
+        });
         entry.subjects = seen;
         Ok((!entry.subjects.is_empty()).then_some(entry))
     }

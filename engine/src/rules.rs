@@ -118,7 +118,7 @@ impl Writer {
     }
 
     /// Writes an entry of the audit log with what it tells of.
-    fn note(
+    pub(crate) fn note(
         &mut self,
         record: AuditRecord,
         effect: impl FnOnce(&WriteTransaction) -> Result<()>,

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use grainstore_cal::Query;
 use grainstore_format::{
@@ -13,6 +14,7 @@ use grainstore_format::{
 };
 
 use crate::access::Access;
+use crate::calls::Errand;
 use crate::embed::check_count;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
@@ -41,6 +43,10 @@ pub struct Session {
     viewer: Arc<Viewer>,
     /// The same identity, as CAL asks for it.
     cal_scope: Arc<grainstore_cal::Scope>,
+    /// The call in CAL that it works for, which its entries in the audit log tell of.
+    errand: Option<Arc<Errand>>,
+    /// Statements of CAL that wrote, or tried to.
+    evolved: Arc<AtomicU64>,
 }
 
 impl fmt::Debug for Session {
@@ -92,7 +98,30 @@ impl Session {
             agent_id: options.agent_id.clone(),
         };
         let viewer = Arc::new(Viewer::of(&options));
-        Self { store, options: Arc::new(options), viewer, cal_scope: Arc::new(cal_scope) }
+        let (options, cal_scope) = (Arc::new(options), Arc::new(cal_scope));
+        Self { store, options, viewer, cal_scope, errand: None, evolved: Arc::default() }
+    }
+
+    /// A session as somebody else, for a part of what this one does: what it writes in CAL counts for this one
+    /// ([`Firewall::max_evolving`](crate::Firewall::max_evolving)). Who it is for is the host's to say.
+    #[must_use]
+    pub fn part(&self, options: SessionOptions) -> Self {
+        Self { evolved: Arc::clone(&self.evolved), ..Self::new(self.store.clone(), options) }
+    }
+
+    /// The same session, on a call in CAL.
+    pub(crate) fn on(&self, errand: &Arc<Errand>) -> Self {
+        Self { errand: Some(Arc::clone(errand)), ..self.clone() }
+    }
+
+    /// The call in CAL it works for.
+    pub(crate) fn errand(&self) -> Option<&Arc<Errand>> {
+        self.errand.as_ref()
+    }
+
+    /// How many statements of CAL wrote, or tried to.
+    pub(crate) fn evolved(&self) -> &AtomicU64 {
+        &self.evolved
     }
 
     /// Who this session is.
@@ -136,7 +165,7 @@ impl Session {
     /// Hands a grain to the writer without waiting for the disk.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
         let author = self.author();
-        self.send(self.prepare(offer.into()).map(Box::new), |grain, reply| Write::Put {
+        self.send(self.validated(offer.into()).map(Box::new), |grain, reply| Write::Put {
             grain,
             same_fact,
             author,
@@ -147,7 +176,7 @@ impl Session {
     /// As [`Session::put`], with a reason for the audit log.
     pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
         let author = self.author_because(Some(reason))?;
-        let prepared = self.prepare(Offer::Grain(grain)).map(Box::new);
+        let prepared = self.validated(Offer::Grain(grain)).map(Box::new);
         let same_fact = SameFact::Add;
         self.send(prepared, |grain, reply| Write::Put { grain, same_fact, author, reply }).wait()
     }
@@ -178,7 +207,7 @@ impl Session {
                     format!("a batch holds {MAX_BATCH} grains and {MAX_BATCH_BYTES} bytes at most");
                 return Pending::refused(Error::new(ErrorKind::Limit, message));
             }
-            match self.prepare(offer.into()) {
+            match self.validated(offer.into()) {
                 Ok(prepared) => {
                     bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
@@ -396,12 +425,12 @@ impl Session {
     }
 
     /// Validates, encodes and addresses what is offered.
-    fn prepare(&self, offer: Offer) -> Result<Prepared> {
+    fn validated(&self, offer: Offer) -> Result<Prepared> {
         let (offer, vectors) = offer.apart();
         check_count(&vectors)?;
         let prepared = match offer {
             // Its vectors were taken off.
-            Offer::Embedded(inner, _) => self.prepare(*inner)?,
+            Offer::Embedded(inner, _) => self.validated(*inner)?,
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 let blob = grain.encode(encoding)?;
@@ -457,7 +486,7 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let prepared = derive_from(self.prepare(offer.with_vectors(vectors))?, old)?;
+        let prepared = derive_from(self.validated(offer.with_vectors(vectors))?, old)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);

@@ -11,6 +11,7 @@ use grainstore_index::Sequence;
 use redb::{Builder, Database};
 
 use crate::access::{Access, Counters};
+use crate::calls::{Firewall, Kept, Switch};
 use crate::clock::Clock;
 use crate::directory;
 use crate::embed::{Keeping, Requests};
@@ -59,6 +60,12 @@ pub(crate) struct Inner {
     writer_id: ThreadId,
     /// The quotas of CAL writes.
     writes: Writes,
+    /// What was prepared in CAL, and waits for its token.
+    kept: Kept,
+    /// How far CAL runs.
+    switch: Switch,
+    /// What of CAL the host does not want to run.
+    firewall: Firewall,
     /// Access counts on their way to the truth; nothing where access is not counted.
     counters: Option<Arc<Counters>>,
     resolver: Resolver,
@@ -263,7 +270,7 @@ impl Store {
     /// Takes over databases that were set up: catches up the index, and starts the writer.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let Files { db, meta, wording, rules, index, opening, lock } = files;
-        let Meta { cursor_key, chain } = meta;
+        let Meta { cursor_key, token_key, switch, chain } = meta;
         let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
@@ -317,6 +324,9 @@ impl Store {
             writer: Mutex::new(Some(writer)),
             writer_id,
             writes: Writes::new(options.write_limits),
+            kept: Kept::new(token_key),
+            switch: Switch::new(switch),
+            firewall: options.firewall.clone(),
             counters,
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
@@ -421,6 +431,21 @@ impl Inner {
 
     pub(crate) fn writes(&self) -> &Writes {
         &self.writes
+    }
+
+    /// What was prepared in CAL.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// How far CAL runs.
+    pub(crate) fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// What of CAL the host does not want to run.
+    pub(crate) fn firewall(&self) -> &Firewall {
+        &self.firewall
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

@@ -5,6 +5,7 @@
 mod assemble;
 mod bindings;
 mod comparison;
+pub(crate) mod complexity;
 mod condition;
 mod desugar;
 pub(crate) mod domain;
@@ -39,6 +40,8 @@ pub(crate) struct Context<'c> {
     pub(crate) params: &'c Params,
     pub(crate) now: EpochMs,
     pub(crate) warnings: Vec<Warning>,
+    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    pub(crate) few: Option<u64>,
     bindings: Bindings,
     /// Whether the plan is only shown, so that its desugared form is wanted.
     explains: bool,
@@ -154,7 +157,7 @@ impl<'c> Context<'c> {
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
         let (formats, consistency) = (false, false);
-        Self { memory, params, now, warnings, bindings, explains, formats, consistency }
+        Self { memory, params, now, warnings, few: None, bindings, explains, formats, consistency }
     }
 
     /// Notes a warning, each code and message once.

@@ -257,6 +257,26 @@ pub(crate) struct RevertPlan {
     pub(crate) reason: String,
 }
 
+impl Plan {
+    /// The grain a statement replaces, as it was named.
+    pub(crate) fn target(&mut self) -> Option<&mut Spanned<HashPrefix>> {
+        match self {
+            Self::Supersede(plan) => Some(&mut plan.target),
+            Self::Revert(plan) => Some(&mut plan.target),
+            Self::Recall(_)
+            | Self::Assemble(_)
+            | Self::Set(_)
+            | Self::Exists(_)
+            | Self::History(_)
+            | Self::Explain(_)
+            | Self::Describe(_)
+            | Self::Batch(_)
+            | Self::Coalesce(_)
+            | Self::Add(_) => None,
+        }
+    }
+}
+
 impl SourceFrom {
     /// The type it names; whatever a LET named is not asked again.
     pub(crate) fn grain_type(&self) -> SourceType {

@@ -7,7 +7,7 @@ use grainstore_format::{GrainType, SHARED};
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
 use super::{Context, comparison, condition, effects, options, stages};
-use crate::ast::{ConditionField, Extractor, Recall, Stage, Thread, Within};
+use crate::ast::{Arg, ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -61,7 +61,12 @@ pub(super) fn recall_for(
     let pipeline = stages::pipeline(recall, grain_type, show.dedup, context, &mut query)?;
     let shown = context.explains || show.explanation;
     let user = context.memory.scope().user_id.as_deref();
-    let desugared = shown.then(|| desugar(recall, extract, user));
+    let mut desugared = shown.then(|| desugar(recall, extract, user));
+    if let (Some(plain), true) = (&mut desugared, pipeline.limited_by_default)
+        && let Some(Stage::Limit(limit)) = plain.stages.last_mut().map(|last| &mut last.node)
+    {
+        *limit = Arg::Given(stages::default_limit(recall, context));
+    }
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),
         query,

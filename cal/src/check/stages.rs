@@ -66,9 +66,7 @@ pub(super) fn pipeline(
     }
     let cut = pipeline.steps.iter().any(|step| matches!(step, Step::Take(_)));
     if pipeline.end == End::Grains && !cut {
-        let thread = recall.thread.is_some();
-        let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
-        pipeline.steps.push(Step::Take(default));
+        pipeline.steps.push(Step::Take(default_limit(recall, context)));
         pipeline.limited_by_default = true;
     }
     settle_order(&mut pipeline.steps, query);
@@ -77,6 +75,13 @@ pub(super) fn pipeline(
         pipeline.steps.insert(sorts, Step::Dedup(field));
     }
     Ok(pipeline)
+}
+
+/// The LIMIT of a RECALL that names none.
+pub(super) fn default_limit(recall: &Recall<'_>, context: &Context<'_>) -> u64 {
+    let thread = recall.thread.is_some();
+    let default = if thread { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
+    context.few.map_or(default, |few| default.min(few))
 }
 
 impl Pipeline {

@@ -43,6 +43,7 @@ impl Run<'_> {
             Tier::Read => &[0],
             Tier::Evolve => &[0, 1],
         };
+        let usual = limits::DEFAULT_LIMIT;
         Ok(json!({
             "cal_version": "1.0",
             "cal_conformance": host.cal_conformance,
@@ -66,7 +67,7 @@ impl Run<'_> {
             "limits": {
                 "query_bytes": limits::QUERY_BYTES,
                 "parameters": limits::PARAMETERS,
-                "default_limit": limits::DEFAULT_LIMIT,
+                "default_limit": self.options.few.map_or(usual, |few| few.min(usual)),
                 "max_limit": limits::MAX_LIMIT,
                 "stages": limits::STAGES,
                 "in_values": limits::IN_VALUES,

@@ -162,7 +162,7 @@ impl Run<'_> {
     }
 
     /// E040: what is superseded, contradicted or retracted is not current (rulings 38).
-    fn is_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
+    pub(super) fn is_current(&self, old: &Hit, target: &Spanned<HashPrefix>) -> Result<()> {
         if let Some(current) = old.state.superseded_by {
             let error = refused(target, ErrorKind::NotCurrent, "is superseded already");
             // A session is not told of what it does not see.

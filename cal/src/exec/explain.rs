@@ -16,6 +16,15 @@ use crate::response::{Answer, PlanReport, RecallReport};
 impl Run<'_> {
     /// Runs an EXPLAIN statement, and nothing of the statement it explains.
     pub(super) fn explain(&self, explained: &ExplainPlan, lets: &[LetPlan]) -> Result<Answer> {
+        Ok(Answer::Plan { plan: self.report_of(explained, lets)? })
+    }
+
+    /// What a statement would do.
+    pub(super) fn report_of(
+        &self,
+        explained: &ExplainPlan,
+        lets: &[LetPlan],
+    ) -> Result<PlanReport> {
         let mut recalls = Vec::new();
         self.report_lets(lets, &mut recalls)?;
         self.report(&explained.plan, "statement", &mut recalls)?;
@@ -28,15 +37,14 @@ impl Run<'_> {
             },
             _ => u64::MAX,
         };
-        let plan = PlanReport {
+        Ok(PlanReport {
             statement: explained.statement.clone(),
             statement_type: explained.statement_type,
             tier: explained.tier,
             side_effects: side_effects(explained.statement_type),
             estimated_tokens: tokens.min(most),
             recalls,
-        };
-        Ok(Answer::Plan { plan })
+        })
     }
 
     fn report(&self, plan: &Plan, part: &str, reports: &mut Vec<RecallReport>) -> Result<()> {

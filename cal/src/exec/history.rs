@@ -25,6 +25,7 @@ impl Run<'_> {
             HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
             HistoryPlan::Triple(query) => self.versions(&query)?,
         };
+        versions.iter().try_for_each(|version| self.gives_whole(&version.grain))?;
         self.returned(versions.len());
         Ok(Answer::Versions { versions })
     }
@@ -62,6 +63,8 @@ impl Run<'_> {
     /// The fields two grains differ in, by payload name, ascending.
     fn diff(&mut self, from: &Spanned<HashPrefix>, to: &Spanned<HashPrefix>) -> Result<Answer> {
         let (from, to) = (self.version(from)?, self.version(to)?);
+        // What differs from a grain with nothing in common is all of it.
+        [&from, &to].into_iter().try_for_each(|hit| self.gives_whole(&hit.grain))?;
         let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
         let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
         let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));

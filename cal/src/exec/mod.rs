@@ -7,6 +7,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod prepare;
 mod project;
 mod ready;
 mod recall;
@@ -21,7 +22,7 @@ mod walk;
 
 use std::time::Instant;
 
-use grainstore_format::EpochMs;
+use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
@@ -31,6 +32,7 @@ use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::expansion::Expansion;
+use crate::gate::{Admission, Gate};
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
 use crate::params::Params;
@@ -41,6 +43,8 @@ use crate::source::Source;
 use crate::span::Spanned;
 use crate::writes::Writes;
 use ready::Bound;
+
+pub use prepare::{Preparation, prepare};
 
 /// How far statements may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,6 +80,13 @@ pub struct Options<'o> {
     pub cancel: Cancel,
     /// Counts tokens.
     pub counter: &'o dyn TokenCounter,
+    /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
+    pub few: Option<u64>,
+    /// Asked before a statement runs, and about each whole grain it gives out.
+    pub gate: Option<&'o dyn Gate>,
+    /// The grain that the target of a SUPERSEDE stood for when the statement was prepared: it is
+    /// this one that is replaced, whatever its prefix would find now.
+    pub pinned: Option<ContentAddress>,
 }
 
 impl Options<'_> {
@@ -92,6 +103,9 @@ impl Options<'_> {
             totals: true,
             cancel: Cancel::new(),
             counter: &Estimator,
+            few: None,
+            gate: None,
+            pinned: None,
         }
     }
 }
@@ -148,12 +162,10 @@ fn run_statement(
     started: Instant,
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
-    let explains = statement.statement_type() == StatementType::Explain;
-    let mut context = Context::new(memory, &options.params, options.now, explains);
-    context.formats = options.as_format.is_some();
-    let mut plan = check::check(&statement.0, &mut context)?;
-    if let Plan::Recall(recall) = &mut plan.plan {
-        recall.query.expansion = options.expansion;
+    let Admitted { mut plan, warnings, consistency } =
+        admitted(memory, &statement, options, false)?;
+    if let (Some(pinned), Some(target)) = (options.pinned, plan.plan.target()) {
+        target.node = HashPrefix::of(&pinned);
     }
     if let Plan::Batch(entries) = &mut plan.plan {
         for Refused { at, label, error, .. } in refused {
@@ -161,25 +173,8 @@ fn run_statement(
             entries.insert(at.min(entries.len()), (slot, Err(error)));
         }
     }
-    if statement.tier() > 0 && options.tier == Tier::Read {
-        let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
-        return Err(error.at(statement.0.body.span));
-    }
-    let time = match &plan.plan {
-        Plan::Assemble(_) => limits::ASSEMBLE_TIME,
-        _ => limits::QUERY_TIME,
-    };
-    let mut run = Run {
-        memory,
-        source,
-        options,
-        writes,
-        cancel: options.cancel.within(time),
-        used: Usage::default(),
-        held: 0,
-        lets: Vec::new(),
-        warnings: context.warnings,
-    };
+    let mut run = Run::new(memory, source, &plan.plan, options, writes);
+    run.warnings = warnings;
     let answer = run.request(plan)?;
     let meta = Meta {
         version: "1.0",
@@ -188,10 +183,49 @@ fn run_statement(
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.used,
-        consistency: context.consistency.then_some("linearizable"),
+        consistency: consistency.then_some("linearizable"),
         warnings: run.warnings,
     };
     Ok(Response { meta, answer })
+}
+
+/// A statement that may run.
+struct Admitted {
+    plan: RequestPlan,
+    warnings: Vec<Warning>,
+    /// Whether it says how fresh its answer must be.
+    consistency: bool,
+}
+
+/// Checks a statement, and asks whether it may run: its tier, and the host's gate.
+///
+/// # Errors
+/// The first rule broken; E044; what the gate says.
+fn admitted(
+    memory: &dyn Memory,
+    statement: &Statement<'_>,
+    options: &Options<'_>,
+    explains: bool,
+) -> Result<Admitted> {
+    let reads_text = options.gate.is_some_and(Gate::reads_text);
+    let explains = explains || statement.statement_type() == StatementType::Explain;
+    let mut context = Context::new(memory, &options.params, options.now, explains || reads_text);
+    context.few = options.few;
+    context.formats = options.as_format.is_some();
+    let mut plan = check::check(&statement.0, &mut context)?;
+    if let Plan::Recall(recall) = &mut plan.plan {
+        recall.query.expansion = options.expansion;
+    }
+    let place = statement.0.body.span;
+    if statement.tier() > 0 && options.tier == Tier::Read {
+        let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
+        return Err(error.at(place));
+    }
+    if let Some(gate) = options.gate {
+        let admission = Admission::of(statement, &plan, reads_text);
+        gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
+    }
+    Ok(Admitted { plan, warnings: context.warnings, consistency: context.consistency })
 }
 
 /// One statement while it runs.
@@ -209,6 +243,32 @@ struct Run<'r> {
     lets: Vec<Bound>,
     /// What the caller should know.
     warnings: Vec<Warning>,
+}
+
+impl<'r> Run<'r> {
+    fn new(
+        memory: &'r dyn Memory,
+        source: &'r Source<'r>,
+        plan: &Plan,
+        options: &'r Options<'r>,
+        writes: &'r Writes,
+    ) -> Self {
+        let time = match plan {
+            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
+            _ => limits::QUERY_TIME,
+        };
+        Self {
+            memory,
+            source,
+            options,
+            writes,
+            cancel: options.cancel.within(time),
+            used: Usage::default(),
+            held: 0,
+            lets: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 impl Run<'_> {
@@ -248,6 +308,14 @@ impl Run<'_> {
 
     fn warn(&mut self, code: &'static str, message: &str) {
         self.warnings.push(Warning { code, message: message.to_owned() });
+    }
+
+    /// Asks the gate about a grain that is given out with all its fields.
+    fn gives_whole(&self, grain: &Grain) -> Result<()> {
+        match self.options.gate {
+            Some(gate) => Ok(gate.gives_whole(grain)?),
+            None => Ok(()),
+        }
     }
 
     /// Counts grains looked at.
@@ -294,6 +362,8 @@ mod tests;
 
 #[cfg(test)]
 mod code_tests;
+#[cfg(test)]
+mod gate_tests;
 #[cfg(test)]
 mod option_tests;
 #[cfg(test)]

@@ -51,6 +51,9 @@ impl Run<'_> {
     }
 
     fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
+        if plan.select.is_none() {
+            self.gives_whole(&hit.grain)?;
+        }
         let show = &plan.show;
         let contradictions = match show.contradictions {
             true => Some(self.contradictions(&hit)?),

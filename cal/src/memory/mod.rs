@@ -254,6 +254,11 @@ impl HashPrefix {
         crate::lex::is_hash_digits(digits).then(|| Self(digits.to_owned()))
     }
 
+    /// The prefix that is a whole address.
+    pub(crate) fn of(address: &ContentAddress) -> Self {
+        Self(address.to_string())
+    }
+
     /// The digits.
     #[must_use]
     pub fn digits(&self) -> &str {

@@ -1,5 +1,6 @@
 //! `grain policy`: the rules of the store; what an invalidation policy demands, and what it would say.
 
+mod cal;
 mod rules;
 
 use std::fmt::Display;
@@ -27,6 +28,7 @@ enum Command {
     Show(Show),
     Set(rules::Set),
     Explain(Explain),
+    Cal(cal::Cal),
 }
 
 /// Show the rules of the store, of a preset, or what the invalidation policy of a grain means
@@ -79,6 +81,7 @@ impl Policy {
             Command::Show(show) => show.run(context),
             Command::Set(set) => set.run(context),
             Command::Explain(explain) => explain.run(context),
+            Command::Cal(cal) => cal.run(context),
         }
     }
 }

@@ -6,8 +6,8 @@ use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
 use super::{
-    agents, codec, erasure, graph, maintain, marks, policy, portable, query, read, signed, store,
-    write,
+    agents, calls, codec, erasure, graph, maintain, marks, policy, portable, query, read, signed,
+    store, write,
 };
 
 /// What a method does with its parameters, which are text yet.
@@ -68,6 +68,9 @@ const METHODS: &[Method] = &[
     method("capabilities", agents::capabilities),
     method("handoffs", agents::handoffs),
     method("cal", read::cal),
+    method("prepare", calls::prepare),
+    method("execute", calls::execute),
+    method("cal_switch", calls::switch),
     method("audit", read::audit),
     method("checkpoint", maintain::checkpoint),
     method("verify", maintain::verify),

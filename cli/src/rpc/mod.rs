@@ -2,11 +2,12 @@
 //!
 //! - `request`: a line into a request, or into what is wrong with it.
 //! - `methods`: the one table of methods, with `params` (and `vectors`, `embedder`, `json`, `misread`) and what they do in `codec`, `signed`,
-//!   `store`, `write`, `marks`, `read`. `host`: what lives between requests.
+//!   `store`, `write`, `marks`, `read`, `calls`. `host`: what lives between requests.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
 mod agents;
 mod answer;
+mod calls;
 mod codec;
 mod embedder;
 mod erasure;

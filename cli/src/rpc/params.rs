@@ -1,9 +1,10 @@
 //! The parameters of methods. Unknown, missing and wrongly typed ones are refused before anything is
 //! done.
 
+use grainstore::cal::Operation;
 use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
-use grainstore::{ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
+use grainstore::{CalSwitch, ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -421,6 +422,48 @@ pub(crate) struct Cal {
     pub(crate) namespace: Option<String>,
     pub(crate) user_id: Option<String>,
     pub(crate) agent_id: Option<String>,
+}
+
+/// `prepare`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prepare {
+    pub(crate) query: Box<RawValue>,
+    pub(crate) params: Option<Pairs>,
+    pub(crate) now: Option<i64>,
+    #[serde(rename = "as")]
+    pub(crate) format: Option<FormatName>,
+    pub(crate) tier: Option<u8>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) user_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
+    pub(crate) terms: Option<Terms>,
+}
+
+/// What a token is to allow.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Terms {
+    pub(crate) max_uses: Option<u32>,
+    pub(crate) life_ms: Option<u32>,
+    pub(crate) allowed_ops: Option<Vec<Operation>>,
+    pub(crate) allowed_grain_types: Option<Vec<String>>,
+    pub(crate) write_quota: Option<u32>,
+}
+
+/// `execute`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Execute {
+    pub(crate) token: Value,
+}
+
+/// `cal_switch`: without anything, how far CAL runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalSwitched {
+    pub(crate) to: Option<CalSwitch>,
+    pub(crate) reason: Option<String>,
 }
 
 /// `audit`.

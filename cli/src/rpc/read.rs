@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use grainstore::cal::Tier;
 use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::answer::{Answer, List};
+use super::calls::tier;
 use super::fault::Fault;
 use super::host::Host;
 use super::params::{self, address, time};
@@ -87,11 +89,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
     let params: params::Cal = params::read(params)?;
     let session = host.session()?;
     let query = query_text(&params.query)?;
-    let evolve = match params.tier {
-        None | Some(0) => false,
-        Some(1) => true,
-        Some(_) => return Err(Fault::params("tier must be 0 or 1")),
-    };
+    let evolve = tier(params.tier)? == Tier::Evolve;
     let question = Question {
         query: query.as_bytes(),
         params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
@@ -106,7 +104,7 @@ pub(crate) fn cal(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
 }
 
 /// The query in the form it was sent: what a string says, or the text of an object.
-fn query_text(query: &RawValue) -> Result<Cow<'_, str>, Fault> {
+pub(super) fn query_text(query: &RawValue) -> Result<Cow<'_, str>, Fault> {
     let sent = query.get();
     if sent.starts_with('{') {
         return Ok(Cow::Borrowed(sent));
@@ -158,7 +156,7 @@ fn listed(page: Vec<AuditEntry>) -> Result<List, Fault> {
 }
 
 /// The session for one query: never wider than the one it comes from.
-fn narrowed(
+pub(super) fn narrowed(
     session: &Session,
     namespace: Option<String>,
     user_id: Option<String>,
@@ -183,7 +181,7 @@ fn narrowed(
         agent_id: agent_id.or_else(|| own.agent_id.clone()),
         ..own.clone()
     };
-    Ok(session.store().session(options))
+    Ok(session.part(options))
 }
 
 #[cfg(test)]
@@ -206,6 +204,7 @@ mod tests {
             refused_by: None,
             import: None,
             reason: Some("x".repeat(bytes)),
+            call: None,
         };
         let cursor = |page| {
             let fault = listed(page).err()?;

@@ -33,16 +33,21 @@ fn its_examples_work_and_their_answers_hold_what_is_told() {
     let place = Place::empty();
     let mut rpc = place.rpc();
     let mut blob = String::new();
+    let mut token = String::new();
     let mut ids = BTreeSet::new();
     for (name, section) in sections() {
         assert!(!examples(section).is_empty(), "{name} shows a request");
         for example in examples(section) {
-            let response = rpc.ask(example.replace("@blob", &blob));
+            let request = example.replace("@blob", &blob).replace("\"@token\"", &token);
+            let response = rpc.ask(request);
             assert!(ids.insert(response["id"].to_string()), "{name}: an id of its own");
             let answer = response["result"].as_object();
             let answer = answer.unwrap_or_else(|| panic!("{name}: {response}"));
             for key in answer.keys() {
                 assert!(section.contains(&format!("`{key}`")), "{name}: {key} is not told");
+            }
+            if name == "prepare" {
+                token = answer["token"].to_string();
             }
             if name == "encode" {
                 blob = answer["blob"].as_str().unwrap().to_owned();

@@ -1,5 +1,6 @@
 //! Examining what a store needs around it: the directory, its lock and rights, what is left over,
-//! how it was closed, and how its files are used. It says what to do; `verify` looks at the data.
+//! how it was closed, how its files are used, and whether CAL holds what it promises. It says what to do;
+//! `verify` looks at the data.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -215,6 +216,10 @@ impl Examined {
         }
         if let Err(error) = self.use_of(store) {
             self.failed("reading", &error);
+        }
+        match store.check_cal() {
+            Ok(findings) => self.findings.extend(findings),
+            Err(error) => self.failed("cal", &error),
         }
     }
 

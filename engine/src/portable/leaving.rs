@@ -94,7 +94,7 @@ impl<'e> Leaving<'e> {
             refused: true,
             refused_by: None,
             rules: self.by.into_iter().collect(),
-            reason: None,
+            ..AuditRecord::of(Operation::Export, Vec::new())
         })?;
         if left > 0 {
             return Ok(());

@@ -138,6 +138,8 @@ settings! {
         "Whether reads are in the audit log, who read and which grains.";
     query_limit: u32, Ord::min, Some(1), Some(1000),
         "Rows of a query that names no limit.";
+    phi_by_field: bool, std::ops::BitOr::bitor, None, None,
+        "Whether CAL gives out health data (grains tagged phi:) by named fields alone.";
 }
 
 /// A value as files write it.

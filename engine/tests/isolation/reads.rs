@@ -8,7 +8,8 @@ use grainstore::cal::{Diversity, Expansion, Near, Options, Query, Rerank, Tier};
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
 use grainstore::{
-    AsOf, ContentAddress, EpochMs, Exporting, Lens, Listed, Page, Relative, Session, Walk,
+    AsOf, ContentAddress, EpochMs, Exporting, Lens, Listed, Page, Preparing, Relative, Session,
+    Walk,
 };
 use serde_json::json;
 
@@ -168,6 +169,13 @@ pub(crate) const READS: &[Read] = reads! {
             "DESCRIBE server",
         ] {
             said(on, told, statement);
+        }
+    };
+    "ask in two phases" Everything ["prepare", "execute"] |on, told| {
+        for statement in ["RECALL | LIMIT 100", "RECALL beliefs WHERE user_id = \"bob\""] {
+            let prepared = on.session.prepare(statement.as_bytes(), &Preparing::default()).unwrap();
+            told.bytes(&serde_json::to_vec(&prepared.plan).unwrap());
+            told.json(&on.session.execute(&prepared.token).unwrap());
         }
     };
     "ask about a grain" Grain ["ask"] |on, told| {

@@ -8,8 +8,10 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 26] = [
     "change_rules",
+    "switch_cal",
+    "part",
     "erase",
     "erase_user",
     "export_subject",

@@ -1,0 +1,166 @@
+//! What a plan amounts to, before it runs: how much work it may be, what it does, and which types it names.
+//! Looks at the plan alone, so the same statement weighs the same in every store.
+
+use grainstore_format::GrainType;
+use grainstore_sml::Budget;
+
+use super::plan::{End, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom};
+use crate::gate::Operation;
+use crate::limits;
+
+/// Points of a RECALL.
+const RECALL: u64 = 10;
+/// Points of words or a vector that are looked for.
+const SEARCH: u64 = 20;
+/// Points of following a thread from a message.
+const THREAD: u64 = 20;
+/// Points of a condition.
+const CONDITION: u64 = 1;
+/// Grains asked for that count as one point.
+const GRAINS_A_POINT: u64 = 10;
+/// Points of an option that compares grains with each other, or explains each.
+const OPTION: u64 = 20;
+/// Points of an ASSEMBLE beside its sources.
+const ASSEMBLE: u64 = 10;
+/// Tokens of a budget that count as one point.
+const TOKENS_A_POINT: u64 = 100;
+/// Points of a HISTORY.
+const HISTORY: u64 = 20;
+/// Points of a statement that looks at one grain, or at none.
+const LITTLE: u64 = 1;
+/// Points of a statement that writes.
+const WRITE: u64 = 20;
+
+/// A plan, weighed.
+#[derive(Debug, Default)]
+pub(crate) struct Weighed {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) reads: Vec<GrainType>,
+    pub(crate) writes: Option<GrainType>,
+    pub(crate) points: u64,
+    pub(crate) asked: Option<u64>,
+    /// The recalls without shortcuts, where the checker made them.
+    pub(crate) desugared: Vec<String>,
+}
+
+impl Weighed {
+    pub(crate) fn of(plan: &RequestPlan) -> Self {
+        let mut weighed = Self { asked: Some(0), ..Self::default() };
+        weighed.request(plan);
+        weighed
+    }
+
+    fn request(&mut self, plan: &RequestPlan) {
+        self.lets(&plan.lets);
+        self.statement(&plan.plan);
+    }
+
+    fn lets(&mut self, lets: &[LetPlan]) {
+        for binding in lets {
+            self.recall(&binding.recall);
+        }
+    }
+
+    fn statement(&mut self, plan: &Plan) {
+        match plan {
+            Plan::Recall(recall) => {
+                let counts = recall.end == End::Count;
+                self.does(if counts { Operation::Count } else { Operation::Recall }, 0);
+                self.recall(recall);
+            }
+            Plan::Assemble(assemble) => {
+                let points = match assemble.budget {
+                    Budget::Tokens(tokens) => points(tokens) / TOKENS_A_POINT,
+                    Budget::Grains(grains) => points(grains) / GRAINS_A_POINT,
+                };
+                self.does(Operation::Assemble, ASSEMBLE.saturating_add(points));
+                for source in &assemble.sources {
+                    if let SourceFrom::Recall(recall) = &source.from {
+                        self.recall(recall);
+                    }
+                }
+            }
+            Plan::Set(set) => {
+                self.does(Operation::Recall, LITTLE);
+                self.request(&set.left);
+                self.request(&set.right);
+            }
+            Plan::Exists(_) => self.does(Operation::Exists, LITTLE),
+            Plan::History(HistoryPlan::Of(_) | HistoryPlan::Diff(..) | HistoryPlan::Triple(_)) => {
+                self.does(Operation::History, HISTORY);
+            }
+            // Nothing of it runs.
+            Plan::Explain(_) => self.does(Operation::Explain, LITTLE),
+            Plan::Describe(_) => self.does(Operation::Describe, LITTLE),
+            Plan::Batch(entries) => {
+                self.does(Operation::Batch, LITTLE);
+                entries.iter().filter_map(|(_, entry)| entry.as_ref().ok()).for_each(|entry| {
+                    self.statement(entry);
+                });
+            }
+            Plan::Coalesce(branches) => {
+                self.does(Operation::Coalesce, LITTLE);
+                branches.iter().for_each(|branch| self.recall(branch));
+            }
+            Plan::Add(add) => {
+                self.does(Operation::Add, WRITE);
+                self.writes = Some(add.grain_type);
+            }
+            Plan::Supersede(_) => {
+                self.does(Operation::Supersede, WRITE);
+                self.writes = Some(GrainType::Belief);
+            }
+            Plan::Revert(_) => {
+                self.does(Operation::Revert, WRITE);
+                self.writes = Some(GrainType::Belief);
+            }
+        }
+    }
+
+    fn does(&mut self, operation: Operation, points: u64) {
+        if !self.operations.contains(&operation) {
+            self.operations.push(operation);
+        }
+        self.add(points);
+    }
+
+    fn add(&mut self, points: u64) {
+        self.points = self.points.saturating_add(points);
+    }
+
+    fn recall(&mut self, plan: &RecallPlan) {
+        if let Some(grain_type) = plan.grain_type
+            && !self.reads.contains(&grain_type)
+        {
+            self.reads.push(grain_type);
+        }
+        self.desugared.extend(plan.desugared.clone());
+        let every = plan.end != End::Grains;
+        let asked = if every { u64::MAX } else { plan.asked() };
+        self.asked = self.asked.filter(|_| asked != u64::MAX).map(|most| most.max(asked));
+        self.add(RECALL);
+        self.add(asked.min(limits::MAX_LIMIT) / GRAINS_A_POINT);
+        self.add(CONDITION.saturating_mul(points(plan.query.predicates().len())));
+        let show = &plan.show;
+        let extras = [
+            (SEARCH, plan.query.search().is_some() || plan.otherwise.is_some()),
+            (THREAD, plan.thread.is_some()),
+            (OPTION, show.diversity.is_some()),
+            (OPTION, show.dedup.is_some()),
+            (OPTION, show.contradictions),
+            (OPTION, show.explanation),
+        ];
+        for (points, _) in extras.into_iter().filter(|(_, there)| *there) {
+            self.add(points);
+        }
+        for feed in &plan.feeds {
+            if let FeedFrom::Recall(inner, _) = &feed.from {
+                self.recall(inner);
+            }
+        }
+    }
+}
+
+fn points(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,46 @@
+//! `grain policy cal`: how far CAL runs in the store, and switching it.
+
+use clap::Args;
+use grainstore::CalSwitch;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::Result;
+
+/// Show how far CAL runs in the store, or switch it: on, reads (what would write is refused), off
+///
+/// Only the operator switches, without --namespace and --user. The switch is kept until it is set again, and
+/// goes into the audit log with the reason.
+#[derive(Debug, Args)]
+pub(super) struct Cal {
+    /// on, reads or off; without it nothing changes
+    #[arg(value_name = "on|reads|off", value_parser = named, requires = "reason")]
+    to: Option<CalSwitch>,
+    /// Why: it goes into the audit log
+    #[arg(long, value_name = "TEXT", requires = "to")]
+    reason: Option<String>,
+}
+
+impl Cal {
+    pub(super) fn run(self, context: &mut Context<'_>) -> Result<()> {
+        let session = context.session()?;
+        let changed = match (self.to, &self.reason) {
+            (Some(to), Some(reason)) => session.switch_cal(to, reason)?,
+            _ => false,
+        };
+        let at = session.store().cal_switch();
+        if context.output.is_json() {
+            return context.output.json_line(&json!({ "cal": at, "changed": changed }));
+        }
+        let means = match at {
+            CalSwitch::On => "it runs",
+            CalSwitch::Reads => "it reads; what would write is refused (CAL-E044)",
+            CalSwitch::Off => "it does not run (ERR_DISABLED)",
+        };
+        context.output.line(&format!("CAL is {at}: {means}"))
+    }
+}
+
+fn named(name: &str) -> Result<CalSwitch, String> {
+    CalSwitch::named(name).ok_or_else(|| "it is on, reads or off".to_owned())
+}

@@ -1,0 +1,75 @@
+//! Methods of CAL in two phases, and its switch: `prepare`, `execute`, `cal_switch`.
+
+use grainstore::cal::Tier;
+use grainstore::format::GrainType;
+use grainstore::{CapabilityToken, Preparing, Terms};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, time};
+use super::read::{narrowed, query_text};
+use crate::error::{Code, Error};
+
+pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Prepare = params::read(params)?;
+    let query = query_text(&params.query)?;
+    let preparing = Preparing {
+        tier: tier(params.tier)?,
+        params: params.params.map(|pairs| pairs.0).unwrap_or_default(),
+        as_format: params.format.map(Into::into),
+        now: time(params.now),
+        terms: terms(params.terms.unwrap_or_default())?,
+    };
+    let session = narrowed(host.session()?, params.namespace, params.user_id, params.agent_id)?;
+    let prepared = session.prepare(query.as_bytes(), &preparing);
+    Answer::of(&prepared.map_err(|error| Error::cal(&error, &query))?)
+}
+
+pub(crate) fn execute(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::Execute = params::read(params)?;
+    // What has not the form of a token is answered as one that is none.
+    let token: CapabilityToken = serde_json::from_value(params.token).map_err(|error| {
+        let message = format!("this is no token: {error}");
+        Error::new(Code::Token, message, "give the token as prepare answered it")
+    })?;
+    let answer = host.session()?.execute(&token);
+    Answer::of(&answer.map_err(|error| Error::cal(&error, ""))?)
+}
+
+pub(crate) fn switch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::CalSwitched = params::read(params)?;
+    let session = host.session()?;
+    let changed = match (params.to, params.reason) {
+        (None, None) => false,
+        (Some(to), Some(reason)) => session.switch_cal(to, &reason)?,
+        _ => return Err(Fault::params("give to and reason, or neither")),
+    };
+    Answer::of(&json!({ "cal": session.store().cal_switch(), "changed": changed }))
+}
+
+pub(super) fn tier(number: Option<u8>) -> Result<Tier, Fault> {
+    match number {
+        None | Some(0) => Ok(Tier::Read),
+        Some(1) => Ok(Tier::Evolve),
+        Some(_) => Err(Fault::params("tier must be 0 or 1")),
+    }
+}
+
+fn terms(given: params::Terms) -> Result<Terms, Fault> {
+    let default = Terms::default();
+    let types = given.allowed_grain_types.unwrap_or_default();
+    let types = types.iter().map(|name| {
+        let known = GrainType::STANDARD.into_iter().find(|of| of.name() == name);
+        known.ok_or_else(|| Fault::params(format!("{name:?} is no grain type")))
+    });
+    Ok(Terms {
+        max_uses: given.max_uses.unwrap_or(default.max_uses),
+        life_ms: given.life_ms.unwrap_or(default.life_ms),
+        allowed_ops: given.allowed_ops,
+        allowed_grain_types: types.collect::<Result<_, _>>()?,
+        write_quota: given.write_quota,
+    })
+}

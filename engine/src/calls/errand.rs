@@ -1,0 +1,211 @@
+//! What the audit log is told of a call in CAL (spec section 6): which statement by its hash, with which
+//! token, how long it took and what it came to. Never its text.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use grainstore_cal::{Answer, Slot, StatementType, parse_bytes};
+use grainstore_format::{ContentAddress, Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::token::CapabilityToken;
+use crate::audit::Chain;
+use crate::session::Session;
+
+/// A call, while it runs.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    query_hash: [u8; 32],
+    /// Nothing for a text that is no statement.
+    statement: Option<StatementType>,
+    tier: u8,
+    token_id: Option<String>,
+    namespace: Option<String>,
+    agent_id: Option<String>,
+    started: Instant,
+    /// Whether the audit log has an entry of it.
+    told: AtomicBool,
+}
+
+/// What an entry has of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct CallNote {
+    errand: Arc<Errand>,
+    /// How long it took; nothing for one that goes on while the entry is made.
+    duration_ms: Option<u64>,
+    results: Option<u64>,
+    code: Option<String>,
+}
+
+/// What an entry of the audit log tells of the call in CAL that it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CalledEntry {
+    /// SHA-256 of the statement in normal form, parameters unbound; of the text as it came where that is no
+    /// statement. In an encrypted store what stands for it, as for an address.
+    pub query_hash: [u8; 32],
+    /// Which statement, such as `recall`; nothing for what is none.
+    pub statement: Option<String>,
+    /// The tier it needed.
+    pub tier: u64,
+    /// How long it took, milliseconds; of a write until it was decided.
+    pub duration_ms: u64,
+    /// The capability token it was executed with.
+    pub token_id: Option<String>,
+    /// The namespace of the session; in an encrypted store a pseudonym.
+    pub namespace: Option<String>,
+    /// The pseudonym of the agent.
+    pub agent: Option<String>,
+    /// Grains that were given out.
+    pub result_count: Option<u64>,
+    /// The code it was refused with.
+    pub code: Option<String>,
+}
+
+impl Errand {
+    /// A call in this session.
+    pub(super) fn of(session: &Session, query: &[u8], token: Option<&CapabilityToken>) -> Self {
+        let parsed = parse_bytes(query).ok();
+        let hash = match &parsed {
+            Some(statement) => Sha256::digest(statement.to_string()),
+            None => Sha256::digest(query),
+        };
+        let tier = parsed.as_ref().map_or(0, grainstore_cal::Statement::tier);
+        Self {
+            query_hash: hash.into(),
+            statement: parsed.as_ref().map(grainstore_cal::Statement::statement_type),
+            tier,
+            ..Self::without_query(session, token)
+        }
+    }
+
+    /// A call whose statement nobody knows: a token that is none.
+    pub(super) fn without_query(session: &Session, token: Option<&CapabilityToken>) -> Self {
+        Self {
+            query_hash: [0; 32],
+            statement: None,
+            tier: token.map_or(0, |token| token.tier.min(1)),
+            token_id: token.map(|token| token.token_id.chars().take(64).collect()),
+            namespace: session.options().namespace.clone(),
+            agent_id: session.options().agent_id.clone(),
+            started: Instant::now(),
+            told: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether there is to be an entry in a store whose rules do not ask for reads: of what writes, and of
+    /// what has a token.
+    pub(crate) fn is_always_told(&self) -> bool {
+        self.tier > 0 || self.token_id.is_some()
+    }
+
+    /// Whether the audit log has an entry of it.
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.load(Ordering::Acquire)
+    }
+
+    /// What an entry made now has of it.
+    pub(crate) fn note(self: &Arc<Self>) -> CallNote {
+        CallNote { errand: Arc::clone(self), duration_ms: None, results: None, code: None }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl CallNote {
+    /// The same of a call that is over.
+    pub(crate) fn over(self, results: Option<u64>, code: Option<String>) -> Self {
+        Self { duration_ms: Some(self.errand.elapsed_ms()), results, code, ..self }
+    }
+
+    /// The map of an entry in this chain; there is an entry of it from now on.
+    pub(crate) fn fields(&self, chain: &Chain) -> Map {
+        let Self { errand, duration_ms, results, code } = self;
+        errand.told.store(true, Ordering::Release);
+        let shown = chain.vault().address(&ContentAddress::from_bytes(errand.query_hash));
+        let duration = duration_ms.unwrap_or_else(|| errand.elapsed_ms());
+        let mut fields = Map::from([
+            ("query_hash".to_owned(), Value::Bytes(shown.as_bytes().to_vec())),
+            ("tier".to_owned(), Value::from(i64::from(errand.tier))),
+            ("duration_ms".to_owned(), Value::from(duration)),
+        ]);
+        let namespace = errand.namespace.as_deref().map(|name| chain.namespace(name));
+        let agent = errand.agent_id.as_deref().map(|agent| chain.agent(agent));
+        let texts = [
+            ("statement", errand.statement.map(name_of)),
+            ("token_id", errand.token_id.clone()),
+            ("namespace", namespace),
+            ("agent", agent),
+            ("code", code.clone()),
+        ];
+        for (name, text) in texts {
+            fields.extend(text.map(|text| (name.to_owned(), Value::from(text))));
+        }
+        fields.extend(results.map(|count| ("result_count".to_owned(), Value::from(count))));
+        fields
+    }
+}
+
+impl CalledEntry {
+    /// Reads the map of an entry; nothing for what is none.
+    pub(crate) fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let text = |name: &str| Some(fields.get(name)?.as_str()?.to_owned());
+        let query_hash = match fields.get("query_hash")? {
+            Value::Bytes(hash) => hash.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self {
+            query_hash,
+            statement: text("statement"),
+            tier: count("tier")?,
+            duration_ms: count("duration_ms")?,
+            token_id: text("token_id"),
+            namespace: text("namespace"),
+            agent: text("agent"),
+            result_count: count("result_count"),
+            code: text("code"),
+        })
+    }
+}
+
+/// A statement as `_cal.statement_type` names it.
+fn name_of(statement: StatementType) -> String {
+    match serde_json::to_value(statement) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// The grains an answer gives as results, and whether it tells of any: of a context that was assembled, of
+/// counts and of values it is said that they were asked for.
+pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool {
+    match answer {
+        Answer::Grains(grains) => {
+            given.extend(grains.results.iter().map(|row| row.content_address));
+            true
+        }
+        Answer::Coalesced { answer, .. } => told_by(answer, given),
+        Answer::Batch { batch } => {
+            let mut any = false;
+            for (_, slot) in &batch.0 {
+                if let Slot::Answer(answer) = slot {
+                    any |= told_by(answer, given);
+                }
+            }
+            any
+        }
+        Answer::Count { .. }
+        | Answer::Values { .. }
+        | Answer::Groups { .. }
+        | Answer::Assembly { .. }
+        | Answer::Versions { .. }
+        | Answer::Diff { .. } => true,
+        // What tells of no grain, and writes, which have entries of their own.
+        _ => false,
+    }
+}

@@ -1,0 +1,27 @@
+//! Calls in CAL: what stands between a session that asks and the language that answers (spec/cal.md
+//! section 6).
+//!
+//! In the order a call goes through them:
+//! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may.
+//! - `token`, `kept`: capability tokens, and the statements that wait for theirs. `prepare`: the two phases.
+//! - `bounded`: the memory a token of a few grain types sees. `run`: one call.
+//! - `errand`: what the audit log is told of it. `checks`: whether all of that holds in this store.
+
+mod bounded;
+mod checks;
+mod errand;
+mod firewall;
+mod kept;
+mod prepare;
+mod run;
+mod switch;
+mod token;
+
+pub use errand::CalledEntry;
+pub(crate) use errand::{CallNote, Errand, told_by};
+pub use firewall::Firewall;
+pub(crate) use kept::Kept;
+pub use prepare::{Prepared, Preparing};
+pub use switch::CalSwitch;
+pub(crate) use switch::Switch;
+pub use token::{CapabilityToken, Terms};

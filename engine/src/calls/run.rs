@@ -1,0 +1,151 @@
+//! One call in CAL: the switch, the gate, the statement, and what the audit log is told of it.
+
+use std::sync::Arc;
+
+use grainstore_cal::{self as cal, Options, Preparation, Response, Tier};
+
+use super::bounded::Bounded;
+use super::errand::Errand;
+use super::firewall::Guard;
+use super::prepare::refused;
+use super::switch::CalSwitch;
+use super::token::CapabilityToken;
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::session::Session;
+
+/// The rows of a query that names no limit where no rule is stricter (OMS 28.1). The language has limits of its
+/// own, which only a stricter rule lowers.
+const USUAL_LIMIT: u32 = 50;
+
+impl Session {
+    /// Runs a query, with a token or without.
+    ///
+    /// # Errors
+    /// As [`Session::ask_with`].
+    pub(crate) fn call(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+    ) -> Result<Response, cal::Error> {
+        // Reading where no rule asks for it has no entry, and is not to be slower for it.
+        let audits_reads = self.store().inner().regime().audits_reads();
+        let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
+        let errand = may_be_told.then(|| Arc::new(Errand::of(self, query, token)));
+        let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
+            let answer = self
+                .answer(query, options, token)
+                .map_err(|error| self.told_if_writing(query, error))?;
+            self.count_access(&answer).map_err(refused)?;
+            return Ok(answer);
+        };
+        let session = self.on(&errand);
+        match session.answer(query, options, token) {
+            Ok(answer) => {
+                session.count_access(&answer).map_err(refused)?;
+                let grains = answer.meta.budget.grains_returned;
+                session.note_answer(&answer.answer, grains).map_err(refused)?;
+                Ok(answer)
+            }
+            Err(error) => Err(session.told_refusal(&errand, error)),
+        }
+    }
+
+    /// The same error, once the audit log is told where it is the refusal of a statement that writes.
+    fn told_if_writing(&self, query: &[u8], error: cal::Error) -> cal::Error {
+        let errand = Arc::new(Errand::of(self, query, None));
+        match errand.is_always_told() {
+            true => self.on(&errand).told_refusal(&errand, error),
+            false => error,
+        }
+    }
+
+    /// Runs a step of CAL that runs no statement; where it is refused the audit log is told so.
+    pub(super) fn noted_step<T>(
+        &self,
+        query: &[u8],
+        step: impl FnOnce() -> Result<T, cal::Error>,
+    ) -> Result<T, cal::Error> {
+        step().map_err(|error| {
+            if !self.store().inner().regime().audits_reads() {
+                return self.told_if_writing(query, error);
+            }
+            let errand = Arc::new(Errand::of(self, query, None));
+            self.on(&errand).told_refusal(&errand, error)
+        })
+    }
+
+    /// The refusal of a token, with its entry in the audit log.
+    pub(super) fn token_refused(&self, token: &CapabilityToken, error: Error) -> cal::Error {
+        let errand = Arc::new(Errand::without_query(self, Some(token)));
+        self.on(&errand).told_refusal(&errand, refused(error))
+    }
+
+    /// The same error, once the audit log is told of it.
+    fn told_refusal(&self, errand: &Arc<Errand>, error: cal::Error) -> cal::Error {
+        if errand.is_told() {
+            return error;
+        }
+        match self.note_refused_call(errand, error.code()) {
+            Ok(()) => error,
+            Err(failed) => refused(failed),
+        }
+    }
+
+    /// What a query amounts to, without running it.
+    pub(super) fn weighed(
+        &self,
+        query: &str,
+        options: &Options<'_>,
+    ) -> Result<Preparation, cal::Error> {
+        let guard = Guard { session: self, token: None, prepares: true };
+        let options = self.ruled(options, &guard)?;
+        let reading = self.reading().map_err(refused)?;
+        guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?
+    }
+
+    fn answer(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+    ) -> Result<Response, cal::Error> {
+        let guard = Guard { session: self, token, prepares: false };
+        let options = self.ruled(options, &guard)?;
+        let reading = self.reading().map_err(refused)?;
+        let writes = self.store().inner().writes();
+        let answer = guarded(|| {
+            Ok(match token.and_then(CapabilityToken::readable) {
+                None => cal::execute_bytes(&reading, query, &options, writes),
+                Some(types) => {
+                    let bounded = Bounded { reading, types };
+                    cal::execute_bytes(&bounded, query, &options, writes)
+                }
+            })
+        });
+        answer.map_err(refused)?
+    }
+
+    /// The options of a call, with what the store says to it.
+    ///
+    /// # Errors
+    /// `ERR_DISABLED`.
+    fn ruled<'o>(
+        &self,
+        options: &Options<'o>,
+        guard: &'o Guard<'o>,
+    ) -> Result<Options<'o>, cal::Error> {
+        let inner = self.store().inner();
+        let tier = match inner.switch().at() {
+            CalSwitch::On => options.tier,
+            CalSwitch::Reads => Tier::Read,
+            CalSwitch::Off => {
+                let message = "CAL is switched off in this store";
+                return Err(refused(Error::new(ErrorKind::Disabled, message)));
+            }
+        };
+        let limit = inner.regime().rules().settings.query_limit.value;
+        let few = (limit < USUAL_LIMIT).then_some(u64::from(limit));
+        Ok(Options { tier, few, gate: Some(guard), ..options.clone() })
+    }
+}

@@ -455,7 +455,7 @@ pub(crate) struct Terms {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Execute {
-    pub(crate) token: Value,
+    pub(crate) token: serde_json::Value,
 }
 
 /// `cal_switch`: without anything, how far CAL runs.

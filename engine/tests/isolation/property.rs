@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use grainstore::ContentAddress;
 use proptest::prelude::*;
 
-use crate::kit::Place;
 use crate::model::{Kind, Who, World, Written};
 use crate::reads::{About, Asking, READS, Read};
 use crate::steps::steps;
@@ -16,7 +15,6 @@ use crate::told::Told;
 const SPACES: [Option<&str>; 6] =
     [None, Some("a"), Some("a:b"), Some("ab"), Some(""), Some("agent:identity")];
 const USERS: [Option<&str>; 4] = [None, Some("ann"), Some("bob"), Some("")];
-const PEOPLE: [Option<&str>; 2] = [Some("ann"), Some("bob")];
 
 /// What a session is to be shown by a way to read; nothing where the model does not say.
 fn expected(
@@ -123,14 +121,12 @@ proptest! {
 
     #[test]
     fn nobody_is_told_of_what_they_do_not_see(
-        encrypted in any::<bool>(),
         steps in steps(),
         waits in any::<bool>(),
         erased in prop::option::of((1..3_usize, any::<bool>())),
         whose in prop::sample::subsequence((0..24_usize).collect::<Vec<_>>(), 3),
     ) {
-        let place = if encrypted { Place::encrypted() } else { Place::new() };
-        let mut world = World::of(place, &steps);
+        let mut world = World::of(&steps);
         if waits {
             world.wait();
         }
@@ -139,9 +135,7 @@ proptest! {
             world.erase(user, at_once);
         }
         for at in whose {
-            // Who names nobody is refused what is encrypted, whatever it is.
-            let user = if encrypted { PEOPLE[at % 2] } else { USERS[at % 4] };
-            let who = Who { space: SPACES[at / 4], user };
+            let who = Who { space: SPACES[at / 4], user: USERS[at % 4] };
             let knows = Knows::of(&world, who);
             for read in READS {
                 match read.about {

@@ -240,7 +240,7 @@ mod tests {
     fn dot_commands_and_their_values_are_offered() {
         assert_eq!(written(".ti"), [".timer "]);
         assert_eq!(shown(".timer o"), ["on", "off"]);
-        assert_eq!(shown(".mode t"), ["table"]);
+        assert_eq!(shown(".mode ta"), ["table"]);
         assert_eq!(written(".schema go"), [".schema goal"]);
         assert!(shown("RECALL\n.ti").is_empty());
     }

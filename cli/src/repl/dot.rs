@@ -257,7 +257,7 @@ mod tests {
         for (line, expected) in [
             (".tmier on", "did you mean .timer?"),
             (".xyzzy", ".help lists what there is"),
-            (".mode fancy", "one of: table, sml, json"),
+            (".mode fancy", "one of: table, sml, markdown"),
             (".timer maybe", "write on or off"),
             (".read", "write .read FILE"),
             (".audit many", "write .audit 20"),

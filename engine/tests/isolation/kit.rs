@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use grainstore::cal::{Query, Visibility};
 use grainstore::{
-    ContentAddress, EpochMs, Grain, ManualClock, OpenOptions, Page, Session, SessionOptions, Store,
+    ContentAddress, EpochMs, Grain, ManualClock, MasterKey, OpenOptions, Page, Session,
+    SessionOptions, Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,11 +22,20 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::opened(OpenOptions::new())
+    }
+
+    /// A store with keys.
+    pub(crate) fn encrypted() -> Self {
+        Self::opened(OpenOptions::new().key(MasterKey::new([7; 32])))
+    }
+
+    fn opened(options: OpenOptions) -> Self {
         let clock = Arc::new(ManualClock::following());
         clock.set(EpochMs::new(NOW));
         let dir = TempDir::new().unwrap();
         let shown: Arc<ManualClock> = Arc::clone(&clock);
-        let options = OpenOptions::new().create(true).clock(shown);
+        let options = options.create(true).clock(shown);
         let store = Store::open(dir.path().join("store"), &options).unwrap();
         Self { dir, store, clock }
     }

@@ -61,9 +61,8 @@ pub(crate) struct Who {
 }
 
 impl World {
-    pub(crate) fn of(steps: &[Step]) -> Self {
-        let mut world =
-            Self { place: Place::new(), grains: Vec::new(), consents: Vec::new(), now: NOW };
+    pub(crate) fn of(place: Place, steps: &[Step]) -> Self {
+        let mut world = Self { place, grains: Vec::new(), consents: Vec::new(), now: NOW };
         for step in steps {
             world.take(step);
         }

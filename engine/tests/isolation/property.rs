@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use grainstore::ContentAddress;
 use proptest::prelude::*;
 
+use crate::kit::Place;
 use crate::model::{Kind, Who, World, Written};
 use crate::reads::{About, Asking, READS, Read};
 use crate::steps::steps;
@@ -15,6 +16,7 @@ use crate::told::Told;
 const SPACES: [Option<&str>; 6] =
     [None, Some("a"), Some("a:b"), Some("ab"), Some(""), Some("agent:identity")];
 const USERS: [Option<&str>; 4] = [None, Some("ann"), Some("bob"), Some("")];
+const PEOPLE: [Option<&str>; 2] = [Some("ann"), Some("bob")];
 
 /// What a session is to be shown by a way to read; nothing where the model does not say.
 fn expected(
@@ -96,7 +98,7 @@ fn check(world: &World, who: Who, knows: &Knows, read: &Read, about: Option<&Wri
         .collect();
     assert!(addresses.is_empty(), "{} tells of {addresses:?}", what());
     if let Some(expected) = expected(world, who, read, about) {
-        assert_eq!(told.shown, Some(expected), "{}", what());
+        assert_eq!(told.shown, Some(expected), "{}: {:?}", what(), told.refused);
     } else if let Some(shown) = &told.shown {
         let unseen: Vec<_> = world
             .grains
@@ -121,12 +123,14 @@ proptest! {
 
     #[test]
     fn nobody_is_told_of_what_they_do_not_see(
+        encrypted in any::<bool>(),
         steps in steps(),
         waits in any::<bool>(),
         erased in prop::option::of((1..3_usize, any::<bool>())),
         whose in prop::sample::subsequence((0..24_usize).collect::<Vec<_>>(), 3),
     ) {
-        let mut world = World::of(&steps);
+        let place = if encrypted { Place::encrypted() } else { Place::new() };
+        let mut world = World::of(place, &steps);
         if waits {
             world.wait();
         }
@@ -135,7 +139,9 @@ proptest! {
             world.erase(user, at_once);
         }
         for at in whose {
-            let who = Who { space: SPACES[at / 4], user: USERS[at % 4] };
+            // Who names nobody is refused what is encrypted, whatever it is.
+            let user = if encrypted { PEOPLE[at % 2] } else { USERS[at % 4] };
+            let who = Who { space: SPACES[at / 4], user };
             let knows = Knows::of(&world, who);
             for read in READS {
                 match read.about {

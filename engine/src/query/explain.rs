@@ -238,6 +238,10 @@ fn own_of(
         }
         looked += 1;
         let sequence = posting?.sequence;
+        // Nobody can read what was erased and still waits for its scrub.
+        if view.hides(sequence)? {
+            continue;
+        }
         let seen = view.with_blob(sequence, |blob| reach.sees_blob(sequence, blob))?;
         own += u64::from(seen);
     }

@@ -10,6 +10,9 @@ use std::sync::LazyLock;
 use grainstore_format::Profile;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe;
+
+use crate::error::Result;
 
 /// As portable containers are compressed.
 const LEVEL: i32 = 3;
@@ -21,10 +24,8 @@ static DECODER: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
 
 thread_local! {
-    /// Nothing where there was no memory for it.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = RefCell::new(compressor());
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> =
-        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER).ok());
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 fn compressor() -> Option<Compressor<'static>> {
@@ -36,16 +37,35 @@ fn compressor() -> Option<Compressor<'static>> {
 
 /// A blob made shorter: one zstd frame that tells how long the blob is. Nothing where it would not be shorter.
 pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
-    let frame =
-        COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(blob).ok())?;
+    let frame = COMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = compressor();
+        }
+        kept.as_mut()?.compress(blob).ok()
+    })?;
     (frame.len() < blob.len()).then_some(frame)
 }
 
-/// The blob in a frame; nothing for bytes that are none, or for more than a blob may have
-/// ([`Profile::EXTENDED`]), which are not made room for.
-pub(crate) fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
+/// The blob in a frame; nothing for bytes that are not one frame which tells its length, and for more than
+/// a blob may have ([`Profile::EXTENDED`]), which are not made room for.
+///
+/// # Errors
+/// `ERR_IO` where there is no decompressor to be had.
+pub(crate) fn decompress(frame: &[u8]) -> Result<Option<Vec<u8>>> {
     let most = Profile::EXTENDED.max_blob_bytes;
-    DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.as_mut()?.decompress(frame, most).ok())
+    let told = zstd_safe::get_frame_content_size(frame).ok().flatten();
+    let told = told.and_then(|told| usize::try_from(told).ok());
+    let length = zstd_safe::find_frame_compressed_size(frame).ok();
+    if told.is_none_or(|told| told == 0 || told > most) || length != Some(frame.len()) {
+        return Ok(None);
+    }
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::with_prepared_dictionary(&DECODER)?),
+        };
+        Ok(decompressor.decompress(frame, most).ok())
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +91,7 @@ mod tests {
             belief.namespace("shared").build().unwrap().encode(Encoding::MessagePack).unwrap();
         let frame = compress(blob.bytes()).unwrap();
         assert!(frame.len() < blob.bytes().len());
-        assert_eq!(decompress(&frame).as_deref(), Some(blob.bytes()));
+        assert_eq!(decompress(&frame).unwrap().as_deref(), Some(blob.bytes()));
     }
 
     #[test]
@@ -89,17 +109,21 @@ mod tests {
         let mut untold = zstd::Encoder::new(Vec::new(), LEVEL).unwrap();
         untold.write_all(&vec![0; 64 * most]).unwrap();
         let untold = untold.finish().unwrap();
-        assert_eq!((decompress(&told), decompress(&untold)), (None, None));
+        assert_eq!(decompress(&told).unwrap(), None);
+        assert_eq!(decompress(&untold).unwrap(), None);
         let longest = vec![7; most];
-        assert_eq!(decompress(&compress(&longest).unwrap()), Some(longest));
+        assert_eq!(decompress(&compress(&longest).unwrap()).unwrap(), Some(longest));
     }
 
     #[test]
     fn garbage_is_no_frame() {
         let frame = compress(&[b'a'; 300]).unwrap();
-        for garbage in [&frame[1..], &frame[..frame.len() - 1], b"", b"garbage that is no frame"] {
-            assert!(decompress(garbage).is_none_or(|blob| blob.is_empty()), "{garbage:?}");
+        let twice = [&frame[..], &frame].concat();
+        let cut = &frame[..frame.len() - 1];
+        for garbage in [&frame[1..], cut, &twice, b"", b"garbage that is no frame"] {
+            assert_eq!(decompress(garbage).unwrap(), None, "{garbage:?}");
         }
-        assert_eq!(decompress(&frame).unwrap(), [b'a'; 300], "nothing is left of what failed");
+        let whole = decompress(&frame).unwrap();
+        assert_eq!(whole.unwrap(), [b'a'; 300], "nothing is left of what failed");
     }
 }

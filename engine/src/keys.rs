@@ -61,7 +61,7 @@ pub(crate) const ENCRYPTED: [u8; 1] = [1];
 /// comes with the first.
 pub(crate) const META_SLOTS: &str = "slots";
 /// The row of the meta table that says how blobs are compressed that are written: [`COMPRESSED`]. No row: not
-/// at all. What was written before stays as it is.
+/// at all. What was written before stays as it is, until its person gets another key.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.
 pub(crate) const COMPRESSED: [u8; 1] = [1];
@@ -650,6 +650,9 @@ mod tests {
             let code = Envelope::open_compressed(key, bytes).map_err(|e| e.code());
             assert_eq!(code, Err("ERR_INTEGRITY"), "{bytes:?}");
         }
+        // What is no blob is never compressed.
+        let elsewhere = Vault::default().open(RowKey::reason(5), &sealed).map_err(|e| e.code());
+        assert_eq!(elsewhere, Err("ERR_STORE_VERSION"));
         let encrypted = Sealed { slot: 7, compressed: true, body: b"body" };
         assert_eq!(HEXLOWER.encode(&encrypted.encode()), "010300000007626f6479");
         assert_eq!(Sealed::of(&encrypted.encode()).unwrap(), Some(encrypted));

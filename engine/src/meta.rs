@@ -39,6 +39,9 @@ pub(crate) fn set_up(
         if vault.keyring().is_some() {
             meta.insert(keys::META_ENCRYPTED, keys::ENCRYPTED.as_slice())?;
         }
+        if options.compress == Some(true) {
+            meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?;
+        }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
             meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
         }

@@ -172,7 +172,8 @@ impl OpenOptions {
     /// Whether grains that are written from now on are kept compressed: zstd with a dictionary that is part of
     /// the program, before they are encrypted. Addresses and answers stay the same; docs/benchmarks.md says
     /// what is gained, docs/privacy.md what the lengths of compressed grains tell. Kept until it is said
-    /// otherwise, and off in a store of which nothing was said. What was written before stays as it is.
+    /// otherwise, and off in a store of which nothing was said. What was written before stays as it is,
+    /// until its person gets another key.
     #[must_use]
     pub fn compress(mut self, compress: bool) -> Self {
         self.compress = Some(compress);

@@ -69,9 +69,14 @@ impl Vault {
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
         let Some(sealed) = Sealed::of(bytes)? else {
-            return match Envelope::open_compressed(row.key, bytes)? {
+            // Blobs of the log alone are ever compressed.
+            let body = match row.is_of_log() {
+                true => Envelope::open_compressed(row.key, bytes)?,
+                false => None,
+            };
+            return match body {
                 None => Envelope::open(row.key, bytes).map(Cow::Borrowed),
-                Some(body) => decompress(body).map(Cow::Owned).ok_or_else(damaged),
+                Some(body) => decompress(body)?.map(Cow::Owned).ok_or_else(damaged),
             };
         };
         let Some(keyring) = &self.keyring else {
@@ -82,7 +87,10 @@ impl Vault {
         };
         let bound = row.bound(sealed.slot, sealed.compressed);
         let body = holder.data.open(&bound, sealed.body);
-        let body = if sealed.compressed { body.and_then(|body| decompress(&body)) } else { body };
+        let body = match (body, sealed.compressed) {
+            (Some(body), true) => decompress(&body)?,
+            (body, _) => body,
+        };
         body.map(Cow::Owned).ok_or_else(damaged)
     }
 

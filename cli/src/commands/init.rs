@@ -31,7 +31,8 @@ impl Init {
             return Err(there_already(context));
         }
         let made = self.key(context)?;
-        let options = context.options()?.create(true).compress(self.compress);
+        let options = context.options()?.create(true);
+        let options = if self.compress { options.compress(true) } else { options };
         let options = match self.preset {
             Some(preset) => options.preset(preset),
             None => options,

@@ -83,18 +83,7 @@ impl Display for Json<'_> {
 }
 
 fn quoted(f: &mut Formatter<'_>, text: &str) -> Result {
-    f.write_char('"')?;
-    for c in text.chars() {
-        match c {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\t' => f.write_str("\\t")?,
-            control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
-            other => f.write_char(other)?,
-        }
-    }
-    f.write_char('"')
+    f.write_str(&serde_json::to_string(text).map_err(|_| std::fmt::Error)?)
 }
 
 fn query<'a>(request: &'a Request<'_>, scope: &mut Scope<'a>) -> Json<'a> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use grainstore_cal::{Answer, Slot, StatementType, parse_bytes};
+use grainstore_cal::{Answer, Slot, Source, Statement, StatementType};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -66,15 +66,16 @@ pub struct CalledEntry {
 impl Errand {
     /// A call in this session.
     pub(super) fn of(session: &Session, query: &[u8], token: Option<&CapabilityToken>) -> Self {
-        let parsed = parse_bytes(query).ok();
+        let source = Source::read_bytes(query).ok();
+        let parsed = source.as_ref().and_then(|source| source.statement().ok());
         let hash = match &parsed {
             Some(statement) => Sha256::digest(statement.to_string()),
             None => Sha256::digest(query),
         };
-        let tier = parsed.as_ref().map_or(0, grainstore_cal::Statement::tier);
+        let tier = parsed.as_ref().map_or(0, Statement::tier);
         Self {
             query_hash: hash.into(),
-            statement: parsed.as_ref().map(grainstore_cal::Statement::statement_type),
+            statement: parsed.as_ref().map(Statement::statement_type),
             tier,
             ..Self::without_query(session, token)
         }

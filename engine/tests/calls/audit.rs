@@ -40,6 +40,26 @@ fn what_writes_is_in_the_entry_of_its_write() {
 }
 
 #[test]
+fn what_writes_is_told_alike_in_json() {
+    let world = World::new();
+    let agent = world.agent("work");
+    let statement = grainstore::cal::parse(ADD).unwrap();
+    let json = statement.to_json();
+    assert_eq!(code(agent.ask(&json)), "CAL-E044");
+    agent.ask_with(json.as_bytes(), &evolving()).unwrap();
+    agent.execute(&prepared(&agent, &json).token).unwrap();
+    let found = calls(&world);
+    let operations: Vec<_> = found.iter().map(|(entry, _)| entry.operation.as_str()).collect();
+    assert_eq!(operations, ["put", "cal", "put"]);
+    let hash: [u8; 32] = Sha256::digest(statement.to_string()).into();
+    for (_, call) in &found {
+        assert_eq!((call.statement.as_deref(), call.tier), (Some("add"), 1));
+        assert_eq!(call.query_hash, hash, "that of the text");
+    }
+    assert_eq!(found[1].1.code.as_deref(), Some("CAL-E044"));
+}
+
+#[test]
 fn refusals_of_what_writes_have_one_entry_each() {
     let world = World::new();
     let agent = world.agent("work");

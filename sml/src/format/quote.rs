@@ -5,6 +5,19 @@ use std::fmt::Write;
 /// Writes the text in quotes. Beside what JSON demands, every character that acts on a terminal or on
 /// the order of what is read is escaped, so that the quotes hold whatever the text says.
 pub(super) fn quoted(out: &mut String, text: &str) {
+    quoted_with(out, text, |out, c| {
+        if acts(c) {
+            // Writing to a String cannot fail; all that act lie below U+10000.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    });
+}
+
+/// Writes the text in quotes; `other` writes what is neither a quote, a backslash, a newline, a return
+/// nor a tab.
+pub(super) fn quoted_with(out: &mut String, text: &str, other: impl Fn(&mut String, char)) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -13,11 +26,7 @@ pub(super) fn quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if acts(c) => {
-                // Writing to a String cannot fail; all that act lie below U+10000.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
+            c => other(out, c),
         }
     }
     out.push('"');

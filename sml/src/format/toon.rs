@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::quote::is_bidi;
+use super::quote::{is_bidi, quoted_with};
 use super::{Element, Frame, Layout};
 use crate::budget::Budget;
 use crate::cell::Cell;
@@ -223,19 +223,9 @@ fn is_number_like(text: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
+/// In quotes, where TOON knows five escapes and no others.
 fn quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
+    quoted_with(out, text, String::push);
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The session in README.md, run line by line: what is printed there is what is printed here.
+//! The sessions in README.md and docs/privacy.md, run line by line: what is printed there is what is
+//! printed here.
 
 use std::env;
 use std::path::Path;
@@ -36,9 +37,18 @@ fn steps(readme: &str) -> Vec<Step> {
 
 #[test]
 fn the_session_of_the_readme_prints_what_it_says() {
-    let readme = include_str!("../../README.md");
-    let steps = steps(readme);
-    assert!(steps.len() >= 5, "README.md has a session between its markers");
+    run(include_str!("../../README.md"));
+}
+
+#[test]
+fn the_session_of_the_page_on_privacy_prints_what_it_says() {
+    run(include_str!("../../docs/privacy.md"));
+}
+
+/// Runs the session of a page in a directory of its own.
+fn run(page: &str) {
+    let steps = steps(page);
+    assert!(steps.len() >= 5, "there is a session between the markers");
     let grain = Path::new(env!("CARGO_BIN_EXE_grain")).parent().unwrap();
     let mut path = grain.as_os_str().to_owned();
     path.push(":");

@@ -9,27 +9,78 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use grainstore_bench::{fact, fill, locomo, store};
+use grainstore::Page;
+use grainstore_bench::{FACTS_PER_SUBJECT, fact, fill, locomo, store};
+use grainstore_cal::{Predicate, Query};
 use grainstore_format::EpochMs;
 use grainstore_sml::{Clock, Estimator, Format, Item, Level, TokenCounter, render};
 use tempfile::TempDir;
 
 const TYPICAL: &str = r#"RECALL beliefs WHERE subject = "alice" AND relation = "prefers" AND confidence >= 0.8 RECENT 5 AS sml"#;
-const ASSEMBLE: &str = r#"ASSEMBLE brief FOR "the next reply" FROM facts: (RECALL beliefs WHERE subject = "person-7" LIMIT 20), recent: (RECALL beliefs RECENT 30) BUDGET 1000 tokens PRIORITY facts > recent"#;
+/// Three sources of what is known of a person, newest of all, and what one relation says.
+const ASSEMBLE: &str = r#"ASSEMBLE brief FOR "the next reply" FROM facts: (RECALL beliefs WHERE subject = "person-7" LIMIT 20), recent: (RECALL beliefs RECENT 30), plays: (RECALL beliefs WHERE relation = "plays" LIMIT 30) BUDGET 2000 tokens PRIORITY facts > recent > plays"#;
+/// Grains in the store that is asked.
+const GRAINS: usize = 100_000;
 
-fn language(c: &mut Criterion) {
-    let mut group = c.benchmark_group("cal");
-    group.bench_function("parse_typical", |b| {
+/// A statement of four kilobytes: as many values as an IN may have, in words of some length.
+fn four_kilobytes() -> String {
+    let values: Vec<String> = (0..100).map(|n| format!("{:?}", format!("{n:-<36}"))).collect();
+    format!("RECALL beliefs WHERE object IN ({}) AND confidence >= 0.5 LIMIT 9", values.join(", "))
+}
+
+fn parsing(c: &mut Criterion) {
+    let mut group = c.benchmark_group("parse");
+    group.bench_function("typical", |b| {
         b.iter(|| grainstore_cal::parse(black_box(TYPICAL)).unwrap());
     });
+    let long = four_kilobytes();
+    assert!((4_000..4_200).contains(&long.len()), "{}", long.len());
+    group.bench_function("four_kilobytes", |b| {
+        b.iter(|| grainstore_cal::parse(black_box(&long)).unwrap());
+    });
+    let json = grainstore_cal::parse(TYPICAL).unwrap().to_json();
+    group.bench_function("typical_in_json", |b| {
+        b.iter(|| {
+            let source = grainstore_cal::Source::read_bytes(black_box(json.as_bytes())).unwrap();
+            black_box(source.statement().unwrap().tier())
+        });
+    });
+    group.finish();
+}
+
+/// A RECALL from text to text beside the engine's query that it runs, and an ASSEMBLE.
+fn asking(c: &mut Criterion) {
     let dir = TempDir::new().unwrap();
-    let (_store, session) = store(dir.path()).unwrap();
-    fill(&session, 10_000).unwrap();
-    group.bench_function("assemble_1000_tokens_of_10000_grains", |b| {
+    let (store, session) = store(dir.path()).unwrap();
+    fill(&session, GRAINS).unwrap();
+    store.flush().unwrap();
+    let mut group = c.benchmark_group("ask");
+    let mut n = 0;
+    let mut subject = move || {
+        n = (n + 7919) % (GRAINS / FACTS_PER_SUBJECT);
+        format!("person-{n}")
+    };
+    group.bench_function("engine_query_16", |b| {
+        b.iter(|| {
+            let is = Predicate::text_is("subject", subject()).unwrap();
+            session.query(&Query::default().when(is), &Page::first(16)).unwrap()
+        });
+    });
+    for (name, format) in [("recall_16", ""), ("recall_16_as_sml", " AS sml")] {
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let query = format!("RECALL WHERE subject = {:?} LIMIT 16{format}", subject());
+                session.ask(&query).unwrap()
+            });
+        });
+    }
+    group.bench_function("assemble_2000_tokens_of_three", |b| {
         b.iter(|| session.ask(black_box(ASSEMBLE)).unwrap());
     });
     group.finish();
+}
 
+fn rendering(c: &mut Criterion) {
     let items: Vec<Item> = (0..100)
         .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None })
         .collect();
@@ -83,5 +134,5 @@ fn conversations(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, language, conversations);
+criterion_group!(benches, parsing, asking, rendering, conversations);
 criterion_main!(benches);

@@ -85,6 +85,9 @@ pub use error::{Error, ErrorEnvelope, Position, Result};
 pub use exec::{Options, Preparation, Tier, execute, execute_bytes, prepare};
 pub use expansion::{Direction, Expansion, Link, Links};
 pub use gate::{Admission, Gate, Operation};
+#[cfg(feature = "cl100k")]
+pub use grainstore_sml::Cl100k;
+pub use grainstore_sml::{Estimator, TokenCounter};
 pub use json::schema;
 pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,

@@ -59,5 +59,7 @@ pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
 pub use time::{Clock, date_or_iso, relative_time};
+#[cfg(feature = "cl100k")]
+pub use tokens::Cl100k;
 pub use tokens::{Estimator, TokenCounter};
 pub use words::humanize;

@@ -2,6 +2,12 @@
 //!
 //! Knows text only. What is counted, and against which budget, is the business of `assemble`.
 
+#[cfg(feature = "cl100k")]
+mod cl100k;
+
+#[cfg(feature = "cl100k")]
+pub use cl100k::Cl100k;
+
 /// Counts the tokens a model would see in a text.
 ///
 /// Assembly counts every line by itself and adds up, so a counter should be close to additive over

@@ -1,7 +1,7 @@
 //! The same questions in CAL, where CAL can ask them: WHERE, the namespaces, order, LIMIT and OFFSET.
 
 use grainstore::cal::{Answer, Comparator, Order, Reach, Visibility};
-use grainstore::format::Value;
+use grainstore::format::{GrainType, Value};
 
 use crate::asker::Asker;
 use crate::naive;
@@ -23,6 +23,18 @@ const COMMON: [&str; 10] = [
     "recall_priority",
     "epistemic_status",
     "verification_status",
+];
+/// Fields of one type, which it unlocks when it is named.
+const OWN: [(&str, &[&str]); 9] = [
+    ("event", &["role", "session_id", "model_id", "parent_message_id"]),
+    ("state", &["context"]),
+    ("workflow", &["trigger"]),
+    ("action", &["tool_name", "tool_call_id", "action_phase", "is_error"]),
+    ("observation", &["observer_id", "observer_type"]),
+    ("goal", &["goal_state", "assigned_agent", "depends_on"]),
+    ("reasoning", &["reasoning_type", "conclusion"]),
+    ("consensus", &["threshold", "agreement_count"]),
+    ("consent", &["consent_action", "purpose", "scope", "grantor_did"]),
 ];
 /// The profiles CAL knows.
 const PROFILES: [&str; 4] = ["hc:", "fin:", "int:", "sci:"];
@@ -65,14 +77,16 @@ fn a_statement_answers_as_the_naive_reading_of_its_question() {
 }
 
 /// What of a question CAL can ask.
-fn expressible(asked: Question) -> Question {
+pub(crate) fn expressible(asked: Question) -> Question {
     let in_ms = |at: i64| (200_000_000_000..=1 << 47).contains(&at);
     let during = asked.during.filter(|(from, to)| in_ms(*from) && in_ms(*to) && from <= to);
     let superseded = asked.seeing.superseded;
-    let conditions = asked.conditions.into_iter().filter(|condition| written(condition).is_some());
+    let of_type = asked.of_type.filter(|of_type| of_type.is_standard());
+    let has_words = |condition: &Condition| written(condition, of_type).is_some();
+    let conditions = asked.conditions.into_iter().filter(has_words);
     Question {
         reach: asked.reach,
-        of_type: asked.of_type.filter(|of_type| of_type.is_standard()),
+        of_type,
         conditions: conditions.collect(),
         during,
         seeing: Visibility { superseded, ..Visibility::default() },
@@ -82,6 +96,17 @@ fn expressible(asked: Question) -> Question {
 }
 
 fn statement(question: &Question, offset: usize, limit: usize) -> String {
+    let mut text = recall(question, &[]);
+    let direction = if question.order == Order::Newest { "DESC" } else { "ASC" };
+    text += &format!(" | ORDER BY time {direction}");
+    if offset > 0 {
+        text += &format!(" | OFFSET {offset}");
+    }
+    text + &format!(" | LIMIT {limit}")
+}
+
+/// A RECALL up to its pipeline, with these conditions beside the question's own.
+pub(crate) fn recall(question: &Question, beside: &[String]) -> String {
     let mut text = "RECALL".to_owned();
     if let Some(of_type) = question.of_type {
         let plural = match of_type.name() {
@@ -96,24 +121,22 @@ fn statement(question: &Question, offset: usize, limit: usize) -> String {
         Reach::Subtree(namespace) => text += &format!(" IN SCOPE {namespace:?}"),
     }
     let during = question.during.map(|(from, to)| format!("time BETWEEN {from} AND {to}"));
-    let conditions: Vec<_> = question.conditions.iter().filter_map(written).chain(during).collect();
+    let own = question.conditions.iter().filter_map(|one| written(one, question.of_type));
+    let conditions: Vec<_> = own.chain(during).chain(beside.iter().cloned()).collect();
     if !conditions.is_empty() {
         text += &format!(" WHERE {}", conditions.join(" AND "));
     }
     if question.seeing.superseded {
         text += " WITH superseded";
     }
-    let direction = if question.order == Order::Newest { "DESC" } else { "ASC" };
-    text += &format!(" | ORDER BY time {direction}");
-    if offset > 0 {
-        text += &format!(" | OFFSET {offset}");
-    }
-    text + &format!(" | LIMIT {limit}")
+    text
 }
 
-/// A condition as WHERE has it; nothing where CAL has no such condition on every type.
-fn written(condition: &Condition) -> Option<String> {
-    let common = |name: &str| COMMON.contains(&name);
+/// A condition as WHERE has it; nothing where CAL has no such condition on grains of the type.
+fn written(condition: &Condition, of_type: Option<GrainType>) -> Option<String> {
+    let of_type = of_type.map_or("", |of_type| of_type.name());
+    let own = OWN.iter().find(|(name, _)| *name == of_type).map_or(&[][..], |(_, own)| own);
+    let common = |name: &str| COMMON.contains(&name) || own.contains(&name);
     let known = |name: &str| PROFILES.iter().any(|profile| name.starts_with(profile));
     let texts = |texts: &[String]| -> String {
         let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}")).collect();
@@ -124,6 +147,9 @@ fn written(condition: &Condition) -> Option<String> {
         Condition::TextIn(name, list) | Condition::FieldIn(name, list)
             if matches!(*name, "subject" | "relation" | "object") && !list.is_empty() =>
         {
+            format!("{name} IN ({})", texts(list))
+        }
+        Condition::FieldIn(name @ ("tool_name" | "depends_on"), list) if own.contains(name) => {
             format!("{name} IN ({})", texts(list))
         }
         Condition::Object(Value::Str(text)) => format!("object = {text:?}"),

@@ -15,6 +15,8 @@ mod cal;
 mod damage;
 mod grains;
 mod hostile;
+mod language;
+mod meaning;
 #[path = "../kit/naive.rs"]
 mod naive;
 mod pages;
@@ -23,6 +25,7 @@ mod planned;
 mod question;
 #[path = "../kit/random.rs"]
 mod random;
+mod statements;
 mod world;
 
 use grainstore as engine;

@@ -60,7 +60,7 @@ fn a_planned_answer_is_the_naive_answer() {
 pub(crate) type Stage = (&'static str, fn(&mut World));
 
 /// Ways for a grain to be where the index looks for it.
-const STAGES: [Stage; 8] = [
+pub(crate) const STAGES: [Stage; 8] = [
     ("nothing folded", |world| {
         world.put(200);
         world.supersede(60);

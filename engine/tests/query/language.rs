@@ -11,7 +11,9 @@ use crate::statements::Statement;
 use crate::world::World;
 
 /// Statements of a normal run.
-const STATEMENTS: usize = 1600;
+const STATEMENTS: usize = 800;
+/// Bytes of a query.
+const MAX_BYTES: usize = 8192;
 
 #[test]
 fn a_statement_comes_to_what_the_naive_reading_of_it_comes_to() {
@@ -25,11 +27,12 @@ fn a_statement_comes_to_what_the_naive_reading_of_it_comes_to() {
         for _ in 0..statements / STAGES.len() {
             let (namespace, statement) = asker.statement(&world.items);
             let asked = Asked { items: &world.items, namespace };
-            let Some(expected) = asked.outcome(&statement) else {
+            let text = statement.text();
+            let expected = asked.outcome(&statement).filter(|_| text.len() <= MAX_BYTES);
+            let Some(expected) = expected else {
                 open += 1;
                 continue;
             };
-            let text = statement.text();
             let in_json = asker.random.percent(50);
             let query = if in_json { cal::parse(&text).unwrap().to_json() } else { text };
             let found = world.session(namespace).ask(&query).map(|response| of(response.answer));
@@ -115,10 +118,6 @@ fn agree(found: &Outcome, expected: &Outcome) -> bool {
         (Outcome::Batch(found), Outcome::Batch(expected)) => {
             let pairs = found.iter().zip(expected);
             found.len() == expected.len() && pairs.into_iter().all(|(a, b)| agree(a, b))
-        }
-        // What must not be shown is counted nowhere.
-        (Outcome::Sources(found), Outcome::Sources(expected)) => {
-            found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| a == b)
         }
         (found, expected) => found == expected,
     }

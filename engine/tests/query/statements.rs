@@ -304,11 +304,8 @@ impl Recall {
         let within: Vec<String> = within.into_iter().collect();
         let mut text = recall(&self.question, &within);
         if let Some(field) = self.dedup {
-            let option = format!("dedup({field})");
-            match text.find(" WITH ") {
-                Some(_) => text += &format!(", {option}"),
-                None => text += &format!(" WITH {option}"),
-            }
+            let before = if self.question.seeing.superseded { "," } else { " WITH" };
+            text += &format!("{before} dedup({field})");
         }
         if let Some(subject) = &self.about {
             text += &format!(" ABOUT {subject:?}");

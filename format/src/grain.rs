@@ -1,5 +1,7 @@
 //! Grains: validated fields, and the way to and from blobs (OMS 4.9).
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
 
 use crate::address::ContentAddress;
@@ -24,7 +26,8 @@ use crate::wire::{Encoding, Writer};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grain {
     grain_type: GrainType,
-    fields: Map,
+    /// Shared by clones.
+    fields: Arc<Map>,
     /// The header it was decoded from, whose flags re-encoding repeats.
     origin: Option<Header>,
 }
@@ -120,7 +123,7 @@ impl Grain {
     pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
         let (grain_type, fields) = normalise::fields(fields, profile.max_depth)?;
         validate::check(grain_type, &fields, profile)?;
-        Ok(Self { grain_type, fields, origin: None })
+        Ok(Self { grain_type, fields: Arc::new(fields), origin: None })
     }
 
     /// Decodes and validates a bare blob of the extended profile.
@@ -145,18 +148,18 @@ impl Grain {
         let fields = decode::payload(&payload, encoding, grain_type, options.profile.max_depth)?;
         check_against_header(&header, &fields)?;
         validate::check(grain_type, &fields, &options.profile)?;
-        Ok(Self { grain_type, fields, origin: Some(header) })
+        Ok(Self { grain_type, fields: Arc::new(fields), origin: Some(header) })
     }
 
     /// A grain whose fields were checked when it was stored.
     pub(crate) fn trusted(header: Header, fields: Map) -> Self {
-        Self { grain_type: header.grain_type, fields, origin: Some(header) }
+        Self { grain_type: header.grain_type, fields: Arc::new(fields), origin: Some(header) }
     }
 
     /// The same grain without a field that no type requires.
     pub(crate) fn without(&self, name: &str) -> Self {
         let mut other = self.clone();
-        other.fields.remove(name);
+        Arc::make_mut(&mut other.fields).remove(name);
         other
     }
 
@@ -206,7 +209,7 @@ impl Grain {
     /// All fields, to build another grain from.
     #[must_use]
     pub fn into_fields(self) -> Map {
-        self.fields
+        Arc::unwrap_or_clone(self.fields)
     }
 
     /// One field by its full name.
@@ -357,7 +360,7 @@ pub const SHARED: &str = "shared";
 impl Serialize for Grain {
     /// A JSON object under full names; bytes are base64.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(&self.fields)
+        serializer.collect_map(self.fields())
     }
 }
 

@@ -5,12 +5,14 @@
 //! removing duplicates is the caller's duty.
 
 use crate::budget::Budget;
+use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
 use crate::format::{Element, Format, Frame};
 use crate::item::{Item, Level};
-use crate::select::{Draft, Meter, Placed, choose_levels, disclose, place};
+use crate::select::{Draft, Meter, Placed, choose_levels, disclose, place, planned};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
+use crate::watch::Watch;
 
 /// One source of an assembly, resolved.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +55,8 @@ pub struct AssemblyOptions<'a> {
     pub disclosure: Disclosure,
     /// What times are written against.
     pub clock: Clock,
+    /// What may stop it.
+    pub watch: Watch<'a>,
 }
 
 impl<'a> AssemblyOptions<'a> {
@@ -70,6 +74,20 @@ pub struct Assembly {
     pub tokens: usize,
     /// One report a source, in the order the sources were given.
     pub sources: Vec<SourceReport>,
+    /// The bytes behind each element or row, ascending.
+    cuts: Vec<usize>,
+}
+
+impl Assembly {
+    /// The text in pieces of at most so many tokens, each of whole elements or rows; one that is larger
+    /// is a piece of its own.
+    pub fn chunks<'a>(
+        &'a self,
+        tokens: usize,
+        counter: &'a dyn TokenCounter,
+    ) -> impl Iterator<Item = Chunk<'a>> {
+        chunks(&self.text, &self.cuts, tokens, counter)
+    }
 }
 
 /// What became of one source. Items that must not be shown at all are counted nowhere.
@@ -94,13 +112,36 @@ pub struct SourceReport {
 /// Puts the sources together into one text within the budget.
 ///
 /// # Errors
-/// `CAL-E030` when the budget is below what the empty envelope takes.
+/// `CAL-E030` when the budget is below what the empty envelope takes; `CAL-E082` where the watch
+/// stopped it.
 pub fn assemble(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<Assembly, Error> {
-    let empty = Text::compose(&[], options, counter);
+    draft(sources, options, counter)?.write()
+}
+
+/// An assembly whose budget is shared out and whose text is not written yet.
+pub struct Drafted<'a> {
+    options: AssemblyOptions<'a>,
+    counter: &'a dyn TokenCounter,
+    meter: Meter<'a>,
+    empty: Text,
+    /// In the order of priority.
+    drafts: Vec<Draft<'a>>,
+}
+
+/// Shares the budget out, and writes nothing yet.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn draft<'a>(
+    sources: &[Source<'a>],
+    options: &AssemblyOptions<'a>,
+    counter: &'a dyn TokenCounter,
+) -> Result<Drafted<'a>, Error> {
+    let empty = Text::compose(&[], options, counter)?;
     if let Budget::Tokens(budget) = options.budget
         && empty.tokens > budget
     {
@@ -108,30 +149,64 @@ pub fn assemble(
     }
     let mut meter = Meter::new(options, counter);
     let mut drafts = drafts(sources, options);
-    disclose(&mut drafts, options, &mut meter);
-    let mut placed = place(&mut drafts, options.disclosure, &mut meter);
-    let text = fit(&mut placed, empty, options, counter);
+    disclose(&mut drafts, options, &mut meter)?;
+    Ok(Drafted { options: *options, counter, meter, empty, drafts })
+}
 
-    let mut reports = vec![SourceReport::default(); sources.len()];
-    for draft in &drafts {
-        if let Some(slot) = reports.get_mut(draft.source) {
-            *slot = report(draft, &placed);
-        }
+impl Drafted<'_> {
+    /// What each source is given of the budget, in its unit and in the order of the sources.
+    #[must_use]
+    pub fn allocations(&self) -> Vec<usize> {
+        self.by_source(self.drafts.iter().map(|draft| draft.allocated))
     }
-    Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports })
+
+    /// The same as it was meant before the shares of sources that failed went to the others; nothing
+    /// where none failed.
+    #[must_use]
+    pub fn planned(&self) -> Option<Vec<usize>> {
+        Some(self.by_source(planned(&self.drafts, &self.meter)?))
+    }
+
+    fn by_source(&self, ranked: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let mut amounts = vec![0; self.drafts.len()];
+        for (draft, amount) in self.drafts.iter().zip(ranked) {
+            if let Some(slot) = amounts.get_mut(draft.source) {
+                *slot = amount;
+            }
+        }
+        amounts
+    }
+
+    /// Chooses the grains and writes the text.
+    ///
+    /// # Errors
+    /// `CAL-E082` where the watch stopped it.
+    pub fn write(mut self) -> Result<Assembly, Error> {
+        let mut placed = place(&mut self.drafts, self.options.disclosure, &mut self.meter)?;
+        let text = fit(&mut placed, self.empty, &self.options, self.counter)?;
+        let mut reports = vec![SourceReport::default(); self.drafts.len()];
+        for draft in &self.drafts {
+            if let Some(slot) = reports.get_mut(draft.source) {
+                *slot = report(draft, &placed);
+            }
+        }
+        Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports, cuts: text.cuts })
+    }
 }
 
 /// What the text would take, in the unit of the budget, if nothing were left out for it.
-#[must_use]
+///
+/// # Errors
+/// `CAL-E082` where the watch stopped it.
 pub fn demand(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
-) -> usize {
+) -> Result<usize, Error> {
     let mut meter = Meter::new(options, counter);
     let mut drafts = drafts(sources, options);
-    choose_levels(&mut drafts, options, &mut meter);
-    drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand()))
+    choose_levels(&mut drafts, options, &mut meter)?;
+    Ok(drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand())))
 }
 
 /// The sources in the order of priority.
@@ -159,15 +234,15 @@ fn fit(
     empty: Text,
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
-) -> Text {
-    let whole = Text::compose(placed, options, counter);
+) -> Result<Text, Error> {
+    let whole = Text::compose(placed, options, counter)?;
     if whole.fits(options.budget) {
-        return whole;
+        return Ok(whole);
     }
     let (mut best, mut kept, mut too_many) = (empty, 0, placed.len());
     while too_many - kept > 1 {
         let middle = kept + (too_many - kept) / 2;
-        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter);
+        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter)?;
         if text.fits(options.budget) {
             (best, kept) = (text, middle);
         } else {
@@ -175,7 +250,7 @@ fn fit(
         }
     }
     placed.truncate(kept);
-    best
+    Ok(best)
 }
 
 fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
@@ -201,6 +276,7 @@ const ROUNDS: usize = 5;
 struct Text {
     text: String,
     tokens: usize,
+    cuts: Vec<usize>,
 }
 
 impl Text {
@@ -209,7 +285,7 @@ impl Text {
         placed: &[Placed<'_>],
         options: &AssemblyOptions<'_>,
         counter: &dyn TokenCounter,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let layout = options.format.layout();
         let mut order: Vec<_> = placed.iter().collect();
         order.sort_by_key(|placed| (placed.source, placed.position));
@@ -226,14 +302,14 @@ impl Text {
         };
         let mut rounds = 0;
         loop {
-            let text = layout.document(&frame, &elements, used);
-            let tokens = counter.count(&text);
+            let page = layout.document(&frame, &elements, used, options.watch)?;
+            let tokens = counter.count(&page.text);
             let told = !layout.tells_use()
                 || used == tokens
                 || matches!(options.budget, Budget::Grains(_));
             rounds += 1;
             if told || rounds == ROUNDS {
-                return Self { text, tokens };
+                return Ok(Self { text: page.text, tokens, cuts: page.cuts });
             }
             used = tokens;
         }

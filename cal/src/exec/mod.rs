@@ -17,6 +17,7 @@ mod setop;
 mod several;
 mod show;
 mod size;
+mod stream;
 mod value;
 mod walk;
 
@@ -31,6 +32,7 @@ use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
+use crate::event::Listener;
 use crate::expansion::Expansion;
 use crate::gate::{Admission, Gate};
 use crate::limits;
@@ -43,6 +45,7 @@ use crate::source::Source;
 use crate::span::Spanned;
 use crate::writes::Writes;
 use ready::Bound;
+use stream::Stream;
 
 pub use prepare::{Preparation, prepare};
 
@@ -123,7 +126,7 @@ pub fn execute(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read(source)?, options, writes, started)
+    run(memory, &Source::read(source)?, options, writes, started, None)
 }
 
 /// The same for a query given as bytes.
@@ -137,7 +140,24 @@ pub fn execute_bytes(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read_bytes(source)?, options, writes, started)
+    run(memory, &Source::read_bytes(source)?, options, writes, started, None)
+}
+
+/// Runs an ASSEMBLE and tells of it while it is put together, as its STREAM asks; without STREAM
+/// everything. The answer is the whole one.
+///
+/// # Errors
+/// E079 for any other statement, else as [`execute_bytes`]. What is refused before
+/// [`Listener::begins`] has no events; after it the last event tells of the same error.
+pub fn stream(
+    memory: &dyn Memory,
+    source: &[u8],
+    options: &Options<'_>,
+    writes: &Writes,
+    listener: &mut dyn Listener,
+) -> Result<Response> {
+    let started = Instant::now();
+    run(memory, &Source::read_bytes(source)?, options, writes, started, Some(listener))
 }
 
 fn run(
@@ -146,10 +166,11 @@ fn run(
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
+    listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let parsed = source.forgiving()?;
     let place = parsed.0.0.body.span;
-    let answer = run_statement(memory, source, parsed, options, writes, started);
+    let answer = run_statement(memory, source, parsed, options, writes, started, listener);
     answer.map_err(|error| source.locate(error.within(place)))
 }
 
@@ -160,6 +181,7 @@ fn run_statement(
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
+    listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
     let Admitted { mut plan, warnings, consistency } =
@@ -175,7 +197,8 @@ fn run_statement(
     }
     let mut run = Run::new(memory, source, &plan.plan, options, writes);
     run.warnings = warnings;
-    let answer = run.request(plan)?;
+    run.listen(&plan.plan, listener, &query_hash)?;
+    let answer = run.request(plan).inspect_err(|error| run.tell_end(error))?;
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
@@ -243,6 +266,8 @@ struct Run<'r> {
     lets: Vec<Bound>,
     /// What the caller should know.
     warnings: Vec<Warning>,
+    /// Who listens to it.
+    stream: Option<Stream<'r>>,
 }
 
 impl<'r> Run<'r> {
@@ -267,6 +292,7 @@ impl<'r> Run<'r> {
             held: 0,
             lets: Vec::new(),
             warnings: Vec::new(),
+            stream: None,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Clock, Disclosure, Item, Level, render, summarize};
+use grainstore_sml::{Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
 
 use super::Run;
+use super::assemble::unwritten;
 use super::project::chosen;
 use crate::ast::Format;
 use crate::check::plan::{ProjectPlan, Show};
 use crate::error::Result;
 use crate::limits;
-use crate::memory::Hit;
+use crate::memory::{Hit, MemoryError};
 
 impl Run<'_> {
     /// Grains as text; `asked` is how many were asked for.
@@ -27,7 +28,9 @@ impl Run<'_> {
             Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
             _ => Level::Standard,
         };
-        Ok(render(&items, format, level, &clock))
+        let stops = || self.cancel.stopped().is_some();
+        render_watched(&items, format, level, &clock, Watch::until(&stops))
+            .map_err(|error| unwritten(&error, &self.cancel, |stop| MemoryError::from(stop).into()))
     }
 
     /// The sentences that say most of what the grains say, where someone asked for them.
@@ -53,6 +56,7 @@ impl Run<'_> {
     ) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(hits.len());
         for hit in hits {
+            self.cancel.check()?;
             let mut item = self.item(hit)?;
             item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
             items.push(item);

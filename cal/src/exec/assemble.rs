@@ -48,7 +48,7 @@ impl Run<'_> {
             for (source, items) in resolved.iter_mut().zip(&items) {
                 let failed = source.answer.error.is_some();
                 source.answer.summarized = (!failed).then(|| summarize(items, &clock));
-                self.cancel.check().map_err(stopped)?;
+                self.go_on()?;
             }
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
@@ -79,11 +79,12 @@ impl Run<'_> {
             self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
         }
         let format = options.format.name();
+        let stopped = self.stopped;
         let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let drafted = grainstore_sml::draft(&sources, &options, counter).map_err(refused)?;
         self.tell_allocated(&plan, &drafted)?;
         let assembly = drafted.write().map_err(refused)?;
-        self.cancel.check().map_err(stopped)?;
+        self.go_on()?;
         self.tell_text(&plan, &resolved, &assembly, format)?;
         self.used.tokens_used = count(assembly.tokens);
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
@@ -111,7 +112,7 @@ impl Run<'_> {
             types.next().is_none_or(|first| types.all(|other| other == first))
         };
         let wanted = grainstore_sml::demand(sources, options, self.options.counter)
-            .map_err(|error| unwritten(&error, &self.cancel, stopped))?;
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
         let tight = wanted.saturating_mul(100) > total.saturating_mul(85);
         Ok(tight && sources.iter().all(of_one_type))
     }
@@ -144,7 +145,7 @@ impl Run<'_> {
         let demand = |items| {
             let source = Source { label: &source.label, items, asked: 0, failed: false };
             grainstore_sml::demand(&[source], &options, self.options.counter)
-                .map_err(|error| unwritten(&error, &self.cancel, stopped))
+                .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
         };
         Ok(demand(&items)?.saturating_sub(demand(&[])?))
     }
@@ -158,7 +159,7 @@ impl Run<'_> {
         for (index, source) in plan.sources.iter().enumerate() {
             self.tell_source(plan, index)?;
             let found = self.source(source);
-            self.cancel.check().map_err(stopped)?;
+            self.go_on()?;
             let found = found.unwrap_or_else(|error| Resolved {
                 hits: Vec::new(),
                 answer: SourceAnswer {

@@ -27,7 +27,7 @@ use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Stop};
 use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
@@ -259,6 +259,8 @@ struct Run<'r> {
     options: &'r Options<'r>,
     writes: &'r Writes,
     cancel: Cancel,
+    /// What a statement of its kind says when it is stopped.
+    stopped: fn(Stop) -> Error,
     used: Usage,
     /// Bytes of encoded grains the statement holds.
     held: usize,
@@ -278,9 +280,9 @@ impl<'r> Run<'r> {
         options: &'r Options<'r>,
         writes: &'r Writes,
     ) -> Self {
-        let time = match plan {
-            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
-            _ => limits::QUERY_TIME,
+        let (time, stopped): (_, fn(Stop) -> Error) = match plan {
+            Plan::Assemble(_) => (limits::ASSEMBLE_TIME, assemble::stopped),
+            _ => (limits::QUERY_TIME, Error::from),
         };
         Self {
             memory,
@@ -288,6 +290,7 @@ impl<'r> Run<'r> {
             options,
             writes,
             cancel: options.cancel.within(time),
+            stopped,
             used: Usage::default(),
             held: 0,
             lets: Vec::new(),
@@ -344,6 +347,14 @@ impl Run<'_> {
         }
     }
 
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// E082 once the host cancelled, E031 or of an ASSEMBLE E075 once time is up.
+    fn go_on(&self) -> Result<()> {
+        self.cancel.check().map_err(self.stopped)
+    }
+
     /// Counts grains looked at.
     fn scanned(&mut self, grains: u64) {
         self.used.grains_scanned = self.used.grains_scanned.saturating_add(grains);
@@ -394,6 +405,8 @@ mod gate_tests;
 mod option_tests;
 #[cfg(test)]
 mod search_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;

@@ -9,7 +9,7 @@ use crate::ast::Format;
 use crate::check::plan::{ProjectPlan, Show};
 use crate::error::Result;
 use crate::limits;
-use crate::memory::{Hit, MemoryError};
+use crate::memory::Hit;
 
 impl Run<'_> {
     /// Grains as text; `asked` is how many were asked for.
@@ -30,7 +30,7 @@ impl Run<'_> {
         };
         let stops = || self.cancel.stopped().is_some();
         render_watched(&items, format, level, &clock, Watch::until(&stops))
-            .map_err(|error| unwritten(&error, &self.cancel, |stop| MemoryError::from(stop).into()))
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
     /// The sentences that say most of what the grains say, where someone asked for them.
@@ -56,7 +56,7 @@ impl Run<'_> {
     ) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(hits.len());
         for hit in hits {
-            self.cancel.check()?;
+            self.go_on()?;
             let mut item = self.item(hit)?;
             item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
             items.push(item);

@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use grainstore_sml::{Assembly, Budget, Drafted};
 use sha2::{Digest, Sha256};
 
-use super::assemble::{Resolved, shown, stopped};
+use super::assemble::{Resolved, shown};
 use super::{Options, Run, count};
 use crate::check::plan::{AssemblePlan, Plan, StreamPlan};
 use crate::codes::{self, ErrorKind};
@@ -122,7 +122,7 @@ impl Run<'_> {
             let message = "nobody takes the events of the assembly any longer";
             return Err(Error::new(ErrorKind::Cancelled, message));
         }
-        self.cancel.check().map_err(stopped)
+        self.go_on()
     }
 
     /// Sends how an assembly ended that did not complete: the last event.
@@ -244,7 +244,11 @@ impl Run<'_> {
             format,
             warnings: self.warnings.clone(),
         };
-        self.tell(EventKind::AssemblyCompleted { summary })
+        if let Some(stream) = &mut self.stream {
+            // Whether the listener would take more, or somebody cancels now: it is complete.
+            stream.send(EventKind::AssemblyCompleted { summary });
+        }
+        Ok(())
     }
 
     /// The text in chunks. What is left goes down to `left`, which the text as a whole leaves.

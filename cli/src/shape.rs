@@ -9,7 +9,7 @@ use grainstore::format::{
 };
 use grainstore::{
     Access, AuditEntry, CalledEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session,
-    Stored,
+    Stored, StreamedEntry,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;

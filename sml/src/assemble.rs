@@ -4,12 +4,14 @@
 //! finished text is counted as a whole, and grains are dropped until it fits. Resolving sources and
 //! removing duplicates is the caller's duty.
 
+use std::ops::ControlFlow;
+
 use crate::budget::Budget;
 use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
 use crate::format::{Element, Format, Frame};
 use crate::item::{Item, Level};
-use crate::select::{Draft, Meter, Placed, choose_levels, disclose, place, planned};
+use crate::select::{Draft, Meter, Placed, choose_levels, disclose, meant, place};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
@@ -109,6 +111,16 @@ pub struct SourceReport {
     pub used: usize,
 }
 
+/// How a budget is shared out, in its unit and in the order of the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shares {
+    /// What each source is given.
+    pub given: Vec<usize>,
+    /// What each was meant to get before the shares of sources that failed went to the others; nothing
+    /// where none failed.
+    pub meant: Option<Vec<usize>>,
+}
+
 /// Puts the sources together into one text within the budget.
 ///
 /// # Errors
@@ -119,28 +131,19 @@ pub fn assemble(
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<Assembly, Error> {
-    draft(sources, options, counter)?.write()
+    assemble_telling(sources, options, counter, &mut |_| ControlFlow::Continue(()))
 }
 
-/// An assembly whose budget is shared out and whose text is not written yet.
-pub struct Drafted<'a> {
-    options: AssemblyOptions<'a>,
-    counter: &'a dyn TokenCounter,
-    meter: Meter<'a>,
-    empty: Text,
-    /// In the order of priority.
-    drafts: Vec<Draft<'a>>,
-}
-
-/// Shares the budget out, and writes nothing yet.
+/// As [`assemble`], and tells how the budget is shared out before anything is written.
 ///
 /// # Errors
-/// As [`assemble`].
-pub fn draft<'a>(
-    sources: &[Source<'a>],
-    options: &AssemblyOptions<'a>,
-    counter: &'a dyn TokenCounter,
-) -> Result<Drafted<'a>, Error> {
+/// As [`assemble`]; `CAL-E082` where what is told breaks it off, too.
+pub fn assemble_telling(
+    sources: &[Source<'_>],
+    options: &AssemblyOptions<'_>,
+    counter: &dyn TokenCounter,
+    told: &mut dyn FnMut(Shares) -> ControlFlow<()>,
+) -> Result<Assembly, Error> {
     let empty = Text::compose(&[], options, counter)?;
     if let Budget::Tokens(budget) = options.budget
         && empty.tokens > budget
@@ -150,48 +153,33 @@ pub fn draft<'a>(
     let mut meter = Meter::new(options, counter);
     let mut drafts = drafts(sources, options);
     disclose(&mut drafts, options, &mut meter)?;
-    Ok(Drafted { options: *options, counter, meter, empty, drafts })
+    if told(shares(&drafts, &meter)).is_break() {
+        return Err(Error::stopped());
+    }
+    let mut placed = place(&mut drafts, options.disclosure, &mut meter)?;
+    let text = fit(&mut placed, empty, options, counter)?;
+
+    let mut reports = vec![SourceReport::default(); sources.len()];
+    for draft in &drafts {
+        if let Some(slot) = reports.get_mut(draft.source) {
+            *slot = report(draft, &placed);
+        }
+    }
+    Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports, cuts: text.cuts })
 }
 
-impl Drafted<'_> {
-    /// What each source is given of the budget, in its unit and in the order of the sources.
-    #[must_use]
-    pub fn allocations(&self) -> Vec<usize> {
-        self.by_source(self.drafts.iter().map(|draft| draft.allocated))
-    }
-
-    /// The same as it was meant before the shares of sources that failed went to the others; nothing
-    /// where none failed.
-    #[must_use]
-    pub fn planned(&self) -> Option<Vec<usize>> {
-        Some(self.by_source(planned(&self.drafts, &self.meter)?))
-    }
-
-    fn by_source(&self, ranked: impl IntoIterator<Item = usize>) -> Vec<usize> {
-        let mut amounts = vec![0; self.drafts.len()];
-        for (draft, amount) in self.drafts.iter().zip(ranked) {
+fn shares(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Shares {
+    let by_source = |ranked: Vec<usize>| {
+        let mut amounts = vec![0; drafts.len()];
+        for (draft, amount) in drafts.iter().zip(ranked) {
             if let Some(slot) = amounts.get_mut(draft.source) {
                 *slot = amount;
             }
         }
         amounts
-    }
-
-    /// Chooses the grains and writes the text.
-    ///
-    /// # Errors
-    /// `CAL-E082` where the watch stopped it.
-    pub fn write(mut self) -> Result<Assembly, Error> {
-        let mut placed = place(&mut self.drafts, self.options.disclosure, &mut self.meter)?;
-        let text = fit(&mut placed, self.empty, &self.options, self.counter)?;
-        let mut reports = vec![SourceReport::default(); self.drafts.len()];
-        for draft in &self.drafts {
-            if let Some(slot) = reports.get_mut(draft.source) {
-                *slot = report(draft, &placed);
-            }
-        }
-        Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports, cuts: text.cuts })
-    }
+    };
+    let given = by_source(drafts.iter().map(|draft| draft.allocated).collect());
+    Shares { given, meant: meant(drafts, meter).map(by_source) }
 }
 
 /// What the text would take, in the unit of the budget, if nothing were left out for it.

@@ -55,7 +55,8 @@ mod watch;
 mod words;
 
 pub use assemble::{
-    Assembly, AssemblyOptions, Disclosure, Drafted, Source, SourceReport, assemble, demand, draft,
+    Assembly, AssemblyOptions, Disclosure, Shares, Source, SourceReport, assemble,
+    assemble_telling, demand,
 };
 pub use budget::Budget;
 pub use cell::Cell;

@@ -264,7 +264,7 @@ pub(crate) fn choose_levels(
 }
 
 /// What each source was to get, had those that failed used up their shares; nothing where none failed.
-pub(crate) fn planned(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Option<Vec<usize>> {
+pub(crate) fn meant(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Option<Vec<usize>> {
     if !drafts.iter().any(|draft| draft.failed) {
         return None;
     }

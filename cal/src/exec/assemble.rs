@@ -1,10 +1,12 @@
 //! ASSEMBLE: sources resolved one by one, duplicates removed by priority, one text within a budget.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{
-    AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, Watch, summarize,
+    Assembly, AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, Watch,
+    assemble_telling, summarize,
 };
 
 use super::value::{Looked, ValueKey};
@@ -81,18 +83,34 @@ impl Run<'_> {
         let format = options.format.name();
         let stopped = self.stopped;
         let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
-        let drafted = grainstore_sml::draft(&sources, &options, counter).map_err(refused)?;
-        self.tell_allocated(&plan, &drafted)?;
-        let assembly = drafted.write().map_err(refused)?;
+        let mut unheard = Ok(());
+        let mut tell = |shares| {
+            unheard = self.tell_allocated(&plan, shares);
+            if unheard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let assembly = assemble_telling(&sources, &options, counter, &mut tell).map_err(refused);
+        unheard?;
+        let assembly = assembly?;
         self.go_on()?;
         self.tell_text(&plan, &resolved, &assembly, format)?;
+        Ok(self.assembled(plan, resolved, assembly, format))
+    }
+
+    /// The answer of an assembly that is finished.
+    fn assembled(
+        &mut self,
+        plan: AssemblePlan,
+        resolved: Vec<Resolved>,
+        assembly: Assembly,
+        format: &'static str,
+    ) -> Answer {
         self.used.tokens_used = count(assembly.tokens);
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
             self.used.grains_returned += shown(&report);
             (source.label, answer(resolved.answer, &report))
         });
-        Ok(Answer::Assembly {
+        Answer::Assembly {
             name: plan.name,
             sources: Sources(sources.collect()),
             formatted_context: FormattedContext {
@@ -100,7 +118,7 @@ impl Run<'_> {
                 text: assembly.text,
                 tokens: count(assembly.tokens),
             },
-        })
+        }
     }
 
     /// Whether the text would take more than 85 % of its budget and each source is of one type, so

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use data_encoding::HEXLOWER;
-use grainstore_sml::{Assembly, Budget, Drafted};
+use grainstore_sml::{Assembly, Budget, Shares};
 use sha2::{Digest, Sha256};
 
 use super::assemble::{Resolved, shown};
@@ -189,16 +189,12 @@ impl Run<'_> {
     }
 
     /// The shares of the sources; where one failed, first as they were meant with it.
-    pub(super) fn tell_allocated(
-        &mut self,
-        plan: &AssemblePlan,
-        drafted: &Drafted<'_>,
-    ) -> Result<()> {
+    pub(super) fn tell_allocated(&mut self, plan: &AssemblePlan, shares: Shares) -> Result<()> {
         if !self.is_heard(Class::Budget) {
             return Ok(());
         }
         let unit = allowance(plan.budget).unit;
-        for amounts in drafted.planned().into_iter().chain([drafted.allocations()]) {
+        for amounts in shares.meant.into_iter().chain([shares.given]) {
             let allocations = plan.sources.iter().zip(amounts).map(|(source, amount)| Allocation {
                 source: source.label.clone(),
                 given: Allowance { amount: count(amount), unit },

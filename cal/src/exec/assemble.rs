@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_sml::{
-    Assembly, AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, Watch,
+    Assembly, AssemblyOptions, Budget, Clock, Disclosure, Item, Level, Source, SourceReport, Watch,
     assemble_telling, summarize,
 };
 
@@ -41,17 +41,15 @@ impl Run<'_> {
         let (cancel, counter) = (self.cancel.clone(), self.options.counter);
         let stops = || cancel.stopped().is_some();
         let watch = Watch::until(&stops);
+        let stopped = self.stopped;
+        let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let mut items = Vec::with_capacity(resolved.len());
         let clock = self.clock(plan.show.iso_timestamps);
         for (source, of) in resolved.iter().zip(&plan.sources) {
             items.push(self.items(&source.hits, of.from.project(), &clock)?);
         }
         if plan.show.summarize {
-            for (source, items) in resolved.iter_mut().zip(&items) {
-                let failed = source.answer.error.is_some();
-                source.answer.summarized = (!failed).then(|| summarize(items, &clock));
-                self.go_on()?;
-            }
+            summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| Source {
@@ -81,8 +79,6 @@ impl Run<'_> {
             self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
         }
         let format = options.format.name();
-        let stopped = self.stopped;
-        let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let mut unheard = Ok(());
         let mut tell = |shares| {
             unheard = self.tell_allocated(&plan, shares);
@@ -226,6 +222,21 @@ pub(super) fn unwritten(
         grainstore_sml::ErrorKind::Stopped => stopped(cancel.stopped().unwrap_or(Stop::Timeout)),
         _ => Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
     }
+}
+
+/// WITH summarize: the sentences of each source that did not fail.
+fn summaries(
+    resolved: &mut [Resolved],
+    items: &[Vec<Item>],
+    clock: &Clock,
+    watch: Watch<'_>,
+) -> Result<(), grainstore_sml::Error> {
+    for (source, items) in resolved.iter_mut().zip(items) {
+        if source.answer.error.is_none() {
+            source.answer.summarized = Some(summarize(items, clock, watch)?);
+        }
+    }
+    Ok(())
 }
 
 /// The grains of all sources.

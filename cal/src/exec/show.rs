@@ -44,7 +44,10 @@ impl Run<'_> {
             return Ok(None);
         }
         let clock = self.clock(show.iso_timestamps);
-        Ok(Some(summarize(&self.items(hits, project, &clock)?, &clock)))
+        let stops = || self.cancel.stopped().is_some();
+        summarize(&self.items(hits, project, &clock)?, &clock, Watch::until(&stops))
+            .map(Some)
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.

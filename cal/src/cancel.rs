@@ -17,6 +17,16 @@ pub struct Cancel {
 struct Shared {
     requested: AtomicBool,
     excused_us: AtomicU64,
+    #[cfg(test)]
+    looks: Looks,
+}
+
+/// How often it was looked at, and at which look it cancels.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct Looks {
+    had: AtomicU64,
+    cancels_after: Option<u64>,
 }
 
 /// Why a statement stopped.
@@ -66,11 +76,35 @@ impl Cancel {
     /// Whether to stop, and why. Reads the clock: in tight loops ask every hundred rounds or so.
     #[must_use]
     pub fn stopped(&self) -> Option<Stop> {
+        #[cfg(test)]
+        self.look();
         if self.shared.requested.load(Ordering::Relaxed) {
             return Some(Stop::Cancelled);
         }
         let deadline = self.deadline.and_then(|deadline| deadline.checked_add(self.excused()));
         deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| Stop::Timeout)
+    }
+
+    /// A handle that lets so many looks pass and cancels at the next.
+    #[cfg(test)]
+    pub(crate) fn after(looks: u64) -> Self {
+        let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
+        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), deadline: None }
+    }
+
+    /// How often anybody looked.
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> u64 {
+        self.shared.looks.had.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    fn look(&self) {
+        let looks = &self.shared.looks;
+        let had = looks.had.fetch_add(1, Ordering::Relaxed);
+        if looks.cancels_after.is_some_and(|after| had >= after) {
+            self.cancel();
+        }
     }
 
     /// The same as a result, for `?`.

@@ -94,6 +94,9 @@ registry! {
     BidiControl "CAL-E071" "bidirectional control in a literal" "remove the invisible control character";
     AssembleTimeout "CAL-E075" "ASSEMBLE timeout" "ask for fewer or narrower sources";
     AllSourcesFailed "CAL-E076" "every source failed" "run the sources one by one to see why";
+    UnknownStreamOption "CAL-E077" "unknown option of STREAM" "use progress, budget, chunks, all or chunk_size = n";
+    ChunkSize "CAL-E078" "chunk_size out of range" "choose 20 to 1000 tokens";
+    NotStreamed "CAL-E079" "not a statement that streams" "ask for the answer as a whole";
     Cancelled "CAL-E082" "cancelled" "run the statement again if it is still wanted";
     UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
 }

@@ -15,7 +15,7 @@
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
 //!   indexes by;
 //! - `memory`, `cancel`: the seam to the store; `gate`: whether a checked statement may run;
-//! - `exec`, `writes`, `response`: plans to answers.
+//! - `exec`, `writes`, `response`: plans to answers; `event`: what is told of one on the way.
 //!
 //! ```
 //! let statement = grainstore_cal::parse("recall beliefs where subject = \"alice\" limit 5")?;
@@ -69,6 +69,7 @@ mod params;
 mod when;
 
 // Plans to answers.
+mod event;
 mod exec;
 mod response;
 mod writes;
@@ -82,7 +83,8 @@ pub use cancel::{Cancel, Stop};
 pub use codes::{ErrorKind, Warning};
 pub use conditions::conditions;
 pub use error::{Error, ErrorEnvelope, Position, Result};
-pub use exec::{Options, Preparation, Tier, execute, execute_bytes, prepare};
+pub use event::{Allocation, Allowance, Began, Event, EventKind, Levels, Listener, Summary};
+pub use exec::{Options, Preparation, Tier, execute, execute_bytes, prepare, stream};
 pub use expansion::{Direction, Expansion, Link, Links};
 pub use gate::{Admission, Gate, Operation};
 #[cfg(feature = "cl100k")]

@@ -1,5 +1,6 @@
 //! The limits of spec sections 2, 5 and 6, in one place.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Bytes of a query.
@@ -50,6 +51,10 @@ pub(crate) const REASON_CHARS: usize = 500;
 pub(crate) const TOKENS: (u64, u64) = (4_000, 16_000);
 /// Grain budget: default and most.
 pub(crate) const GRAINS: (u64, u64) = (50, 200);
+/// Tokens of a chunk of a streamed text: fewest and most.
+pub(crate) const CHUNK_TOKENS: RangeInclusive<u64> = 20..=1_000;
+/// Tokens of a chunk where nothing is said.
+pub(crate) const DEFAULT_CHUNK_TOKENS: usize = 100;
 /// Versions HISTORY answers.
 pub(crate) const VERSIONS: usize = 100;
 /// A source that asks for at most this many grains is shown in full by the bare disclosure rule.

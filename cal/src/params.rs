@@ -52,6 +52,12 @@ impl Params {
         Ok(())
     }
 
+    /// The names and values, as text that is the same for the same.
+    pub(crate) fn text(&self) -> String {
+        let pairs = self.0.iter().map(|(name, value)| format!("${name} = {value}\n"));
+        pairs.collect()
+    }
+
     /// The value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Literal<'static>> {
         self.0.get(name)

@@ -28,6 +28,8 @@ pub(crate) struct Fake {
     pub(crate) reasons: RefCell<Vec<String>>,
     /// How often a recall or a count ran.
     pub(crate) recalls: Cell<u64>,
+    /// How often more than once a recall comes to each grain.
+    pub(crate) again: Cell<usize>,
     /// Makes every prefix stand for several grains.
     pub(crate) claim_ambiguous: Cell<bool>,
 }
@@ -119,7 +121,8 @@ impl Memory for Fake {
             (rank, kept.address)
         });
         let (mut recalled, mut matched) = (Recalled::default(), 0);
-        for Kept { address, blob, state } in &kept {
+        let often = std::iter::repeat_n(&kept, self.again.get() + 1).flatten();
+        for Kept { address, blob, state } in often {
             cancel.check()?;
             recalled.scanned += 1;
             let grain = GrainRef::new(blob).unwrap();

@@ -5,7 +5,7 @@ mod describe;
 mod show;
 
 use grainstore::cal::{
-    Cancel, Expansion, Format, Options, Params, Response, Source, StatementType, Tier,
+    Cancel, Expansion, Format, Listener, Options, Params, Response, Source, StatementType, Tier,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
@@ -68,12 +68,30 @@ pub(crate) struct Question<'q> {
 impl Question<'_> {
     /// Asks it.
     pub(crate) fn ask(&self, session: &Session) -> Result<Response> {
-        let failed = |error| Error::cal(&error, &String::from_utf8_lossy(self.query));
+        let answer = session.ask_with(self.query, &self.options(session)?);
+        answer.map_err(|error| self.failed(&error))
+    }
+
+    /// Asks it and hands the events of the answer to a listener.
+    pub(crate) fn ask_streaming(
+        &self,
+        session: &Session,
+        listener: &mut dyn Listener,
+    ) -> Result<Response> {
+        let answer = session.ask_streaming(self.query, &self.options(session)?, listener);
+        answer.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &grainstore::cal::Error) -> Error {
+        Error::cal(error, &String::from_utf8_lossy(self.query))
+    }
+
+    fn options(&self, session: &Session) -> Result<Options<'static>> {
         let mut params = Params::new();
         for (name, value) in &self.params {
-            params.bind(name, value).map_err(failed)?;
+            params.bind(name, value).map_err(|error| self.failed(&error))?;
         }
-        let options = Options {
+        Ok(Options {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },
             params,
             as_format: self.format.map(Format::from),
@@ -81,9 +99,9 @@ impl Question<'_> {
             expansion: self.expansion,
             cancel: self.cancel.clone(),
             ..Options::at(self.now.unwrap_or_else(|| session.now()))
-        };
-        session.ask_with(self.query, &options).map_err(failed)
+        })
     }
+
     /// Asks it for a terminal, where a format that cannot act is refused rather than ignored: before
     /// the statement runs where its kind never has a text, else once the answer turns out to have none.
     pub(crate) fn ask_formatted(&self, session: &Session) -> Result<Response> {

@@ -9,7 +9,7 @@ use grainstore::format::{
 };
 use grainstore::{
     Access, AuditEntry, CalledEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session,
-    Stored,
+    Stored, StreamedEntry,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
@@ -363,6 +363,33 @@ struct CallAnswer {
     result_count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
+    #[serde(flatten)]
+    stream: Option<StreamAnswer>,
+}
+
+/// The events of a streamed call, in its audit entry.
+#[derive(Debug, Serialize)]
+struct StreamAnswer {
+    stream_enabled: bool,
+    stream_options: String,
+    events_emitted: u64,
+    cancelled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancel_reason: Option<String>,
+    sources_failed: u64,
+}
+
+impl From<StreamedEntry> for StreamAnswer {
+    fn from(stream: StreamedEntry) -> Self {
+        Self {
+            stream_enabled: true,
+            cancelled: stream.is_cancelled(),
+            stream_options: stream.options,
+            events_emitted: stream.events_emitted,
+            cancel_reason: stream.cancel_reason,
+            sources_failed: stream.sources_failed,
+        }
+    }
 }
 
 impl From<CalledEntry> for CallAnswer {
@@ -377,6 +404,7 @@ impl From<CalledEntry> for CallAnswer {
             agent: call.agent,
             result_count: call.result_count,
             code: call.code,
+            stream: call.stream.map(StreamAnswer::from),
         }
     }
 }
@@ -384,12 +412,15 @@ impl From<CalledEntry> for CallAnswer {
 impl CallAnswer {
     /// It in words, for a line.
     fn words(&self) -> Vec<String> {
+        let stream = self.stream.as_ref();
         let words = [
             ("cal", self.statement.clone()),
             ("query", self.query_hash.get(..19).map(str::to_owned)),
             ("token", self.token_id.clone()),
             ("results", self.result_count.map(|count| count.to_string())),
             ("code", self.code.clone()),
+            ("events", stream.map(|stream| stream.events_emitted.to_string())),
+            ("cancelled", stream.and_then(|stream| stream.cancel_reason.clone())),
         ];
         words.into_iter().filter_map(|(name, word)| Some(format!("{name}={}", word?))).collect()
     }

@@ -27,7 +27,7 @@ impl Session {
         query: &[u8],
         options: &Options<'_>,
     ) -> Result<Response, grainstore_cal::Error> {
-        self.call(query, options, None)
+        self.call(query, options, None, None)
     }
 
     /// Counts the grains an answer gives as results. Context assembled of many is not counted: a

@@ -74,7 +74,10 @@ mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
 pub use audit::{AuditEntry, Checkpoint, ImportNote};
-pub use calls::{CalSwitch, CalledEntry, CapabilityToken, Firewall, Prepared, Preparing, Terms};
+pub use calls::{
+    CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
+    StreamedEntry, Streaming, Terms,
+};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use erase::{Certificate, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
 pub use error::{Error, ErrorKind, Result};

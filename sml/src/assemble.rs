@@ -4,13 +4,17 @@
 //! finished text is counted as a whole, and grains are dropped until it fits. Resolving sources and
 //! removing duplicates is the caller's duty.
 
+use std::ops::ControlFlow;
+
 use crate::budget::Budget;
+use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
 use crate::format::{Element, Format, Frame};
 use crate::item::{Item, Level};
-use crate::select::{Draft, Meter, Placed, choose_levels, disclose, place};
+use crate::select::{Draft, Meter, Placed, choose_levels, disclose, meant, place};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
+use crate::watch::Watch;
 
 /// One source of an assembly, resolved.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +57,8 @@ pub struct AssemblyOptions<'a> {
     pub disclosure: Disclosure,
     /// What times are written against.
     pub clock: Clock,
+    /// What may stop it.
+    pub watch: Watch<'a>,
 }
 
 impl<'a> AssemblyOptions<'a> {
@@ -70,6 +76,20 @@ pub struct Assembly {
     pub tokens: usize,
     /// One report a source, in the order the sources were given.
     pub sources: Vec<SourceReport>,
+    /// The bytes behind each element or row, ascending.
+    cuts: Vec<usize>,
+}
+
+impl Assembly {
+    /// The text in pieces of at most so many tokens, each of whole elements or rows; one that is larger
+    /// is a piece of its own.
+    pub fn chunks<'a>(
+        &'a self,
+        tokens: usize,
+        counter: &'a dyn TokenCounter,
+    ) -> impl Iterator<Item = Chunk<'a>> {
+        chunks(&self.text, &self.cuts, tokens, counter)
+    }
 }
 
 /// What became of one source. Items that must not be shown at all are counted nowhere.
@@ -91,16 +111,40 @@ pub struct SourceReport {
     pub used: usize,
 }
 
+/// How a budget is shared out, in its unit and in the order of the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shares {
+    /// What each source is given.
+    pub given: Vec<usize>,
+    /// What each was meant to get before the shares of sources that failed went to the others; nothing
+    /// where none failed.
+    pub meant: Option<Vec<usize>>,
+}
+
 /// Puts the sources together into one text within the budget.
 ///
 /// # Errors
-/// `CAL-E030` when the budget is below what the empty envelope takes.
+/// `CAL-E030` when the budget is below what the empty envelope takes; `CAL-E082` where the watch
+/// stopped it.
 pub fn assemble(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<Assembly, Error> {
-    let empty = Text::compose(&[], options, counter);
+    assemble_telling(sources, options, counter, &mut |_| ControlFlow::Continue(()))
+}
+
+/// As [`assemble`], and tells how the budget is shared out before anything is written.
+///
+/// # Errors
+/// As [`assemble`]; `CAL-E082` where what is told breaks it off, too.
+pub fn assemble_telling(
+    sources: &[Source<'_>],
+    options: &AssemblyOptions<'_>,
+    counter: &dyn TokenCounter,
+    told: &mut dyn FnMut(Shares) -> ControlFlow<()>,
+) -> Result<Assembly, Error> {
+    let empty = Text::compose(&[], options, counter)?;
     if let Budget::Tokens(budget) = options.budget
         && empty.tokens > budget
     {
@@ -108,9 +152,12 @@ pub fn assemble(
     }
     let mut meter = Meter::new(options, counter);
     let mut drafts = drafts(sources, options);
-    disclose(&mut drafts, options, &mut meter);
-    let mut placed = place(&mut drafts, options.disclosure, &mut meter);
-    let text = fit(&mut placed, empty, options, counter);
+    disclose(&mut drafts, options, &mut meter)?;
+    if told(shares(&drafts, &meter)).is_break() {
+        return Err(Error::stopped());
+    }
+    let mut placed = place(&mut drafts, options.disclosure, &mut meter)?;
+    let text = fit(&mut placed, empty, options, counter)?;
 
     let mut reports = vec![SourceReport::default(); sources.len()];
     for draft in &drafts {
@@ -118,20 +165,36 @@ pub fn assemble(
             *slot = report(draft, &placed);
         }
     }
-    Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports })
+    Ok(Assembly { text: text.text, tokens: text.tokens, sources: reports, cuts: text.cuts })
+}
+
+fn shares(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Shares {
+    let by_source = |ranked: Vec<usize>| {
+        let mut amounts = vec![0; drafts.len()];
+        for (draft, amount) in drafts.iter().zip(ranked) {
+            if let Some(slot) = amounts.get_mut(draft.source) {
+                *slot = amount;
+            }
+        }
+        amounts
+    };
+    let given = by_source(drafts.iter().map(|draft| draft.allocated).collect());
+    Shares { given, meant: meant(drafts, meter).map(by_source) }
 }
 
 /// What the text would take, in the unit of the budget, if nothing were left out for it.
-#[must_use]
+///
+/// # Errors
+/// `CAL-E082` where the watch stopped it.
 pub fn demand(
     sources: &[Source<'_>],
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
-) -> usize {
+) -> Result<usize, Error> {
     let mut meter = Meter::new(options, counter);
     let mut drafts = drafts(sources, options);
-    choose_levels(&mut drafts, options, &mut meter);
-    drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand()))
+    choose_levels(&mut drafts, options, &mut meter)?;
+    Ok(drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand())))
 }
 
 /// The sources in the order of priority.
@@ -159,15 +222,15 @@ fn fit(
     empty: Text,
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
-) -> Text {
-    let whole = Text::compose(placed, options, counter);
+) -> Result<Text, Error> {
+    let whole = Text::compose(placed, options, counter)?;
     if whole.fits(options.budget) {
-        return whole;
+        return Ok(whole);
     }
     let (mut best, mut kept, mut too_many) = (empty, 0, placed.len());
     while too_many - kept > 1 {
         let middle = kept + (too_many - kept) / 2;
-        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter);
+        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter)?;
         if text.fits(options.budget) {
             (best, kept) = (text, middle);
         } else {
@@ -175,7 +238,7 @@ fn fit(
         }
     }
     placed.truncate(kept);
-    best
+    Ok(best)
 }
 
 fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
@@ -201,6 +264,7 @@ const ROUNDS: usize = 5;
 struct Text {
     text: String,
     tokens: usize,
+    cuts: Vec<usize>,
 }
 
 impl Text {
@@ -209,7 +273,7 @@ impl Text {
         placed: &[Placed<'_>],
         options: &AssemblyOptions<'_>,
         counter: &dyn TokenCounter,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let layout = options.format.layout();
         let mut order: Vec<_> = placed.iter().collect();
         order.sort_by_key(|placed| (placed.source, placed.position));
@@ -226,14 +290,14 @@ impl Text {
         };
         let mut rounds = 0;
         loop {
-            let text = layout.document(&frame, &elements, used);
-            let tokens = counter.count(&text);
+            let page = layout.document(&frame, &elements, used, options.watch)?;
+            let tokens = counter.count(&page.text);
             let told = !layout.tells_use()
                 || used == tokens
                 || matches!(options.budget, Budget::Grains(_));
             rounds += 1;
             if told || rounds == ROUNDS {
-                return Self { text, tokens };
+                return Ok(Self { text: page.text, tokens, cuts: page.cuts });
             }
             used = tokens;
         }

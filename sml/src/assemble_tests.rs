@@ -68,6 +68,7 @@ fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
         priority: &[],
         disclosure,
         clock: CLOCK,
+        watch: Watch::NEVER,
     }
 }
 

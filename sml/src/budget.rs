@@ -32,7 +32,7 @@ pub(crate) fn allocate(total: usize, demands: &[usize]) -> Vec<usize> {
 }
 
 /// The share of each source, rounded down.
-fn shares(total: usize, sources: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn shares(total: usize, sources: usize) -> impl Iterator<Item = usize> {
     let weights = weights(sources);
     let sum: u128 = weights.iter().copied().map(u128::from).sum();
     weights.into_iter().map(move |weight| {

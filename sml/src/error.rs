@@ -8,17 +8,20 @@ use std::fmt;
 pub enum ErrorKind {
     /// `CAL-E030`: a budget below what the empty envelope takes (`cal.md` section 5).
     Budget,
+    /// `CAL-E082`: the caller's [`Watch`](crate::Watch) stopped it.
+    Stopped,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and checks of the documentation.
-    pub const ALL: [Self; 1] = [Self::Budget];
+    pub const ALL: [Self; 2] = [Self::Budget, Self::Stopped];
 
     /// The stable code, such as `CAL-E030`.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
             Self::Budget => "CAL-E030",
+            Self::Stopped => "CAL-E082",
         }
     }
 
@@ -27,6 +30,7 @@ impl ErrorKind {
     pub const fn hint(self) -> &'static str {
         match self {
             Self::Budget => "raise the budget, or shorten the intent",
+            Self::Stopped => "write the text again if it is still wanted",
         }
     }
 }
@@ -45,6 +49,11 @@ impl Error {
             "a budget of {budget} tokens is below the empty envelope, which takes {tokens}"
         );
         Self { kind: ErrorKind::Budget, message }
+    }
+
+    /// The caller did not want it any longer.
+    pub(crate) fn stopped() -> Self {
+        Self { kind: ErrorKind::Stopped, message: "the text was stopped by its caller".to_owned() }
     }
 
     /// What went wrong.

@@ -45,6 +45,7 @@ fn assembled(format: Format, intent: Option<&str>, budget: Budget, items: &[&[It
         priority: &[1, 0],
         disclosure,
         clock: CLOCK,
+        watch: Watch::NEVER,
     };
     assemble(&sources, &options, &Estimator).expect("a budget above the envelope")
 }

@@ -8,11 +8,12 @@
 //! - `table`: what each grain type shows, as data
 //! - `cell`: one value, a text, a number or a flag
 //! - `project`: the table applied to an item; every output format starts from here
+//! - `watch`, `page`: stopping, and a text while it is written
 //! - `format`: the projection in each output format, escaped so that stored text stays in its place
 //! - `tokens`: counting tokens
 //! - `budget`: splitting a budget over sources
 //! - `select`: which grains are shown, and at which level
-//! - `assemble`: several sources into one text that never exceeds its budget
+//! - `assemble`, `chunks`: several sources into one text that never exceeds its budget, and that text in pieces
 //! - `summarize`: the sentences that say most of what several grains say
 //! - `error`: the one error of the crate
 //!
@@ -39,22 +40,29 @@
 mod assemble;
 mod budget;
 mod cell;
+mod chunks;
 mod error;
 mod format;
 mod item;
+mod page;
 mod project;
 mod select;
 mod summarize;
 mod table;
 mod time;
 mod tokens;
+mod watch;
 mod words;
 
-pub use assemble::{Assembly, AssemblyOptions, Disclosure, Source, SourceReport, assemble, demand};
+pub use assemble::{
+    Assembly, AssemblyOptions, Disclosure, Shares, Source, SourceReport, assemble,
+    assemble_telling, demand,
+};
 pub use budget::Budget;
 pub use cell::Cell;
+pub use chunks::Chunk;
 pub use error::{Error, ErrorKind};
-pub use format::{Format, render};
+pub use format::{Format, render, render_watched};
 pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
@@ -62,4 +70,5 @@ pub use time::{Clock, date_or_iso, relative_time};
 #[cfg(feature = "cl100k")]
 pub use tokens::Cl100k;
 pub use tokens::{Estimator, TokenCounter};
+pub use watch::Watch;
 pub use words::humanize;

@@ -9,11 +9,13 @@ use std::iter;
 use grainstore_format::GrainType;
 
 use crate::assemble::{AssemblyOptions, Disclosure, Source};
-use crate::budget::{Budget, allocate};
+use crate::budget::{Budget, allocate, shares};
+use crate::error::Error;
 use crate::format::{Element, Layout};
 use crate::item::{Item, Level};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
+use crate::watch::Watch;
 
 /// Below this budget in tokens, [`Disclosure::Auto`] shows summaries.
 const SMALL_BUDGET: usize = 1000;
@@ -30,6 +32,8 @@ pub(crate) struct Meter<'a> {
     pub(crate) envelope: usize,
     /// What the budget leaves for elements and their groups.
     available: usize,
+    /// Asked before each element.
+    watch: Watch<'a>,
     /// Reused for one element after the other.
     scratch: String,
 }
@@ -40,7 +44,7 @@ enum Unit {
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(options: &AssemblyOptions<'_>, counter: &'a dyn TokenCounter) -> Self {
+    pub(crate) fn new(options: &AssemblyOptions<'a>, counter: &'a dyn TokenCounter) -> Self {
         let layout = options.format.layout();
         let (unit, total) = match options.budget {
             Budget::Grains(grains) => (Unit::Grains, grains),
@@ -54,8 +58,8 @@ impl<'a> Meter<'a> {
                 .fold(0_usize, |sum, part| sum.saturating_add(counter.count(part))),
         };
         let available = total.saturating_sub(envelope);
-        let scratch = String::new();
-        Self { counter, layout, clock: options.clock, unit, envelope, available, scratch }
+        let (clock, watch, scratch) = (options.clock, options.watch, String::new());
+        Self { counter, layout, clock, unit, envelope, available, watch, scratch }
     }
 
     /// What it takes to show the item at this level.
@@ -91,6 +95,7 @@ pub(crate) struct Draft<'a> {
     /// What it was given of the budget.
     pub(crate) allocated: usize,
     asked: usize,
+    failed: bool,
     level: Level,
     entries: Vec<Entry<'a>>,
     groups: Vec<Opening>,
@@ -144,6 +149,7 @@ impl<'a> Draft<'a> {
             label: source.label,
             allocated: 0,
             asked: source.asked,
+            failed: source.failed,
             level: Level::Standard,
             entries,
             groups,
@@ -155,10 +161,11 @@ impl<'a> Draft<'a> {
         self.entries.len()
     }
 
-    fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) {
+    fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) -> Result<(), Error> {
         self.level = level;
         let mut opened = None;
         for entry in &mut self.entries {
+            meter.watch.check()?;
             entry.price = meter.price(entry.item, level);
             if opened.replace(entry.group) != Some(entry.group)
                 && let Some(opening) = self.groups.get_mut(entry.group)
@@ -166,6 +173,7 @@ impl<'a> Draft<'a> {
                 opening.price = meter.group_price(entry.item, level);
             }
         }
+        Ok(())
     }
 
     /// What it takes to show every grain at the level of the source.
@@ -183,10 +191,11 @@ impl<'a> Draft<'a> {
         step_down: bool,
         meter: &mut Meter<'_>,
         placed: &mut Vec<Placed<'a>>,
-    ) -> usize {
+    ) -> Result<usize, Error> {
         let mut left = allowance;
         let waiting = self.entries.iter_mut().enumerate().filter(|(_, entry)| !entry.placed);
         for (position, entry) in waiting {
+            meter.watch.check()?;
             let Some(opening) = self.groups.get_mut(entry.group) else {
                 continue;
             };
@@ -211,7 +220,7 @@ impl<'a> Draft<'a> {
                 });
             }
         }
-        left
+        Ok(left)
     }
 }
 
@@ -220,19 +229,20 @@ pub(crate) fn disclose(
     drafts: &mut [Draft<'_>],
     options: &AssemblyOptions<'_>,
     meter: &mut Meter<'_>,
-) {
-    choose_levels(drafts, options, meter);
+) -> Result<(), Error> {
+    choose_levels(drafts, options, meter)?;
     share_out(drafts, meter);
     if options.disclosure == Disclosure::Auto {
         let demands: Vec<_> = drafts.iter().map(Draft::demand).collect();
         for (draft, demand) in drafts.iter_mut().zip(demands) {
             if draft.level == Level::Full && demand > draft.allocated {
-                draft.set_level(Level::Standard, meter);
+                draft.set_level(Level::Standard, meter)?;
             }
         }
         // Asking for less takes nothing from the others, so what fitted in full still does.
         share_out(drafts, meter);
     }
+    Ok(())
 }
 
 /// Gives each source the level it is shown at if it fits.
@@ -240,7 +250,7 @@ pub(crate) fn choose_levels(
     drafts: &mut [Draft<'_>],
     options: &AssemblyOptions<'_>,
     meter: &mut Meter<'_>,
-) {
+) -> Result<(), Error> {
     for draft in drafts {
         let level = match (options.disclosure, options.budget) {
             (Disclosure::Fixed(level), _) => level,
@@ -248,8 +258,21 @@ pub(crate) fn choose_levels(
             (Disclosure::Auto, _) if draft.asked <= FEW_GRAINS => Level::Full,
             (Disclosure::Auto, _) => Level::Standard,
         };
-        draft.set_level(level, meter);
+        draft.set_level(level, meter)?;
     }
+    Ok(())
+}
+
+/// What each source was to get, had those that failed used up their shares; nothing where none failed.
+pub(crate) fn meant(drafts: &[Draft<'_>], meter: &Meter<'_>) -> Option<Vec<usize>> {
+    if !drafts.iter().any(|draft| draft.failed) {
+        return None;
+    }
+    let shares = shares(meter.available, drafts.len());
+    let demand =
+        |(draft, share): (&Draft<'_>, _)| if draft.failed { share } else { draft.demand() };
+    let demands: Vec<_> = drafts.iter().zip(shares).map(demand).collect();
+    Some(allocate(meter.available, &demands))
 }
 
 fn share_out(drafts: &mut [Draft<'_>], meter: &Meter<'_>) {
@@ -266,15 +289,15 @@ pub(crate) fn place<'a>(
     drafts: &mut [Draft<'a>],
     disclosure: Disclosure,
     meter: &mut Meter<'_>,
-) -> Vec<Placed<'a>> {
+) -> Result<Vec<Placed<'a>>, Error> {
     let step_down = disclosure == Disclosure::Auto;
     let mut placed = Vec::new();
     let mut left = 0;
     for draft in &mut *drafts {
-        left = draft.fill(draft.allocated + left, step_down, meter, &mut placed);
+        left = draft.fill(draft.allocated + left, step_down, meter, &mut placed)?;
     }
     for draft in drafts {
-        left = draft.fill(left, step_down, meter, &mut placed);
+        left = draft.fill(left, step_down, meter, &mut placed)?;
     }
-    placed
+    Ok(placed)
 }

@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::GrainType;
 
+use crate::error::Error;
 use crate::item::{Item, Level};
 use crate::project::project;
 use crate::time::Clock;
+use crate::watch::Watch;
 
 /// How many sentences stand for the grains.
 const SENTENCES: usize = 3;
@@ -28,11 +30,14 @@ struct Sentence {
 /// A word counts for the grains it is in, and half once it has been said; the sentence that adds
 /// most for its length is next, the first of equals. Sentences end at `.`, `!` or `?` before a space,
 /// at their ideographic forms, and with a line; a belief without one begins with its subject.
-#[must_use]
-pub fn summarize(items: &[Item], clock: &Clock) -> Vec<String> {
+///
+/// # Errors
+/// `CAL-E082` where the watch stopped it.
+pub fn summarize(items: &[Item], clock: &Clock, watch: Watch<'_>) -> Result<Vec<String>, Error> {
     let mut spread: BTreeMap<String, u64> = BTreeMap::new();
     let mut sentences = Vec::new();
     for item in items {
+        watch.check()?;
         let own = sentences_of(item, clock);
         let said: BTreeSet<&String> = own.iter().flat_map(|sentence| &sentence.words).collect();
         for word in said {
@@ -43,13 +48,14 @@ pub fn summarize(items: &[Item], clock: &Clock) -> Vec<String> {
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
     let mut said: BTreeSet<&String> = BTreeSet::new();
     while chosen.len() < SENTENCES {
+        watch.check()?;
         let gains = sentences.iter().enumerate();
         let gains = gains.map(|(at, sentence)| (gain(sentence, &spread, &said), Reverse(at)));
         let Some((1.., Reverse(at))) = gains.max() else { break };
         chosen.insert(at);
         said.extend(sentences.get(at).iter().flat_map(|sentence| &sentence.words));
     }
-    chosen.into_iter().filter_map(|at| Some(sentences.get(at)?.text.clone())).collect()
+    Ok(chosen.into_iter().filter_map(|at| Some(sentences.get(at)?.text.clone())).collect())
 }
 
 /// What a sentence adds to those chosen, in thousandths; nothing where it has no new word. The square
@@ -134,7 +140,7 @@ mod tests {
 
     fn of(contents: &[&str]) -> Vec<String> {
         let items: Vec<_> = contents.iter().map(|content| event(content)).collect();
-        summarize(&items, &CLOCK)
+        summarize(&items, &CLOCK, Watch::NEVER).unwrap()
     }
 
     #[test]
@@ -194,6 +200,19 @@ mod tests {
             r#"{"type": "reasoning", "conclusion": "nobody may see this", "inference_method": "deductive",
                 "requires_human_review": true, "created_at": 1768471200000}"#,
         );
-        assert_eq!(summarize(&[belief, waiting], &CLOCK), ["alice prefers dark mode"]);
+        let said = summarize(&[belief, waiting], &CLOCK, Watch::NEVER).unwrap();
+        assert_eq!(said, ["alice prefers dark mode"]);
+    }
+
+    #[test]
+    fn it_stops_between_two_grains_when_it_is_told_to() {
+        let items: Vec<_> = (0..9).map(|at| event(&format!("Thing {at} happened."))).collect();
+        let looks = std::cell::Cell::new(0);
+        let stops = || {
+            looks.set(looks.get() + 1);
+            looks.get() > 4
+        };
+        let stopped = summarize(&items, &CLOCK, Watch::until(&stops));
+        assert_eq!((stopped.map_err(|error| error.code()), looks.get()), (Err("CAL-E082"), 5));
     }
 }

@@ -5,6 +5,7 @@
 //! list; none of them removes anything, touches keys or changes policies.
 
 mod recall;
+mod stream;
 
 use std::borrow::Cow;
 
@@ -16,6 +17,7 @@ pub(crate) use recall::{
     Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
     LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
+pub(crate) use stream::{StreamClause, StreamOption};
 
 /// A parsed query. Print it with `Display`; parse that again and get an equal query.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +136,7 @@ pub(crate) struct Assemble<'a> {
     pub(crate) budget: Option<Spanned<BudgetClause<'a>>>,
     pub(crate) priority: Option<Spanned<Vec<Spanned<&'a str>>>>,
     pub(crate) format: Option<Spanned<FormatName>>,
+    pub(crate) stream: Option<Spanned<StreamClause<'a>>>,
     pub(crate) options: Option<Spanned<Vec<Spanned<WithOption<'a>>>>>,
 }
 

@@ -3,7 +3,7 @@
 use grainstore_sml::Budget;
 
 use super::plan::{AssemblePlan, SourceFrom, SourcePlan};
-use super::{Context, options, recall};
+use super::{Context, options, recall, stream};
 use crate::ast::{Assemble, BudgetClause, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -45,6 +45,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         budget: budget(assemble.budget.as_ref(), context)?,
         budgeted: assemble.budget.is_some(),
         format: assemble.format.map(|format| format.node.format()),
+        stream: stream::stream(assemble.stream.as_ref(), context)?,
         show: options::of_assemble(assemble.options.as_ref(), &types, context)?,
     })
 }

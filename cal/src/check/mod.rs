@@ -18,6 +18,7 @@ mod project;
 mod recall;
 mod resolve;
 mod stages;
+mod stream;
 
 use grainstore_format::EpochMs;
 

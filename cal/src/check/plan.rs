@@ -1,6 +1,7 @@
 //! Checked statements, ready to run: no syntax, no parameters, no phrases.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use grainstore_format::{ContentAddress, GrainType, Map};
 use grainstore_sml::{Budget, Disclosure};
@@ -9,6 +10,7 @@ use crate::ast::{Describe, Extractor, Format, SetOperator, StatementType};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
+use crate::limits;
 use crate::memory::HashPrefix;
 use crate::query::Query;
 use crate::search::Diversity;
@@ -202,7 +204,49 @@ pub(crate) struct AssemblePlan {
     pub(crate) format: Option<Format>,
     /// Whether BUDGET was written.
     pub(crate) budgeted: bool,
+    pub(crate) stream: StreamPlan,
     pub(crate) show: Show,
+}
+
+/// Which events of an ASSEMBLE are sent, where its host streams it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StreamPlan {
+    /// Whether STREAM was written.
+    pub(crate) written: bool,
+    /// That the assembly began and ended, and its sources.
+    pub(crate) progress: bool,
+    /// Duplicates, shares of the budget, levels.
+    pub(crate) budget: bool,
+    /// The text.
+    pub(crate) chunks: bool,
+    /// How much text a chunk is to have.
+    pub(crate) chunk_tokens: usize,
+}
+
+impl Default for StreamPlan {
+    /// No events.
+    fn default() -> Self {
+        let chunk_tokens = limits::DEFAULT_CHUNK_TOKENS;
+        Self { written: false, progress: false, budget: false, chunks: false, chunk_tokens }
+    }
+}
+
+/// The options it amounts to, as STREAM lists them.
+impl fmt::Display for StreamPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let asked = [("progress", self.progress), ("budget", self.budget), ("chunks", self.chunks)];
+        for (name, _) in asked.iter().filter(|(_, asked)| *asked) {
+            write!(f, "{name}, ")?;
+        }
+        write!(f, "chunk_size = {}", self.chunk_tokens)
+    }
+}
+
+impl StreamPlan {
+    /// Asks for every event.
+    pub(crate) fn everything(&mut self) {
+        (self.progress, self.budget, self.chunks) = (true, true, true);
+    }
 }
 
 /// One source of an ASSEMBLE.

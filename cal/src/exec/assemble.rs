@@ -1,14 +1,18 @@
 //! ASSEMBLE: sources resolved one by one, duplicates removed by priority, one text within a budget.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use grainstore_format::{ContentAddress, GrainType};
-use grainstore_sml::{AssemblyOptions, Budget, Disclosure, Level, Source, SourceReport, summarize};
+use grainstore_sml::{
+    Assembly, AssemblyOptions, Budget, Clock, Disclosure, Item, Level, Source, SourceReport, Watch,
+    assemble_telling, summarize,
+};
 
 use super::value::{Looked, ValueKey};
 use super::{Run, count};
 use crate::ast::Format;
-use crate::cancel::Stop;
+use crate::cancel::{Cancel, Stop};
 use crate::check::plan::{AssemblePlan, SourceFrom, SourcePlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -21,26 +25,31 @@ const TOON_CHOSEN: &str =
     "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
 
 /// A source after it ran.
-struct Resolved {
-    hits: Vec<Hit>,
-    answer: SourceAnswer,
+pub(super) struct Resolved {
+    pub(super) hits: Vec<Hit>,
+    pub(super) answer: SourceAnswer,
 }
 
 impl Run<'_> {
     /// Runs an ASSEMBLE statement.
     pub(super) fn assemble(&mut self, plan: AssemblePlan) -> Result<Answer> {
-        let mut resolved = self.resolve(&plan.sources)?;
+        self.tell_started(&plan)?;
+        let mut resolved = self.resolve(&plan)?;
+        let before = grains_of(&resolved);
         remove_duplicates(&mut resolved, &plan.priority, plan.show.dedup);
+        self.tell_dedup(before, grains_of(&resolved))?;
+        let (cancel, counter) = (self.cancel.clone(), self.options.counter);
+        let stops = || cancel.stopped().is_some();
+        let watch = Watch::until(&stops);
+        let stopped = self.stopped;
+        let refused = |error: grainstore_sml::Error| unwritten(&error, &cancel, stopped);
         let mut items = Vec::with_capacity(resolved.len());
         let clock = self.clock(plan.show.iso_timestamps);
         for (source, of) in resolved.iter().zip(&plan.sources) {
             items.push(self.items(&source.hits, of.from.project(), &clock)?);
         }
         if plan.show.summarize {
-            for (source, items) in resolved.iter_mut().zip(&items) {
-                let failed = source.answer.error.is_some();
-                source.answer.summarized = (!failed).then(|| summarize(items, &clock));
-            }
+            summaries(&mut resolved, &items, &clock, watch).map_err(refused)?;
         }
         let sources: Vec<Source<'_>> = (plan.sources.iter().zip(&resolved).zip(&items))
             .map(|((source, resolved), items)| Source {
@@ -51,31 +60,53 @@ impl Run<'_> {
             })
             .collect();
         let mut options = AssemblyOptions {
-            format: self.options.as_format.or(plan.format).unwrap_or(Format::Sml),
+            format: self.format_of(&plan),
             name: plan.name.as_deref(),
             intent: plan.intent.as_deref(),
             budget: plan.budget,
             priority: &plan.priority,
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
             clock,
+            watch,
         };
         let chosen = self.options.as_format.is_some() || plan.format.is_some();
-        if self.options.auto_toon && !chosen && plan.budgeted && self.is_tight(&sources, &options) {
+        if self.options.auto_toon
+            && !chosen
+            && plan.budgeted
+            && self.is_tight(&sources, &options)?
+        {
             options.format = Format::Toon;
             self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
         }
         let format = options.format.name();
-        let assembly = grainstore_sml::assemble(&sources, &options, self.options.counter).map_err(
-            |error| Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
-        )?;
-        self.cancel.check().map_err(stopped)?;
+        let mut unheard = Ok(());
+        let mut tell = |shares| {
+            unheard = self.tell_allocated(&plan, shares);
+            if unheard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let assembly = assemble_telling(&sources, &options, counter, &mut tell).map_err(refused);
+        unheard?;
+        let assembly = assembly?;
+        self.go_on()?;
+        self.tell_text(&plan, &resolved, &assembly, format)?;
+        Ok(self.assembled(plan, resolved, assembly, format))
+    }
+
+    /// The answer of an assembly that is finished.
+    fn assembled(
+        &mut self,
+        plan: AssemblePlan,
+        resolved: Vec<Resolved>,
+        assembly: Assembly,
+        format: &'static str,
+    ) -> Answer {
         self.used.tokens_used = count(assembly.tokens);
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
             self.used.grains_returned += shown(&report);
             (source.label, answer(resolved.answer, &report))
         });
-        Ok(Answer::Assembly {
+        Answer::Assembly {
             name: plan.name,
             sources: Sources(sources.collect()),
             formatted_context: FormattedContext {
@@ -83,37 +114,75 @@ impl Run<'_> {
                 text: assembly.text,
                 tokens: count(assembly.tokens),
             },
-        })
+        }
     }
 
     /// Whether the text would take more than 85 % of its budget and each source is of one type, so
     /// that tables hold it best.
-    fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> bool {
+    fn is_tight(&self, sources: &[Source<'_>], options: &AssemblyOptions<'_>) -> Result<bool> {
         let (Budget::Tokens(total) | Budget::Grains(total)) = options.budget;
         let of_one_type = |source: &Source<'_>| {
             let mut types = source.items.iter().map(|item| item.grain.grain_type());
             types.next().is_none_or(|first| types.all(|other| other == first))
         };
-        let wanted = grainstore_sml::demand(sources, options, self.options.counter);
-        wanted.saturating_mul(100) > total.saturating_mul(85) && sources.iter().all(of_one_type)
+        let wanted = grainstore_sml::demand(sources, options, self.options.counter)
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))?;
+        let tight = wanted.saturating_mul(100) > total.saturating_mul(85);
+        Ok(tight && sources.iter().all(of_one_type))
+    }
+
+    /// The format of the text, before a tight budget chooses another.
+    fn format_of(&self, plan: &AssemblePlan) -> Format {
+        self.options.as_format.or(plan.format).unwrap_or(Format::Sml)
+    }
+
+    /// The tokens that all these grains of a source would take.
+    pub(super) fn estimate(
+        &self,
+        plan: &AssemblePlan,
+        source: &SourcePlan,
+        hits: &[Hit],
+    ) -> Result<usize> {
+        let clock = self.clock(plan.show.iso_timestamps);
+        let items = self.items(hits, source.from.project(), &clock)?;
+        let stops = || self.cancel.stopped().is_some();
+        let options = AssemblyOptions {
+            format: self.format_of(plan),
+            name: None,
+            intent: None,
+            budget: Budget::Tokens(usize::MAX),
+            priority: &[],
+            disclosure: Disclosure::Fixed(Level::Standard),
+            clock,
+            watch: Watch::until(&stops),
+        };
+        let demand = |items| {
+            let source = Source { label: &source.label, items, asked: 0, failed: false };
+            grainstore_sml::demand(&[source], &options, self.options.counter)
+                .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
+        };
+        Ok(demand(&items)?.saturating_sub(demand(&[])?))
     }
 
     /// Runs the sources; a failed one is reported and its share goes to the others.
     ///
     /// # Errors
     /// E075 when time is up, E082 when the host cancelled, E076 when every source failed.
-    fn resolve(&mut self, sources: &[SourcePlan]) -> Result<Vec<Resolved>> {
-        let mut resolved = Vec::with_capacity(sources.len());
-        for source in sources {
+    fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
+        let mut resolved = Vec::with_capacity(plan.sources.len());
+        for (index, source) in plan.sources.iter().enumerate() {
+            self.tell_source(plan, index)?;
             let found = self.source(source);
-            self.cancel.check().map_err(stopped)?;
-            resolved.push(found.unwrap_or_else(|error| Resolved {
+            self.go_on()?;
+            let found = found.unwrap_or_else(|error| Resolved {
                 hits: Vec::new(),
                 answer: SourceAnswer {
                     error: Some(self.source.locate(error)),
                     ..SourceAnswer::default()
                 },
-            }));
+            });
+            self.tell_resolved(plan, index, &found)?;
+            resolved.push(found);
         }
         if resolved.iter().all(|source| source.answer.error.is_some()) {
             let first = resolved.iter().find_map(|source| source.answer.error.as_ref());
@@ -143,7 +212,39 @@ impl Run<'_> {
     }
 }
 
-fn stopped(stop: Stop) -> Error {
+/// Why a text was not written: its budget, or that it was stopped, which `stopped` puts in words.
+pub(super) fn unwritten(
+    error: &grainstore_sml::Error,
+    cancel: &Cancel,
+    stopped: fn(Stop) -> Error,
+) -> Error {
+    match error.kind() {
+        grainstore_sml::ErrorKind::Stopped => stopped(cancel.stopped().unwrap_or(Stop::Timeout)),
+        _ => Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
+    }
+}
+
+/// WITH summarize: the sentences of each source that did not fail.
+fn summaries(
+    resolved: &mut [Resolved],
+    items: &[Vec<Item>],
+    clock: &Clock,
+    watch: Watch<'_>,
+) -> Result<(), grainstore_sml::Error> {
+    for (source, items) in resolved.iter_mut().zip(items) {
+        if source.answer.error.is_none() {
+            source.answer.summarized = Some(summarize(items, clock, watch)?);
+        }
+    }
+    Ok(())
+}
+
+/// The grains of all sources.
+fn grains_of(resolved: &[Resolved]) -> usize {
+    resolved.iter().map(|source| source.hits.len()).sum()
+}
+
+pub(super) fn stopped(stop: Stop) -> Error {
     match stop {
         Stop::Timeout => Error::new(ErrorKind::AssembleTimeout, "the assembly took too long"),
         Stop::Cancelled => Error::new(ErrorKind::Cancelled, "the host cancelled the assembly"),
@@ -182,6 +283,6 @@ fn answer(answer: SourceAnswer, report: &SourceReport) -> SourceAnswer {
     }
 }
 
-fn shown(report: &SourceReport) -> u64 {
+pub(super) fn shown(report: &SourceReport) -> u64 {
     count(report.full) + count(report.standard) + count(report.summary)
 }

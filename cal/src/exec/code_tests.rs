@@ -7,8 +7,9 @@ use std::time::Duration;
 use grainstore_format::ContentAddress;
 
 use super::tests::{belief, options};
-use super::{Options, Tier, execute_bytes};
+use super::{Tier, execute_bytes, stream};
 use crate::codes::ErrorKind;
+use crate::event::Event;
 use crate::testutil::Fake;
 use crate::writes::{WriteLimits, Writes};
 
@@ -21,8 +22,10 @@ enum How {
     Spent,
     Late,
     Cancelled,
+    /// With somebody who listens.
+    Streamed,
 }
-use How::{Cancelled, Evolve, Late, Read, Spent};
+use How::{Cancelled, Evolve, Late, Read, Spent, Streamed};
 
 /// A memory with one belief in two versions, a goal, a belief of another namespace, and a subject whose
 /// recalls fail.
@@ -106,6 +109,9 @@ fn cases(given: &Given) -> Vec<Case> {
         case(Read, "RECALL ABOUT \"\\u202e\"", "CAL-E071", "\"\\u202e\"", "remove the invisible control"),
         case(Late, "ASSEMBLE FROM (RECALL)", "CAL-E075", "ASSEMBLE", "fewer or narrower sources"),
         case(Read, "ASSEMBLE FROM (RECALL ABOUT \"broken\")", "CAL-E076", "ASSEMBLE", "run the sources one by one"),
+        case(Read, "ASSEMBLE FROM (RECALL) STREAM { chunk }", "CAL-E077", "chunk", "Did you mean \"chunks\"?"),
+        case(Read, "ASSEMBLE FROM (RECALL) STREAM { chunk_size = 19 }", "CAL-E078", "chunk_size = 19", "20 to 1000"),
+        case(Streamed, "RECALL", "CAL-E079", "RECALL", "as a whole"),
         case(Cancelled, "RECALL", "CAL-E082", "RECALL", "still wanted"),
         case(Read, "CAL/2 RECALL", "CAL-E100", "2", "write CAL/1"),
     ]
@@ -115,7 +121,7 @@ fn refused(memory: &Fake, source: &[u8], how: How) -> crate::Error {
     let mut options = options();
     let mut limits = WriteLimits::default();
     match how {
-        Read => {}
+        Read | Streamed => {}
         Evolve => options.tier = Tier::Evolve,
         Spent => {
             options.tier = Tier::Evolve;
@@ -124,7 +130,12 @@ fn refused(memory: &Fake, source: &[u8], how: How) -> crate::Error {
         Late => options.cancel = options.cancel.within(Duration::ZERO),
         Cancelled => options.cancel.cancel(),
     }
-    execute_bytes(memory, source, &Options { ..options }, &Writes::new(limits)).unwrap_err()
+    let writes = Writes::new(limits);
+    if how == Streamed {
+        let mut silent = |event: Event| panic!("no event is due: {event:?}");
+        return stream(memory, source, &options, &writes, &mut silent).unwrap_err();
+    }
+    execute_bytes(memory, source, &options, &writes).unwrap_err()
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod setop;
 mod several;
 mod show;
 mod size;
+mod stream;
 mod value;
 mod walk;
 
@@ -26,11 +27,12 @@ use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
 
 use crate::ast::{Format, Statement, StatementType};
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Stop};
 use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
+use crate::event::Listener;
 use crate::expansion::Expansion;
 use crate::gate::{Admission, Gate};
 use crate::limits;
@@ -43,6 +45,7 @@ use crate::source::Source;
 use crate::span::Spanned;
 use crate::writes::Writes;
 use ready::Bound;
+use stream::Stream;
 
 pub use prepare::{Preparation, prepare};
 
@@ -123,7 +126,7 @@ pub fn execute(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read(source)?, options, writes, started)
+    run(memory, &Source::read(source)?, options, writes, started, None)
 }
 
 /// The same for a query given as bytes.
@@ -137,7 +140,24 @@ pub fn execute_bytes(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read_bytes(source)?, options, writes, started)
+    run(memory, &Source::read_bytes(source)?, options, writes, started, None)
+}
+
+/// Runs an ASSEMBLE and tells of it while it is put together, as its STREAM asks; without STREAM
+/// everything. The answer is the whole one.
+///
+/// # Errors
+/// E079 for any other statement, else as [`execute_bytes`]. What is refused before
+/// [`Listener::begins`] has no events; after it the last event tells of the same error.
+pub fn stream(
+    memory: &dyn Memory,
+    source: &[u8],
+    options: &Options<'_>,
+    writes: &Writes,
+    listener: &mut dyn Listener,
+) -> Result<Response> {
+    let started = Instant::now();
+    run(memory, &Source::read_bytes(source)?, options, writes, started, Some(listener))
 }
 
 fn run(
@@ -146,10 +166,11 @@ fn run(
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
+    listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let parsed = source.forgiving()?;
     let place = parsed.0.0.body.span;
-    let answer = run_statement(memory, source, parsed, options, writes, started);
+    let answer = run_statement(memory, source, parsed, options, writes, started, listener);
     answer.map_err(|error| source.locate(error.within(place)))
 }
 
@@ -160,6 +181,7 @@ fn run_statement(
     options: &Options<'_>,
     writes: &Writes,
     started: Instant,
+    listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
     let Admitted { mut plan, warnings, consistency } =
@@ -175,7 +197,8 @@ fn run_statement(
     }
     let mut run = Run::new(memory, source, &plan.plan, options, writes);
     run.warnings = warnings;
-    let answer = run.request(plan)?;
+    run.listen(&plan.plan, listener, &query_hash)?;
+    let answer = run.request(plan).inspect_err(|error| run.tell_end(error))?;
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
@@ -236,6 +259,8 @@ struct Run<'r> {
     options: &'r Options<'r>,
     writes: &'r Writes,
     cancel: Cancel,
+    /// What a statement of its kind says when it is stopped.
+    stopped: fn(Stop) -> Error,
     used: Usage,
     /// Bytes of encoded grains the statement holds.
     held: usize,
@@ -243,6 +268,8 @@ struct Run<'r> {
     lets: Vec<Bound>,
     /// What the caller should know.
     warnings: Vec<Warning>,
+    /// Who listens to it.
+    stream: Option<Stream<'r>>,
 }
 
 impl<'r> Run<'r> {
@@ -253,9 +280,9 @@ impl<'r> Run<'r> {
         options: &'r Options<'r>,
         writes: &'r Writes,
     ) -> Self {
-        let time = match plan {
-            Plan::Assemble(_) => limits::ASSEMBLE_TIME,
-            _ => limits::QUERY_TIME,
+        let (time, stopped): (_, fn(Stop) -> Error) = match plan {
+            Plan::Assemble(_) => (limits::ASSEMBLE_TIME, assemble::stopped),
+            _ => (limits::QUERY_TIME, Error::from),
         };
         Self {
             memory,
@@ -263,10 +290,12 @@ impl<'r> Run<'r> {
             options,
             writes,
             cancel: options.cancel.within(time),
+            stopped,
             used: Usage::default(),
             held: 0,
             lets: Vec::new(),
             warnings: Vec::new(),
+            stream: None,
         }
     }
 }
@@ -316,6 +345,14 @@ impl Run<'_> {
             Some(gate) => Ok(gate.gives_whole(grain)?),
             None => Ok(()),
         }
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// E082 once the host cancelled, E031 or of an ASSEMBLE E075 once time is up.
+    fn go_on(&self) -> Result<()> {
+        self.cancel.check().map_err(self.stopped)
     }
 
     /// Counts grains looked at.
@@ -368,6 +405,8 @@ mod gate_tests;
 mod option_tests;
 #[cfg(test)]
 mod search_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;

@@ -1,8 +1,9 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Clock, Disclosure, Item, Level, render, summarize};
+use grainstore_sml::{Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
 
 use super::Run;
+use super::assemble::unwritten;
 use super::project::chosen;
 use crate::ast::Format;
 use crate::check::plan::{ProjectPlan, Show};
@@ -27,7 +28,9 @@ impl Run<'_> {
             Some(Disclosure::Auto) if asked <= limits::FEW => Level::Full,
             _ => Level::Standard,
         };
-        Ok(render(&items, format, level, &clock))
+        let stops = || self.cancel.stopped().is_some();
+        render_watched(&items, format, level, &clock, Watch::until(&stops))
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
     /// The sentences that say most of what the grains say, where someone asked for them.
@@ -41,7 +44,10 @@ impl Run<'_> {
             return Ok(None);
         }
         let clock = self.clock(show.iso_timestamps);
-        Ok(Some(summarize(&self.items(hits, project, &clock)?, &clock)))
+        let stops = || self.cancel.stopped().is_some();
+        summarize(&self.items(hits, project, &clock)?, &clock, Watch::until(&stops))
+            .map(Some)
+            .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
     }
 
     /// The grains as items to be shown; a consensus that names its claim by address gets the text.
@@ -53,6 +59,7 @@ impl Run<'_> {
     ) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(hits.len());
         for hit in hits {
+            self.go_on()?;
             let mut item = self.item(hit)?;
             item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
             items.push(item);

@@ -109,6 +109,10 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     (r#"{"statement":"history","subject":"a"}"#, "CAL-E002", "", r#"{"statement":"history","subject":"a"}"#),
     (r#"{"statement":"assemble","from":[{"label":"a"}]}"#, "CAL-E002", "/from/0", r#"{"label":"a"}"#),
     (r#"{"statement":"exists","hash":"sha256:XYZ"}"#, "CAL-E015", "/hash", r#""sha256:XYZ""#),
+    (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":false}"#, "CAL-E020", "/stream", "false"),
+    (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["chunk"]}"#, "CAL-E077", "/stream/0", r#""chunk""#),
+    (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["all",{"size":5}]}"#, "CAL-E077", "/stream/1/size", r#""size""#),
+    (r#"{"statement":"assemble","from":[{"let":"a"}],"stream":["chunk_size"]}"#, "CAL-E020", "/stream/0", r#""chunk_size""#),
     // Names cannot smuggle words in.
     (r#"{"statement":"recall","grain_type":"MY"}"#, "CAL-E003", "/grain_type", r#""MY""#),
     (r#"{"statement":"recall","grain_type":"beliefs LIMIT 5"}"#, "CAL-E003", "/grain_type", r#""beliefs LIMIT 5""#),

@@ -174,7 +174,8 @@ impl<'n> Speller<'n> {
         }
         let names = choice.rows.iter().map(|row| row.name);
         let Some(row) = choice.rows.iter().find(|row| row.name == name) else {
-            return Err(unknown(choice.what, name, names).at(place));
+            let error = Error::new(choice.unknown, format!("unknown {} {name:?}", choice.what));
+            return Err(among(error, name, names).at(place));
         };
         self.words(row.text)?;
         self.row(row, node, held)
@@ -446,8 +447,13 @@ fn known_keys(members: &[Member], known: impl IntoIterator<Item = &'static str>)
 }
 
 fn unknown(what: &str, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
-    let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
     let error = Error::new(ErrorKind::UnexpectedToken, format!("unknown {what} {name:?}"));
+    among(error, name, known)
+}
+
+/// The error of a name that is none of these, with the nearest of them.
+fn among(error: Error, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Error {
+    let advice = suggest::did_you_mean(name, known.clone(), "use one of the listed");
     error.suggest(advice).valid(known)
 }
 

@@ -4,6 +4,7 @@
 //! The reader spells a document in text by this table, and the schema is made of it. It reads and
 //! checks nothing itself.
 
+use crate::codes::ErrorKind;
 use crate::relations::CATEGORIES;
 
 /// One kind of object.
@@ -88,6 +89,8 @@ pub(super) struct List {
 pub(super) struct Choice {
     /// What one of them is called.
     pub(super) what: &'static str,
+    /// What an unknown name is refused with.
+    pub(super) unknown: ErrorKind,
     pub(super) rows: &'static [Row],
     /// Whether `x_` names are among them.
     pub(super) extensions: bool,
@@ -219,6 +222,7 @@ static VALUES_INSIDE: List = List { open: "(", of: Shape::Value, between: ",", c
 
 static STAGE: Choice = Choice {
     what: "stage",
+    unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[
         stage("select", "SELECT", Shape::List(&FIELDS)),
@@ -263,6 +267,7 @@ static PROJECT: Form = Form {
 /// The options of WITH.
 static OPTIONS: Choice = Choice {
     what: "option",
+    unknown: ErrorKind::UnexpectedToken,
     extensions: true,
     rows: &[
         bare("superseded"),
@@ -294,6 +299,7 @@ pub(super) static EXTENSION: Shape = Shape::List(&VALUES_INSIDE);
 
 static DIVERSITY: Choice = Choice {
     what: "diversity",
+    unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[
         Row {
@@ -313,6 +319,7 @@ static DIVERSITY: Choice = Choice {
 
 static CONSISTENCY: Choice = Choice {
     what: "consistency",
+    unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[bare("eventual"), option("bounded", false, "(", Shape::Number), bare("linearizable")],
 };
@@ -358,6 +365,7 @@ static STREAMED: List = List { open: "{", of: Shape::Choice(&EVENT), between: ",
 
 static EVENT: Choice = Choice {
     what: "stream_option",
+    unknown: ErrorKind::UnknownStreamOption,
     extensions: false,
     rows: &[
         bare("progress"),

@@ -9,8 +9,8 @@ use std::fmt::{Display, Formatter, Result, Write};
 use crate::ast::{
     Add, Arg, Assemble, Between, Body, Condition, Consistency, Describe, Direction, DiversityOf,
     Entry, Extractor, HashArg, History, InSet, Let, Literal, Number, Project, ProjectField, Recall,
-    Request, Revert, SetClause, SetOp, Source, SourceBody, Stage, Statement, Supersede, Test,
-    Thread, Unit, WithOption, Within,
+    Request, Revert, SetClause, SetOp, Source, SourceBody, Stage, Statement, StreamOption,
+    Supersede, Test, Thread, Unit, WithOption, Within,
 };
 use crate::span::Spanned;
 
@@ -311,8 +311,19 @@ fn assemble<'a>(assemble: &'a Assemble<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
         ("priority", Json::list(clause.node.iter().map(|label| Json::text(label.node))))
     }));
     keys.extend(assemble.format.map(|format| ("format", Json::text(format.node.name()))));
+    keys.extend(assemble.stream.as_ref().map(|clause| ("stream", streamed(&clause.node))));
     keys.extend(assemble.options.as_ref().map(|clause| ("with", options(&clause.node))));
     keys
+}
+
+fn streamed<'a>(options: &'a [Spanned<StreamOption<'_>>]) -> Json<'a> {
+    if options.is_empty() {
+        return Json::raw(true);
+    }
+    Json::list(options.iter().map(|option| match &option.node {
+        StreamOption::ChunkSize(size) => Json::one("chunk_size", arg(size)),
+        named => Json::text(named.name()),
+    }))
 }
 
 fn source<'a>(source: &'a Source<'_>, scope: &mut Scope<'a>) -> Json<'a> {

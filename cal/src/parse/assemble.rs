@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::recall::{self, once};
-use super::{option, value};
+use super::{option, stream, value};
 use crate::ast::{Assemble, BudgetClause, FormatName, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::span::Spanned;
 use crate::words::{Keyword, Word};
 
 /// The clauses an ASSEMBLE may go on with after FROM.
-pub(super) const CLAUSES: [&str; 5] = [",", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
+pub(super) const CLAUSES: [&str; 6] = [",", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
 
 /// `assemble := ASSEMBLE ID? (FOR STR)? FROM source,+ (BUDGET INT (tokens|grains))?
 /// (PRIORITY ID (">" ID)*)? (FORMAT format)? stream? with?`, the clauses after FROM in any order.
@@ -36,6 +36,7 @@ pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
         budget: None,
         priority: None,
         format: None,
+        stream: None,
         options: None,
     };
     while clause(c, &mut assemble)? {}
@@ -104,6 +105,7 @@ fn clause<'a>(c: &mut Cursor<'a>, assemble: &mut Assemble<'a>) -> Result<bool> {
         Keyword::Budget => once(c, keyword, &mut assemble.budget, budget)?,
         Keyword::Priority => once(c, keyword, &mut assemble.priority, priority)?,
         Keyword::Format => once(c, keyword, &mut assemble.format, format)?,
+        Keyword::Stream => once(c, keyword, &mut assemble.stream, stream::stream)?,
         Keyword::With => once(c, keyword, &mut assemble.options, option::options)?,
         _ => return Ok(false),
     }

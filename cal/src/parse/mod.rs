@@ -17,6 +17,7 @@ mod setop;
 mod several;
 mod stage;
 mod statement;
+pub(crate) mod stream;
 mod value;
 
 pub(crate) use cursor::Refused;

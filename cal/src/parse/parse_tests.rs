@@ -53,6 +53,11 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
     ),
     ("RECALL WITH diversity(threshold, 0.50), cache(ttl = $t)", "RECALL WITH diversity(threshold, 0.50), cache(ttl = $t)"),
     ("ASSEMBLE FROM (RECALL)", "ASSEMBLE FROM (RECALL)"),
+    ("ASSEMBLE FROM (RECALL) stream BUDGET 9 grains", "ASSEMBLE FROM (RECALL) BUDGET 9 grains STREAM"),
+    ("ASSEMBLE FROM (RECALL) WITH summarize STREAM{Chunk_Size=$n,ALL}",
+        "ASSEMBLE FROM (RECALL) STREAM { chunk_size = $n, all } WITH summarize"),
+    ("ASSEMBLE FROM (RECALL) STREAM { progress, budget, chunks, chunk_size = 020 } FORMAT toon",
+        "ASSEMBLE FROM (RECALL) FORMAT toon STREAM { progress, budget, chunks, chunk_size = 20 }"),
     (
         "assemble ctx for \"why\" from history: (recall beliefs recent 5), recent:(RECALL) format structured \
          priority recent > history budget 100 tokens with dedup(subject), progressive_disclosure",
@@ -299,6 +304,15 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("REVERT sha256:01234567 LIMIT 1", "CAL-E002", "LIMIT"),
     ("(RECALL) UNION (REVERT sha256:01234567 REASON \"r\")", "CAL-E021", "REVERT"),
     ("BATCH { a: REVERT sha256:01234567 REASON \"r\" }", "CAL-E002", "REVERT"),
+    ("ASSEMBLE FROM (RECALL) STREAM { chunk }", "CAL-E077", "chunk"),
+    ("ASSEMBLE FROM (RECALL) STREAM { all, recall }", "CAL-E077", "recall"),
+    ("ASSEMBLE FROM (RECALL) STREAM { purge }", "CAL-E002", "purge"),
+    ("ASSEMBLE FROM (RECALL) STREAM { }", "CAL-E002", "}"),
+    ("ASSEMBLE FROM (RECALL) STREAM { all", "CAL-E002", ""),
+    ("ASSEMBLE FROM (RECALL) STREAM { chunk_size }", "CAL-E002", "}"),
+    ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = 2.5 }", "CAL-E006", "2.5"),
+    ("ASSEMBLE FROM (RECALL) STREAM STREAM", "CAL-E002", "STREAM"),
+    ("RECALL STREAM", "CAL-E002", "STREAM"),
     ("RECALL WITH cache(5)", "CAL-E002", "5"),
     ("RECALL WITH cache(ttl = 1.5)", "CAL-E006", "1.5"),
     ("RECALL WITH diversity(mmr, lambda = \"1\")", "CAL-E002", "\"1\""),
@@ -320,7 +334,6 @@ fn wrong_queries_are_refused_with_code_and_place() {
 const LATER: &[(&str, &str, &str)] = &[
     ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
-    ("ASSEMBLE FROM (RECALL) STREAM", "STREAM", "STREAM"),
 ];
 
 #[test]
@@ -354,6 +367,7 @@ fn near_misses_are_told_what_was_probably_meant() {
         ("DESCRIBE fields gaol", "nothing more is expected here"),
         ("(RECALL) UNOIN (RECALL)", "Did you mean \"UNION\"?"),
         ("RECALL | SUBJECT", "Did you mean \"SUBJECTS\"?"),
+        ("ASSEMBLE FROM (RECALL) STREAM { chunk }", "Did you mean \"chunks\"?"),
         ("RECALL beliefs SELCT subject", "Did you mean \"SELECT\"?"),
         ("RECALL WITH explaination", "Did you mean \"explanation\"?"),
         ("BATCH { a: RECAL }", "Did you mean \"RECALL\"?"),
@@ -390,7 +404,7 @@ pub(crate) fn piece() -> impl Strategy<Value = String> {
         WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json toon readable ASSEMBLE \
         FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
         relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
-        REVERT cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
+        STREAM progress chunks all chunk_size 50 REVERT cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
     let words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).collect();
     prop_oneof![9 => proptest::sample::select(words), 1 => ".{0,4}"]
 }

@@ -30,9 +30,8 @@ const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'st
 }
 
 #[rustfmt::skip]
-const LATER: [Later; 2] = [
+const LATER: [Later; 1] = [
     later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
-    later(Place::Clause, Keyword::Stream, "STREAM", "leave STREAM out; the whole text is returned at once"),
 ];
 
 /// Keywords of the grammar that stand elsewhere, and where.

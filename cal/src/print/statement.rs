@@ -3,7 +3,10 @@
 use std::fmt::{Display, Formatter, Result};
 
 use super::literal::{Count, HashText, Text, clause, options, sets};
-use crate::ast::{Add, Assemble, History, Revert, Source, SourceBody, Supersede, Unit};
+use crate::ast::{
+    Add, Assemble, History, Revert, Source, SourceBody, StreamOption, Supersede, Unit,
+};
+use crate::span::Spanned;
 
 impl Display for Assemble<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -26,8 +29,24 @@ impl Display for Assemble<'_> {
             f.write_str(label.node)?;
         }
         clause(f, " FORMAT ", self.format.map(|format| format.node.name()))?;
+        if let Some(stream) = &self.stream {
+            streamed(f, &stream.node)?;
+        }
         options(f, self.options.as_ref())
     }
+}
+
+/// ` STREAM { chunks, chunk_size = 50 }`.
+fn streamed(f: &mut Formatter<'_>, options: &[Spanned<StreamOption<'_>>]) -> Result {
+    f.write_str(" STREAM")?;
+    for (at, option) in options.iter().enumerate() {
+        f.write_str(if at == 0 { " { " } else { ", " })?;
+        f.write_str(option.node.name())?;
+        if let StreamOption::ChunkSize(size) = &option.node {
+            write!(f, " = {}", Count(size))?;
+        }
+    }
+    f.write_str(if options.is_empty() { "" } else { " }" })
 }
 
 impl Display for Source<'_> {

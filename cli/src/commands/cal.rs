@@ -1,14 +1,17 @@
 //! `grain cal`: one CAL statement.
 
+use std::ops::ControlFlow;
+
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{REFERENCE, schema};
+use grainstore::cal::{Event, REFERENCE, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
 use crate::context::Context;
 use crate::error::Result;
 use crate::input::Source;
+use crate::repl::Interrupt;
 use crate::text::parse_time;
 
 /// Bytes read of a query: CAL allows 8 KiB, or 64 in JSON, and says itself what is wrong with more.
@@ -47,6 +50,11 @@ pub(crate) struct Cal {
     /// Write an ASSEMBLE with a tight BUDGET and no FORMAT as toon, with a warning
     #[arg(long)]
     auto_toon: bool,
+    /// Print the events of an ASSEMBLE while it is put together, a JSON object a line; Ctrl-C cancels it
+    ///
+    /// Which events, and how much text in each, its STREAM says; without STREAM all of them.
+    #[arg(long, conflicts_with_all = ["evolve", "reference", "schema"])]
+    stream: bool,
     /// Let the statement write
     #[arg(long)]
     evolve: bool,
@@ -76,10 +84,28 @@ impl Cal {
             now: self.now,
             ..Question::default()
         };
+        if self.stream {
+            return stream(question, context);
+        }
         let answer = question.ask_formatted(&context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
         show(&answer, &mut context.output)
     }
+}
+
+/// Writes each event as it comes. When nobody reads them, the statement stops.
+fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
+    let session = context.session()?;
+    let output = &mut context.output;
+    let mut written = Ok(());
+    let mut listener = |event: Event| {
+        written = output.json_line(&event).and_then(|()| output.flush());
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let ended = Interrupt::caught()?
+        .during(|cancel| Question { cancel, ..question }.ask_streaming(&session, &mut listener));
+    written?;
+    ended.map(drop)
 }
 
 /// A parameter as it is bound on the command line.

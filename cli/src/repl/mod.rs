@@ -43,7 +43,7 @@ use dot::Mode;
 use edit::{Help, editor};
 use held::Newest;
 use history::Kept;
-use interrupt::Interrupt;
+pub(crate) use interrupt::Interrupt;
 use prompt::{Flow, Prompt, Settings};
 use screen::Screen;
 use split::Entry;

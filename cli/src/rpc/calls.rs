@@ -30,13 +30,17 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 
 pub(crate) fn execute(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Execute = params::read(params)?;
-    // What has not the form of a token is answered as one that is none.
-    let token: CapabilityToken = serde_json::from_value(params.token).map_err(|error| {
+    let answer = host.session()?.execute(&token(params.token)?);
+    Answer::of(&answer.map_err(|error| Error::cal(&error, ""))?)
+}
+
+/// A token as it was given back; what has not the form of one is answered as one that is none.
+pub(super) fn token(given: serde_json::Value) -> Result<CapabilityToken, Fault> {
+    let token = serde_json::from_value(given).map_err(|error| {
         let message = format!("this is no token: {error}");
         Error::new(Code::Token, message, "give the token as prepare answered it")
     })?;
-    let answer = host.session()?.execute(&token);
-    Answer::of(&answer.map_err(|error| Error::cal(&error, ""))?)
+    Ok(token)
 }
 
 pub(crate) fn switch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

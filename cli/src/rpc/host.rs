@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 
 use super::answer::Answer;
 use super::fault::Fault;
-use super::methods;
+use super::methods::{self, Run};
+use super::stream::Events;
 use crate::error::{Code, Error};
 
 /// One conversation.
@@ -23,14 +24,16 @@ impl Host {
         Self { session: None, clock: test_clock.then(|| Arc::new(ManualClock::following())) }
     }
 
-    /// Runs a method.
+    /// Runs a method, which may send events before it answers.
     pub(crate) fn call(
         &mut self,
         method: &str,
         params: Option<&RawValue>,
+        events: &mut Events<'_>,
     ) -> Result<Answer, Fault> {
-        match methods::find(method, self.clock.is_some()) {
-            Some(found) => (found.run)(self, params),
+        match methods::find(method, self.clock.is_some()).map(|found| found.run) {
+            Some(Run::Answers(run)) => run(self, params),
+            Some(Run::Tells(run)) => run(self, params, events),
             None => Err(Fault::unknown_method(method)),
         }
     }

@@ -5,13 +5,23 @@ use serde_json::value::RawValue;
 use super::answer::Answer;
 use super::fault::Fault;
 use super::host::Host;
+use super::stream::Events;
 use super::{
     agents, calls, codec, erasure, graph, maintain, marks, policy, portable, query, read, signed,
-    store, write,
+    store, stream, write,
 };
 
 /// What a method does with its parameters, which are text yet.
-type Run = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
+type Call = fn(&mut Host, Option<&RawValue>) -> Result<Answer, Fault>;
+/// The same of a method that tells of its work before it answers.
+type Telling = fn(&mut Host, Option<&RawValue>, &mut Events<'_>) -> Result<Answer, Fault>;
+
+/// How a method runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    Answers(Call),
+    Tells(Telling),
+}
 
 /// One method.
 pub(crate) struct Method {
@@ -21,8 +31,8 @@ pub(crate) struct Method {
     test: bool,
 }
 
-const fn method(name: &'static str, run: Run) -> Method {
-    Method { name, run, test: false }
+const fn method(name: &'static str, run: Call) -> Method {
+    Method { name, run: Run::Answers(run), test: false }
 }
 
 const METHODS: &[Method] = &[
@@ -68,6 +78,7 @@ const METHODS: &[Method] = &[
     method("capabilities", agents::capabilities),
     method("handoffs", agents::handoffs),
     method("cal", read::cal),
+    Method { name: "cal_stream", run: Run::Tells(stream::cal_stream), test: false },
     method("prepare", calls::prepare),
     method("execute", calls::execute),
     method("cal_switch", calls::switch),
@@ -83,7 +94,7 @@ const METHODS: &[Method] = &[
     method("export", portable::export),
     method("import", portable::import),
     method("close", store::close),
-    Method { name: "clock", run: store::clock, test: true },
+    Method { name: "clock", run: Run::Answers(store::clock), test: true },
 ];
 
 /// The methods of this conversation.

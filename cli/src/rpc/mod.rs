@@ -3,6 +3,7 @@
 //! - `request`: a line into a request, or into what is wrong with it.
 //! - `methods`: the one table of methods, with `params` (and `vectors`, `embedder`, `json`, `misread`) and what they do in `codec`, `signed`,
 //!   `store`, `write`, `marks`, `read`, `calls`. `host`: what lives between requests.
+//! - `stream`: events before an answer.
 //! - `answer`: a result within its bounds. `fault`: an error in the shape of the protocol.
 
 mod agents;
@@ -27,6 +28,7 @@ mod read;
 mod request;
 mod signed;
 mod store;
+mod stream;
 mod vectors;
 mod write;
 
@@ -42,6 +44,7 @@ use answer::Answer;
 use fault::Fault;
 use host::Host;
 use request::{Request, parse};
+use stream::Events;
 
 /// Bytes of one request.
 const MAX_REQUEST: usize = 64 << 20;
@@ -95,11 +98,14 @@ fn serve(host: &mut Host, requests: &mut dyn BufRead, responses: &mut dyn Write)
 fn handle(host: &mut Host, line: &[u8], responses: &mut dyn Write) -> Result<()> {
     match parse(line) {
         Ok(Request { id: Some(id), method, params }) => {
-            respond(responses, Some(id), host.call(&method, params))
+            let mut events = Events::of(responses, Some(id));
+            let answer = host.call(&method, params, &mut events);
+            events.finish()?;
+            respond(responses, Some(id), answer)
         }
         Ok(Request { id: None, method, params }) => {
             // The protocol leaves nobody to tell.
-            let _ = host.call(&method, params);
+            let _ = host.call(&method, params, &mut Events::of(responses, None));
             Ok(())
         }
         Err(rejected) => respond(responses, rejected.id, Err(rejected.fault)),

@@ -424,6 +424,23 @@ pub(crate) struct Cal {
     pub(crate) agent_id: Option<String>,
 }
 
+/// `cal_stream`: a query as `cal` takes it, or the token of one that was prepared.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalStream {
+    pub(crate) query: Option<Box<RawValue>>,
+    pub(crate) token: Option<serde_json::Value>,
+    pub(crate) params: Option<Pairs>,
+    pub(crate) now: Option<i64>,
+    #[serde(rename = "as")]
+    pub(crate) format: Option<FormatName>,
+    #[serde(default)]
+    pub(crate) auto_toon: bool,
+    pub(crate) namespace: Option<String>,
+    pub(crate) user_id: Option<String>,
+    pub(crate) agent_id: Option<String>,
+}
+
 /// `prepare`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -168,10 +168,22 @@ impl Rpc {
         line
     }
 
-    /// Sends a line and reads its response.
+    /// Sends a line and reads its response, past the events before it.
     pub(crate) fn ask(&mut self, line: impl AsRef<[u8]>) -> Value {
+        self.ask_hearing(line).1
+    }
+
+    /// Sends a line and reads the notifications before its response, and that.
+    pub(crate) fn ask_hearing(&mut self, line: impl AsRef<[u8]>) -> (Vec<Value>, Value) {
         self.send(line);
-        serde_json::from_str(&self.line()).unwrap()
+        let mut told = Vec::new();
+        loop {
+            let line: Value = serde_json::from_str(&self.line()).unwrap();
+            match line.get("method") {
+                Some(_) => told.push(line),
+                None => return (told, line),
+            }
+        }
     }
 
     /// Calls a method; its response.

@@ -50,4 +50,6 @@ mod search;
 #[cfg(test)]
 mod signed;
 #[cfg(test)]
+mod stream;
+#[cfg(test)]
 mod users;

@@ -1,14 +1,15 @@
 //! What the audit log is told of a call in CAL (spec section 6): which statement by its hash, with which
 //! token, how long it took and what it came to. Never its text.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use grainstore_cal::{Answer, Slot, Source, Statement, StatementType};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::noted::{StreamNote, StreamedEntry};
 use super::token::CapabilityToken;
 use crate::audit::Chain;
 use crate::session::Session;
@@ -26,6 +27,8 @@ pub(crate) struct Errand {
     started: Instant,
     /// Whether the audit log has an entry of it.
     told: AtomicBool,
+    /// What became of its events, where it was streamed and is over.
+    streamed: OnceLock<StreamNote>,
 }
 
 /// What an entry has of a call.
@@ -61,6 +64,8 @@ pub struct CalledEntry {
     pub result_count: Option<u64>,
     /// The code it was refused with.
     pub code: Option<String>,
+    /// What became of its events, where it was streamed.
+    pub stream: Option<StreamedEntry>,
 }
 
 impl Errand {
@@ -92,7 +97,14 @@ impl Errand {
             agent_id: session.options().agent_id.clone(),
             started: Instant::now(),
             told: AtomicBool::new(false),
+            streamed: OnceLock::new(),
         }
+    }
+
+    /// It was streamed, and is over.
+    pub(super) fn was_streamed(&self, note: StreamNote) {
+        // A call is over once.
+        let _ = self.streamed.set(note);
     }
 
     /// Whether there is to be an entry in a store whose rules do not ask for reads: of what writes, and of
@@ -146,6 +158,7 @@ impl CallNote {
             fields.extend(text.map(|text| (name.to_owned(), Value::from(text))));
         }
         fields.extend(results.map(|count| ("result_count".to_owned(), Value::from(count))));
+        fields.extend(errand.streamed.get().into_iter().flat_map(StreamNote::fields));
         fields
     }
 }
@@ -170,6 +183,7 @@ impl CalledEntry {
             agent: text("agent"),
             result_count: count("result_count"),
             code: text("code"),
+            stream: StreamedEntry::of(fields),
         })
     }
 }

@@ -5,15 +5,18 @@
 //! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may.
 //! - `token`, `kept`: capability tokens, and the statements that wait for theirs. `prepare`: the two phases.
 //! - `bounded`: the memory a token of a few grain types sees. `run`: one call.
-//! - `errand`: what the audit log is told of it. `checks`: whether all of that holds in this store.
+//! - `stream`: a call whose events are told while it runs.
+//! - `errand`, `noted`: what the audit log is told of it. `checks`: whether all of that holds in this store.
 
 mod bounded;
 mod checks;
 mod errand;
 mod firewall;
 mod kept;
+mod noted;
 mod prepare;
 mod run;
+mod stream;
 mod switch;
 mod token;
 
@@ -21,7 +24,9 @@ pub use errand::CalledEntry;
 pub(crate) use errand::{CallNote, Errand, told_by};
 pub use firewall::Firewall;
 pub(crate) use kept::Kept;
+pub use noted::StreamedEntry;
 pub use prepare::{Prepared, Preparing};
+pub use stream::{EventStream, Streaming};
 pub use switch::CalSwitch;
 pub(crate) use switch::Switch;
 pub use token::{CapabilityToken, Terms};

@@ -1,7 +1,9 @@
 //! The two phases of CAL: prepare a statement and look at what it would do, then execute it with the
 //! token that came with it (spec sections 1 and 6).
 
-use grainstore_cal::{self as cal, Format, Operation, Params, PlanReport, Response, Tier, Warning};
+use grainstore_cal::{
+    self as cal, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
+};
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -100,6 +102,15 @@ impl Session {
     /// `ERR_TOKEN` for a token that was altered, is over, was used, or is another session's or another
     /// store's; `ERR_DISABLED`; else as [`Session::ask_with`].
     pub fn execute(&self, token: &CapabilityToken) -> Result<Response, cal::Error> {
+        self.execute_for(token, None)
+    }
+
+    /// Runs what was prepared, and hands its events to whoever listens.
+    pub(super) fn execute_for(
+        &self,
+        token: &CapabilityToken,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
         let kept = self.store().inner().kept();
         let statement = kept
             .take(token, self.options(), self.now())
@@ -112,7 +123,7 @@ impl Session {
             pinned: statement.target,
             ..cal::Options::at(statement.now.unwrap_or_else(|| session.now()))
         };
-        session.call(statement.text.as_bytes(), &options, Some(token))
+        session.call(statement.text.as_bytes(), &options, Some(token), listener)
     }
 
     /// The token of a prepared statement, without its signature.

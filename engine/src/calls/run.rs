@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use grainstore_cal::{self as cal, Options, Preparation, Response, Tier};
+use grainstore_cal::{self as cal, Listener, Memory, Options, Preparation, Response, Tier};
 
 use super::bounded::Bounded;
 use super::errand::Errand;
 use super::firewall::Guard;
+use super::noted::Noting;
 use super::prepare::refused;
 use super::switch::CalSwitch;
 use super::token::CapabilityToken;
@@ -18,15 +19,16 @@ use crate::session::Session;
 const USUAL_LIMIT: u32 = 50;
 
 impl Session {
-    /// Runs a query, with a token or without.
+    /// Runs a query, with a token or without, and tells of it where somebody listens.
     ///
     /// # Errors
-    /// As [`Session::ask_with`].
+    /// As [`Session::ask_with`] or [`Session::ask_streaming`].
     pub(crate) fn call(
         &self,
         query: &[u8],
         options: &Options<'_>,
         token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
     ) -> Result<Response, cal::Error> {
         // Reading where no rule asks for it has no entry, and is not to be slower for it.
         let audits_reads = self.store().inner().regime().audits_reads();
@@ -34,13 +36,19 @@ impl Session {
         let errand = may_be_told.then(|| Arc::new(Errand::of(self, query, token)));
         let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
             let answer = self
-                .answer(query, options, token)
+                .answer(query, options, token, listener)
                 .map_err(|error| self.told_if_writing(query, error))?;
             self.count_access(&answer).map_err(refused)?;
             return Ok(answer);
         };
         let session = self.on(&errand);
-        match session.answer(query, options, token) {
+        let mut noting = listener.map(Noting::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let answered = session.answer(query, options, token, listens);
+        if let Some(note) = noting.and_then(Noting::note) {
+            errand.was_streamed(note);
+        }
+        match answered {
             Ok(answer) => {
                 session.count_access(&answer).map_err(refused)?;
                 let grains = answer.meta.budget.grains_returned;
@@ -109,18 +117,25 @@ impl Session {
         query: &[u8],
         options: &Options<'_>,
         token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
     ) -> Result<Response, cal::Error> {
         let guard = Guard { session: self, token, prepares: false };
         let options = self.ruled(options, &guard)?;
         let reading = self.reading().map_err(refused)?;
         let writes = self.store().inner().writes();
         let answer = guarded(|| {
-            Ok(match token.and_then(CapabilityToken::readable) {
-                None => cal::execute_bytes(&reading, query, &options, writes),
+            let readable = token.and_then(CapabilityToken::readable);
+            let bounded;
+            let memory: &dyn Memory = match readable {
+                None => &reading,
                 Some(types) => {
-                    let bounded = Bounded { reading, types };
-                    cal::execute_bytes(&bounded, query, &options, writes)
+                    bounded = Bounded { reading, types };
+                    &bounded
                 }
+            };
+            Ok(match listener {
+                None => cal::execute_bytes(memory, query, &options, writes),
+                Some(listener) => cal::stream(memory, query, &options, writes, listener),
             })
         });
         answer.map_err(refused)?

@@ -5,5 +5,6 @@ mod audit;
 mod checks;
 mod firewall;
 mod kit;
+mod stream;
 mod switch;
 mod tokens;

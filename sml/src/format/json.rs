@@ -3,15 +3,19 @@
 use super::quote::quoted;
 use super::{Element, Frame, Layout};
 use crate::cell::Cell;
+use crate::error::Error;
+use crate::page::Page;
+use crate::watch::Watch;
 
 /// JSON.
 pub(super) struct Json;
 
-const FOOT: &str = "\n]}";
+/// The end, on a line of its own behind grains.
+const CLOSE: &str = "]}";
 
 impl Layout for Json {
     fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
-        vec![head(frame), FOOT.to_owned()]
+        vec![head(frame), format!("\n{CLOSE}")]
     }
 
     fn group(&self, _: &Element<'_>) -> String {
@@ -23,14 +27,22 @@ impl Layout for Json {
         out.push_str(",\n");
     }
 
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = head(frame);
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(head(frame), watch);
+        page.text.push_str(if elements.is_empty() { "" } else { "\n" });
         for (at, element) in elements.iter().enumerate() {
-            out.push_str(if at == 0 { "\n" } else { ",\n" });
-            grain(&mut out, element);
+            grain(&mut page.text, element);
+            page.text.push_str(if at + 1 < elements.len() { ",\n" } else { "\n" });
+            page.cut()?;
         }
-        out.push_str(if elements.is_empty() { "]}" } else { FOOT });
-        out
+        page.text.push_str(CLOSE);
+        Ok(page)
     }
 }
 

@@ -5,7 +5,10 @@
 
 use super::line::{Style, escape, is_followed_by_space, one_line, sentence};
 use super::{Element, Frame, Layout};
+use crate::error::Error;
+use crate::page::Page;
 use crate::table;
+use crate::watch::Watch;
 
 /// Markdown, as CommonMark reads it.
 pub(super) struct Markdown;
@@ -27,21 +30,28 @@ impl Layout for Markdown {
         out.push('\n');
     }
 
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = head(frame);
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(head(frame), watch);
         let types = elements.chunk_by(|one, next| one.group.grain_type == next.group.grain_type);
         for group in types {
-            if !out.is_empty() {
-                out.push('\n');
+            if !page.text.is_empty() {
+                page.text.push('\n');
             }
             if let Some(first) = group.first() {
-                out.push_str(&heading(first));
+                page.text.push_str(&heading(first));
             }
             for element in group {
-                self.element(&mut out, element);
+                self.element(&mut page.text, element);
+                page.cut()?;
             }
         }
-        out
+        Ok(page)
     }
 }
 

@@ -19,9 +19,12 @@ mod yaml;
 use grainstore_format::GrainType;
 
 use crate::budget::Budget;
+use crate::error::Error;
 use crate::item::{Item, Level};
+use crate::page::Page;
 use crate::project::{Projection, project};
 use crate::time::Clock;
+use crate::watch::Watch;
 
 #[cfg(test)]
 pub(crate) use sml::tag;
@@ -96,7 +99,16 @@ pub(crate) trait Layout {
 
     /// The whole text, `elements` in the order they are shown; `used` is what the text takes of its
     /// budget, for formats that tell.
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], used: usize) -> String;
+    ///
+    /// # Errors
+    /// `CAL-E082` where the watch stopped it.
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        used: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error>;
 
     /// Whether the text tells what it takes.
     fn tells_use(&self) -> bool {
@@ -158,10 +170,25 @@ fn groups<'e, 'a>(elements: &'e [Element<'a>]) -> impl Iterator<Item = &'e [Elem
 /// left out.
 #[must_use]
 pub fn render(items: &[Item], format: Format, level: Level, clock: &Clock) -> String {
+    // Nothing stops it, so it does not fail.
+    render_watched(items, format, level, clock, Watch::NEVER).unwrap_or_default()
+}
+
+/// As [`render`], until the watch stops it.
+///
+/// # Errors
+/// `CAL-E082` once it does.
+pub fn render_watched(
+    items: &[Item],
+    format: Format,
+    level: Level,
+    clock: &Clock,
+    watch: Watch<'_>,
+) -> Result<String, Error> {
     let layout = format.layout();
     let elements: Vec<_> =
         items.iter().filter_map(|item| Element::of(item, level, layout, clock)).collect();
-    layout.document(&Frame::default(), &elements, 0)
+    Ok(layout.document(&Frame::default(), &elements, 0, watch)?.text)
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@
 use std::borrow::Cow;
 
 use super::{Element, Frame, Layout, groups};
+use crate::error::Error;
+use crate::page::Page;
 use crate::project::Projection;
+use crate::watch::Watch;
 
 /// The empty line after the opening tag and after each group.
 const GAP: &str = "\n";
@@ -29,17 +32,24 @@ impl Layout for Sml {
         tag(out, &element.shown);
     }
 
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = open(frame.intent);
-        out.push_str(GAP);
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(open(frame.intent), watch);
+        page.text.push_str(GAP);
         for group in groups(elements) {
             for element in group {
-                self.element(&mut out, element);
+                self.element(&mut page.text, element);
+                page.cut()?;
             }
-            out.push_str(GAP);
+            page.text.push_str(GAP);
         }
-        out.push_str(CLOSE);
-        out
+        page.text.push_str(CLOSE);
+        Ok(page)
     }
 }
 

@@ -2,6 +2,9 @@
 
 use super::line::{Style, sentence};
 use super::{Element, Frame, Layout};
+use crate::error::Error;
+use crate::page::Page;
+use crate::watch::Watch;
 
 /// Plain text.
 pub(super) struct Text;
@@ -25,11 +28,18 @@ impl Layout for Text {
         out.push('\n');
     }
 
-    fn document(&self, _: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = String::new();
+    fn document<'w>(
+        &self,
+        _: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(String::new(), watch);
         for element in elements {
-            self.element(&mut out, element);
+            self.element(&mut page.text, element);
+            page.cut()?;
         }
-        out
+        Ok(page)
     }
 }

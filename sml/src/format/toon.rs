@@ -9,8 +9,11 @@ use super::quote::{is_bidi, quoted_with};
 use super::{Element, Frame, Layout};
 use crate::budget::Budget;
 use crate::cell::Cell;
+use crate::error::Error;
 use crate::item::Level;
+use crate::page::Page;
 use crate::table::{self, CONTENT};
+use crate::watch::Watch;
 
 /// TOON.
 pub(super) struct Toon;
@@ -41,22 +44,32 @@ impl Layout for Toon {
         row(out, element, &columns(&[element]), "  ");
     }
 
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], used: usize) -> String {
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        used: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
         let tables = tables(elements);
-        let mut out = head(frame, used);
+        let mut page = Page::starting(head(frame, used), watch);
         let margin = if frame.budget.is_none() && tables.len() == 1 { "" } else { "  " };
         if frame.budget.is_none() && tables.is_empty() {
-            out.push_str("[0]:");
+            page.text.push_str("[0]:");
         }
         for table in &tables {
-            header(&mut out, table, table.len());
+            header(&mut page.text, table, table.len());
             let columns = columns(table);
             for element in table {
-                row(&mut out, element, &columns, margin);
+                row(&mut page.text, element, &columns, margin);
+                page.cut()?;
             }
         }
-        out.truncate(out.trim_end_matches('\n').len());
-        out
+        page.text.truncate(page.text.trim_end_matches('\n').len());
+        if let Some(last) = page.cuts.last_mut() {
+            *last = page.text.len();
+        }
+        Ok(page)
     }
 
     fn tells_use(&self) -> bool {

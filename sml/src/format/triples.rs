@@ -5,6 +5,9 @@ use std::borrow::Cow;
 
 use super::line::one_line;
 use super::{Element, Frame, Layout};
+use crate::error::Error;
+use crate::page::Page;
+use crate::watch::Watch;
 use crate::{table, words};
 
 /// Triples.
@@ -27,12 +30,19 @@ impl Layout for Triples {
         }
     }
 
-    fn document(&self, _: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = String::new();
+    fn document<'w>(
+        &self,
+        _: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(String::new(), watch);
         for element in elements {
-            self.element(&mut out, element);
+            self.element(&mut page.text, element);
+            page.cut()?;
         }
-        out
+        Ok(page)
     }
 }
 

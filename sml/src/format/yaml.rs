@@ -4,6 +4,9 @@
 use super::quote::quoted;
 use super::{Element, Frame, Layout};
 use crate::cell::Cell;
+use crate::error::Error;
+use crate::page::Page;
+use crate::watch::Watch;
 
 /// YAML.
 pub(super) struct Yaml;
@@ -42,13 +45,20 @@ impl Layout for Yaml {
         }
     }
 
-    fn document(&self, frame: &Frame<'_>, elements: &[Element<'_>], _: usize) -> String {
-        let mut out = head(frame);
-        out.push_str(if elements.is_empty() { "grains: []\n" } else { "grains:\n" });
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        _: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let mut page = Page::starting(head(frame), watch);
+        page.text.push_str(if elements.is_empty() { "grains: []\n" } else { "grains:\n" });
         for element in elements {
-            self.element(&mut out, element);
+            self.element(&mut page.text, element);
+            page.cut()?;
         }
-        out
+        Ok(page)
     }
 }
 

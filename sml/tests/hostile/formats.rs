@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use grainstore_sml::{
     Assembly, AssemblyOptions, Budget, Cell, Estimator, Format, Item, Level, Projection, Source,
-    TokenCounter, assemble, humanize, project, render,
+    TokenCounter, Watch, assemble, humanize, project, render,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -185,7 +185,7 @@ fn in_order(format: Format, items: &[Item], level: Level) -> Vec<String> {
     rows.flatten().collect()
 }
 
-fn run(
+pub(crate) fn run(
     (sources, priority, intent, disclosure): &Given,
     (format, name): (Format, Option<&str>),
     budget: Budget,
@@ -197,8 +197,9 @@ fn run(
         .collect();
     let disclosure = *disclosure;
     let intent = intent.as_deref();
+    let (clock, watch) = (CLOCK, Watch::NEVER);
     let options =
-        AssemblyOptions { format, name, intent, budget, priority, disclosure, clock: CLOCK };
+        AssemblyOptions { format, name, intent, budget, priority, disclosure, clock, watch };
     assemble(&sources, &options, counter).ok()
 }
 

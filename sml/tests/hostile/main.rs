@@ -3,6 +3,7 @@
 
 #![expect(clippy::panic, reason = "helpers of tests, which the allowance for tests does not reach")]
 
+mod chunks;
 mod decoder;
 mod formats;
 mod given;
@@ -14,7 +15,7 @@ use std::cell::Cell;
 use grainstore_format::EpochMs;
 use grainstore_sml::{
     Assembly, AssemblyOptions, Budget, Clock, Estimator, Format, Item, Level, Source, TokenCounter,
-    assemble, project, render,
+    Watch, assemble, project, render,
 };
 use proptest::prelude::*;
 
@@ -116,6 +117,7 @@ fn run(
         priority,
         disclosure: *disclosure,
         clock: CLOCK,
+        watch: Watch::NEVER,
     };
     assemble(&sources, &options, counter).ok()
 }

@@ -18,7 +18,7 @@ use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
 /// The parser's files, whose comments quote the productions.
-const PARSER: [&str; 13] = [
+const PARSER: [&str; 14] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
     include_str!("../describe.rs"),
@@ -31,6 +31,7 @@ const PARSER: [&str; 13] = [
     include_str!("../several.rs"),
     include_str!("../stage.rs"),
     include_str!("../statement.rs"),
+    include_str!("../stream.rs"),
     include_str!("../value.rs"),
 ];
 

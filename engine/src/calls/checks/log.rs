@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::keys;
 
 /// What an entry may tell of a call.
-const TOLD: [&str; 9] = [
+const TOLD: [&str; 15] = [
     "query_hash",
     "statement",
     "tier",
@@ -22,6 +22,12 @@ const TOLD: [&str; 9] = [
     "agent",
     "result_count",
     "code",
+    "stream_enabled",
+    "stream_options",
+    "events_emitted",
+    "cancelled",
+    "cancel_reason",
+    "sources_failed",
 ];
 
 impl Subject {

@@ -1,0 +1,300 @@
+//! The events of an ASSEMBLE: which are due when, to whom, and what happens when nobody takes them
+//! (spec section 8, Streaming ASSEMBLE).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use data_encoding::HEXLOWER;
+use grainstore_sml::{Assembly, Budget, Shares};
+use sha2::{Digest, Sha256};
+
+use super::assemble::{Resolved, shown};
+use super::{Options, Run, count};
+use crate::check::plan::{AssemblePlan, Plan, StreamPlan};
+use crate::codes::{self, ErrorKind};
+use crate::error::{Error, Result};
+use crate::event::{
+    Allocation, Allowance, Began, Class, Event, EventKind, Levels, Listener, Summary,
+};
+
+/// What the warning of a STREAM says that nobody listens to.
+const NOT_STREAMED: &str =
+    "STREAM does nothing here: the call answers with the whole text, and not with events";
+/// Bytes of the hash in the id of an assembly.
+const ID_BYTES: usize = 8;
+
+/// Who listens to an ASSEMBLE, and to what of it.
+pub(super) struct Stream<'r> {
+    listener: &'r mut dyn Listener,
+    assembly_id: Arc<str>,
+    plan: StreamPlan,
+    /// Whether the listener goes on taking events.
+    listens: bool,
+}
+
+impl<'r> Stream<'r> {
+    /// Says to the listener that events follow.
+    pub(super) fn begin(
+        listener: &'r mut dyn Listener,
+        plan: StreamPlan,
+        query_hash: &str,
+        options: &Options<'_>,
+    ) -> Self {
+        let assembly_id: Arc<str> = assembly_id(query_hash, options).into();
+        listener.begins(&Began { assembly_id: &assembly_id, options: &plan.to_string() });
+        Self { listener, assembly_id, plan, listens: true }
+    }
+
+    fn wants(&self, class: Class) -> bool {
+        self.listens
+            && match class {
+                Class::Progress => self.plan.progress,
+                Class::Budget => self.plan.budget,
+                Class::Chunks => self.plan.chunks,
+                Class::Always => true,
+            }
+    }
+
+    fn send(&mut self, kind: EventKind) {
+        if self.wants(kind.class()) {
+            let event = Event { assembly_id: Arc::clone(&self.assembly_id), kind };
+            self.listens = self.listener.event(event).is_continue();
+        }
+    }
+}
+
+/// `asm_` and 16 digits: the same for the same query, parameters, format and now.
+fn assembly_id(query_hash: &str, options: &Options<'_>) -> String {
+    let mut hash = Sha256::new();
+    let format = options.as_format.map_or("", |format| format.name());
+    for part in [query_hash, &options.params.text(), format, &options.now.get().to_string()] {
+        hash.update(count(part.len()).to_be_bytes());
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    format!("asm_{}", HEXLOWER.encode(hash.get(..ID_BYTES).unwrap_or_default()))
+}
+
+impl<'r> Run<'r> {
+    /// Connects a statement with who listens to it. Where nobody does, STREAM is said to do nothing.
+    ///
+    /// # Errors
+    /// E079 for a statement that has no events.
+    pub(super) fn listen<'l: 'r>(
+        &mut self,
+        plan: &Plan,
+        listener: Option<&'l mut dyn Listener>,
+        query_hash: &str,
+    ) -> Result<()> {
+        match (plan, listener) {
+            (Plan::Assemble(plan), Some(listener)) => {
+                self.stream = Some(Stream::begin(listener, plan.stream, query_hash, self.options));
+            }
+            (_, Some(_)) => {
+                let message = "only an ASSEMBLE can be streamed";
+                return Err(Error::new(ErrorKind::NotStreamed, message));
+            }
+            (Plan::Assemble(plan), None) if plan.stream.written => {
+                self.warn(codes::IGNORED_OPTION, NOT_STREAMED);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// Whether somebody listens to events of this class.
+    fn is_heard(&self, class: Class) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.wants(class))
+    }
+
+    /// Sends an event to whoever listens.
+    ///
+    /// # Errors
+    /// E082 where the listener takes no more, or the host cancelled meanwhile; E075.
+    fn tell(&mut self, kind: EventKind) -> Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let began = Instant::now();
+        stream.send(kind);
+        self.cancel.excuse(began.elapsed());
+        if !stream.listens {
+            let message = "nobody takes the events of the assembly any longer";
+            return Err(Error::new(ErrorKind::Cancelled, message));
+        }
+        self.go_on()
+    }
+
+    /// Sends how an assembly ended that did not complete: the last event.
+    pub(super) fn tell_end(&mut self, error: &Error) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.send(match error.kind() {
+            ErrorKind::Cancelled => EventKind::Cancelled { reason: error.message().to_owned() },
+            _ => EventKind::Error {
+                code: error.code().to_owned(),
+                message: error.message().to_owned(),
+                source: None,
+            },
+        });
+    }
+
+    pub(super) fn tell_started(&mut self, plan: &AssemblePlan) -> Result<()> {
+        if !self.is_heard(Class::Progress) {
+            return Ok(());
+        }
+        self.tell(EventKind::AssemblyStarted {
+            name: plan.name.clone(),
+            intent: plan.intent.clone(),
+            sources: plan.sources.iter().map(|source| source.label.clone()).collect(),
+            budget: allowance(plan.budget),
+        })
+    }
+
+    pub(super) fn tell_source(&mut self, plan: &AssemblePlan, index: usize) -> Result<()> {
+        let Some(source) = plan.sources.get(index) else { return Ok(()) };
+        let source = source.label.clone();
+        self.tell(EventKind::SourceStarted { source, index: count(index) })
+    }
+
+    /// A source is done; that it failed is told even to who asked for other events.
+    pub(super) fn tell_resolved(
+        &mut self,
+        plan: &AssemblePlan,
+        index: usize,
+        resolved: &Resolved,
+    ) -> Result<()> {
+        let Some(source) = plan.sources.get(index) else { return Ok(()) };
+        let error = &resolved.answer.error;
+        if self.is_heard(Class::Progress) {
+            self.tell(EventKind::SourceCompleted {
+                source: source.label.clone(),
+                index: count(index),
+                grain_count: count(resolved.hits.len()),
+                estimated_tokens: count(self.estimate(plan, source, &resolved.hits)?),
+                error: error.clone(),
+            })?;
+        }
+        match error {
+            Some(error) => self.tell(EventKind::Error {
+                code: error.code().to_owned(),
+                message: error.message().to_owned(),
+                source: Some(source.label.clone()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn tell_dedup(&mut self, before: usize, after: usize) -> Result<()> {
+        self.tell(EventKind::DedupCompleted { before: count(before), after: count(after) })
+    }
+
+    /// The shares of the sources; where one failed, first as they were meant with it.
+    pub(super) fn tell_allocated(&mut self, plan: &AssemblePlan, shares: Shares) -> Result<()> {
+        if !self.is_heard(Class::Budget) {
+            return Ok(());
+        }
+        let unit = allowance(plan.budget).unit;
+        for amounts in shares.meant.into_iter().chain([shares.given]) {
+            let allocations = plan.sources.iter().zip(amounts).map(|(source, amount)| Allocation {
+                source: source.label.clone(),
+                given: Allowance { amount: count(amount), unit },
+            });
+            self.tell(EventKind::BudgetAllocated { allocations: allocations.collect() })?;
+        }
+        Ok(())
+    }
+
+    /// What becomes of the grains, then the text, then what it all came to.
+    pub(super) fn tell_text(
+        &mut self,
+        plan: &AssemblePlan,
+        resolved: &[Resolved],
+        assembly: &Assembly,
+        format: &'static str,
+    ) -> Result<()> {
+        if self.stream.is_none() {
+            return Ok(());
+        }
+        let levels = assembly.sources.iter().map(|report| Levels {
+            source: report.label.clone(),
+            full: count(report.full),
+            standard: count(report.standard),
+            summary: count(report.summary),
+            omitted: count(report.omitted),
+        });
+        self.tell(EventKind::DisclosureDecided { levels: levels.collect() })?;
+        let left = left(plan.budget, assembly);
+        if self.is_heard(Class::Chunks) {
+            self.tell_chunks(plan, assembly, left)?;
+        }
+        let total = allowance(plan.budget).amount;
+        let failed = plan.sources.iter().zip(resolved);
+        let failed = failed.filter(|(_, resolved)| resolved.answer.error.is_some());
+        let summary = Summary {
+            tokens_used: count(assembly.tokens),
+            budget_remaining: left,
+            utilization: share(total.saturating_sub(left), total),
+            grains_included: assembly.sources.iter().map(shown).sum(),
+            grains_omitted: assembly.sources.iter().map(|report| count(report.omitted)).sum(),
+            sources_failed: failed.map(|(source, _)| source.label.clone()).collect(),
+            format,
+            warnings: self.warnings.clone(),
+        };
+        if let Some(stream) = &mut self.stream {
+            // Whether the listener would take more, or somebody cancels now: it is complete.
+            stream.send(EventKind::AssemblyCompleted { summary });
+        }
+        Ok(())
+    }
+
+    /// The text in chunks. What is left goes down to `left`, which the text as a whole leaves.
+    fn tell_chunks(&mut self, plan: &AssemblePlan, assembly: &Assembly, left: u64) -> Result<()> {
+        let counter = self.options.counter;
+        let mut remaining = allowance(plan.budget).amount;
+        let mut chunks = assembly.chunks(plan.stream.chunk_tokens, counter).peekable();
+        let mut chunk_index = 0;
+        while let Some(chunk) = chunks.next() {
+            let used = match plan.budget {
+                Budget::Tokens(_) => count(chunk.tokens),
+                Budget::Grains(_) => count(chunk.grains),
+            };
+            remaining = match chunks.peek() {
+                Some(_) => remaining.saturating_sub(used).max(left),
+                None => left,
+            };
+            self.tell(EventKind::Chunk {
+                chunk_index,
+                content: chunk.text.to_owned(),
+                tokens: count(chunk.tokens),
+                budget_remaining: remaining,
+            })?;
+            chunk_index += 1;
+        }
+        Ok(())
+    }
+}
+
+fn allowance(budget: Budget) -> Allowance {
+    match budget {
+        Budget::Tokens(amount) => Allowance { amount: count(amount), unit: "tokens" },
+        Budget::Grains(amount) => Allowance { amount: count(amount), unit: "grains" },
+    }
+}
+
+/// What a text leaves of its budget, in its unit.
+fn left(budget: Budget, assembly: &Assembly) -> u64 {
+    match budget {
+        Budget::Tokens(total) => count(total.saturating_sub(assembly.tokens)),
+        Budget::Grains(total) => {
+            let shown: u64 = assembly.sources.iter().map(shown).sum();
+            count(total).saturating_sub(shown)
+        }
+    }
+}
+
+/// A part of a whole, in ten-thousandths.
+#[expect(clippy::cast_precision_loss, reason = "budgets are far below what a float counts exactly")]
+fn share(part: u64, whole: u64) -> f64 {
+    let shares = part.saturating_mul(10_000).checked_div(whole).unwrap_or_default();
+    shares as f64 / 10_000.0
+}

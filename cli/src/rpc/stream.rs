@@ -1,0 +1,141 @@
+//! The method `cal_stream`, and the notifications it sends before it answers.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use grainstore::cal::{Began, Event, Listener};
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::answer::Answer;
+use super::calls::token;
+use super::fault::Fault;
+use super::host::Host;
+use super::params::{self, CalStream, time};
+use super::read::{narrowed, query_text};
+use crate::ask::Question;
+use crate::error::{Error, Result};
+
+/// Where the events of a request go.
+pub(crate) struct Events<'e> {
+    to: &'e mut dyn Write,
+    /// The request; nothing where it was a notification, which has no events either.
+    request: Option<&'e RawValue>,
+    assembly_id: String,
+    sent: u64,
+    /// Why they go nowhere any longer.
+    failed: Option<Error>,
+}
+
+/// `{"jsonrpc": "2.0", "method": "event", "params": {"request": id, "event": {..}}}`.
+#[derive(Serialize)]
+struct Notification<'n> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: Told<'n>,
+}
+
+#[derive(Serialize)]
+struct Told<'n> {
+    request: &'n RawValue,
+    event: &'n Event,
+}
+
+impl<'e> Events<'e> {
+    pub(crate) fn of(to: &'e mut dyn Write, request: Option<&'e RawValue>) -> Self {
+        Self { to, request, assembly_id: String::new(), sent: 0, failed: None }
+    }
+
+    /// Whether all events reached whoever reads.
+    ///
+    /// # Errors
+    /// Why they did not.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn send(&mut self, event: &Event) -> Result<()> {
+        let Some(request) = self.request else { return Ok(()) };
+        let params = Told { request, event };
+        let line = Notification { jsonrpc: "2.0", method: "event", params };
+        serde_json::to_writer(&mut *self.to, &line)?;
+        self.to.write_all(b"\n")?;
+        Ok(self.to.flush()?)
+    }
+}
+
+impl Listener for Events<'_> {
+    fn begins(&mut self, began: &Began<'_>) {
+        self.assembly_id = began.assembly_id.to_owned();
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        match self.send(&event) {
+            Ok(()) => {
+                self.sent += 1;
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// An ASSEMBLE whose events are sent while it is put together. The answer has what they do not: the
+/// text is in the events alone.
+pub(crate) fn cal_stream(
+    host: &mut Host,
+    params: Option<&RawValue>,
+    events: &mut Events<'_>,
+) -> Result<Answer, Fault> {
+    let params: CalStream = params::read(params)?;
+    let session = host.session()?;
+    let response = match params {
+        CalStream {
+            query: Some(query),
+            token: None,
+            params,
+            now,
+            format,
+            auto_toon,
+            namespace,
+            user_id,
+            agent_id,
+        } => {
+            let query = query_text(&query)?;
+            let question = Question {
+                query: query.as_bytes(),
+                params: params.map(|pairs| pairs.0).unwrap_or_default(),
+                format,
+                auto_toon,
+                now: time(now),
+                ..Question::default()
+            };
+            let session = narrowed(session, namespace, user_id, agent_id)?;
+            question.ask_streaming(&session, events)?
+        }
+        CalStream {
+            query: None,
+            token: Some(given),
+            params: None,
+            now: None,
+            format: None,
+            auto_toon: false,
+            namespace: None,
+            user_id: None,
+            agent_id: None,
+        } => {
+            let answer = session.execute_streaming(&token(given)?, events);
+            answer.map_err(|error| Error::cal(&error, ""))?
+        }
+        _ => return Err(Fault::params("give query with what cal takes, or token alone")),
+    };
+    Answer::of(&json!({
+        "_cal": response.meta,
+        "assembly_id": events.assembly_id,
+        "events": events.sent,
+    }))
+}

@@ -1,0 +1,187 @@
+//! Streamed assemblies on a store: to a listener, from a thread, with a token, and in the audit log.
+
+use std::ops::ControlFlow;
+
+use grainstore::cal::{Cancel, Event, EventKind, Options};
+use grainstore::format::EpochMs;
+use grainstore::{OpenOptions, Preparing, Preset, Session, StreamedEntry, Streaming, Terms};
+
+use crate::kit::{START_MS, World, code, on_terms};
+
+const QUERY: &str = "ASSEMBLE FROM likes: (RECALL beliefs LIMIT 100), none: (RECALL goals) \
+    STREAM { all, chunk_size = 20 }";
+
+fn options() -> Options<'static> {
+    Options::at(EpochMs::new(START_MS))
+}
+
+fn filled(options: OpenOptions) -> World {
+    let world = World::with(options);
+    for at in 0..12 {
+        world.put("work", &format!("tea number {at}"));
+    }
+    world
+}
+
+/// The text of the chunks among these events.
+fn text(events: &[Event]) -> String {
+    let content = |event: &Event| match &event.kind {
+        EventKind::Chunk { content, .. } => Some(content.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(content).collect()
+}
+
+fn names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().map(|event| event.kind.name()).collect()
+}
+
+fn heard(session: &Session, query: &str) -> (Vec<Event>, String) {
+    let mut events = Vec::new();
+    let mut listener = |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    };
+    let ended = session.ask_streaming(query.as_bytes(), &options(), &mut listener);
+    (events, code(ended))
+}
+
+#[test]
+fn an_iterator_and_a_listener_have_the_same_events_and_the_text_of_the_answer() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    let (events, ended) = heard(&agent, QUERY);
+    assert_eq!(ended, "done");
+    let now = Some(EpochMs::new(START_MS));
+    let mut stream = agent.stream(QUERY, Streaming { now, ..Streaming::default() }).unwrap();
+    let streamed: Vec<Event> = stream.by_ref().collect();
+    assert_eq!(streamed, events);
+    assert!(events.len() > 20, "more than may wait: {}", events.len());
+    let whole = agent.ask_with(QUERY.as_bytes(), &options()).unwrap();
+    assert_eq!(whole.text(), Some(text(&events).as_str()));
+    assert_eq!(stream.finish().unwrap().text(), whole.text());
+    let unread = agent.stream(QUERY, Streaming { now, ..Streaming::default() }).unwrap();
+    assert_eq!(unread.finish().unwrap().text(), whole.text(), "events nobody took");
+}
+
+#[test]
+fn what_is_refused_before_it_begins_is_no_stream() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    for (query, refused) in [
+        ("RECALL beliefs", "CAL-E079"),
+        ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = 5 }", "CAL-E078"),
+        ("ASSEMBLE FROM (RECALL beleifs)", "CAL-E003"),
+    ] {
+        assert_eq!(code(agent.stream(query, Streaming::default()).map(drop)), refused, "{query}");
+        assert_eq!(heard(&agent, query), (Vec::new(), refused.to_owned()), "{query}");
+    }
+}
+
+#[test]
+fn a_stream_is_cancelled_by_its_handle_and_by_dropping_it() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    let mut stream = agent.stream(QUERY, Streaming::default()).unwrap();
+    let first = stream.next().unwrap();
+    assert_eq!(first.kind.name(), "assembly_started");
+    stream.cancel_handle().cancel();
+    let rest: Vec<Event> = stream.by_ref().collect();
+    // At most what waited, what was being handed over, and how it ended.
+    assert!(rest.len() <= 19, "{:?}", names(&rest));
+    assert_eq!(rest.last().unwrap().kind.name(), "cancelled");
+    assert_eq!(code(stream.finish()), "CAL-E082");
+    drop(agent.stream(QUERY, Streaming::default()).unwrap());
+    let (events, ended) = heard(&agent, QUERY);
+    assert_eq!(
+        (events.last().unwrap().kind.name(), ended.as_str()),
+        ("assembly_completed", "done")
+    );
+}
+
+#[test]
+fn a_prepared_assembly_is_streamed_by_its_token_within_what_that_covers() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    let terms = Terms { max_uses: 2, ..Terms::default() };
+    let preparing = Preparing {
+        now: Some(EpochMs::new(START_MS)),
+        ..on_terms(grainstore::cal::Tier::Read, terms)
+    };
+    let token = agent.prepare(QUERY.as_bytes(), &preparing).unwrap().token;
+    let mut events = Vec::new();
+    let mut listener = |event: Event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    };
+    let answer = agent.execute_streaming(&token, &mut listener).unwrap();
+    assert_eq!(answer.text(), Some(text(&events).as_str()));
+    assert_eq!(agent.execute(&token).unwrap().text(), answer.text());
+    assert_eq!(
+        code(agent.execute_streaming(&token, &mut |_: Event| ControlFlow::Continue(()))),
+        "ERR_TOKEN"
+    );
+}
+
+/// What the newest entry of a call says of its events.
+fn noted(world: &World) -> Option<StreamedEntry> {
+    let entries = world.entries();
+    entries.iter().rev().find_map(|entry| entry.call.clone()).unwrap().stream
+}
+
+#[test]
+fn the_audit_log_tells_what_became_of_the_events() {
+    let world = filled(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let agent = world.agent("work");
+    let (events, _) = heard(&agent, QUERY);
+    let entry = noted(&world).unwrap();
+    assert_eq!(entry.options, "progress, budget, chunks, chunk_size = 20");
+    assert_eq!(entry.events_emitted, events.len() as u64);
+    assert_eq!((entry.cancel_reason.as_deref(), entry.is_cancelled()), (None, false));
+    assert_eq!(entry.sources_failed, 0);
+
+    agent.ask(QUERY).unwrap();
+    assert_eq!(noted(&world), None, "one that was not streamed");
+
+    let cancel = Cancel::new();
+    let asked = Options { cancel: cancel.clone(), ..options() };
+    let mut cancelling = |event: Event| {
+        if event.kind.name() == "chunk" {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    };
+    let ended = agent.ask_streaming(QUERY.as_bytes(), &asked, &mut cancelling);
+    assert_eq!(code(ended), "CAL-E082");
+    assert_eq!(noted(&world).unwrap().cancel_reason.as_deref(), Some("host"));
+    let mut deaf = |_: Event| ControlFlow::Break(());
+    assert_eq!(code(agent.ask_streaming(QUERY.as_bytes(), &options(), &mut deaf)), "CAL-E082");
+    let entry = noted(&world).unwrap();
+    assert_eq!((entry.cancel_reason.as_deref(), entry.events_emitted), (Some("listener"), 1));
+    let refused = world.entries().into_iter().next_back().unwrap();
+    assert_eq!(refused.decision, "refused");
+    assert_eq!(refused.call.unwrap().code.as_deref(), Some("CAL-E082"));
+
+    let failing = format!(
+        "ASSEMBLE FROM bad: (RECALL LIKE \"{}\"), good: (RECALL) STREAM {{ chunks }}",
+        "a ".repeat(1_025)
+    );
+    let (events, ended) = heard(&agent, &failing);
+    assert_eq!((names(&events)[0], ended.as_str()), ("error", "done"));
+    assert_eq!(noted(&world).unwrap().sources_failed, 1);
+    assert!(world.store.verify(true).unwrap().ok);
+    for finding in world.store.check_cal().unwrap() {
+        assert_eq!(finding.health, grainstore::Health::Good, "{finding:?}");
+    }
+}
+
+#[test]
+fn with_a_token_the_events_are_in_the_log_of_every_store() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    heard(&agent, QUERY);
+    assert!(world.entries().iter().all(|entry| entry.call.is_none()), "reads are not audited");
+    let token = agent.prepare(QUERY.as_bytes(), &Preparing::default()).unwrap().token;
+    agent.execute_streaming(&token, &mut |_: Event| ControlFlow::Continue(())).unwrap();
+    assert!(noted(&world).unwrap().events_emitted > 20);
+}

@@ -1,0 +1,121 @@
+//! Stopping by counting looks: in every phase, soon, and for good.
+
+use std::cell::Cell;
+
+use grainstore_format::{EpochMs, Grain};
+
+use super::*;
+use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, assemble};
+use crate::budget::Budget;
+use crate::format::{Format, render_watched};
+use crate::item::{Item, Level};
+use crate::time::Clock;
+use crate::tokens::TokenCounter;
+
+const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamps: false };
+
+/// Counts bytes, and how often it was asked since the last look.
+struct Busy<'b> {
+    since: &'b Cell<usize>,
+    most: Cell<usize>,
+}
+
+impl TokenCounter for Busy<'_> {
+    fn count(&self, text: &str) -> usize {
+        self.since.set(self.since.get() + 1);
+        self.most.set(self.most.get().max(self.since.get()));
+        text.len()
+    }
+
+    fn name(&self) -> &str {
+        "busy"
+    }
+}
+
+fn items(count: usize) -> Vec<Item> {
+    let item = |at| {
+        let json = format!(
+            r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "number {at}",
+                "confidence": 0.5, "created_at": 1768471200000}}"#
+        );
+        Item { grain: Grain::from_json(&json).unwrap(), verification: None, chosen: None }
+    };
+    (0..count).map(item).collect()
+}
+
+/// Assembles until `most` looks, and says how many there were and the most counts between two.
+fn looked(
+    items: &[Item],
+    budget: usize,
+    format: Format,
+    most: usize,
+) -> (Result<Assembly, Error>, usize, usize) {
+    let (looks, since) = (Cell::new(0), Cell::new(0));
+    let stops = || {
+        looks.set(looks.get() + 1);
+        since.set(0);
+        looks.get() > most
+    };
+    let counter = Busy { since: &since, most: Cell::new(0) };
+    let source = |label| Source { label, items, asked: 3, failed: false };
+    let options = AssemblyOptions {
+        format,
+        name: None,
+        intent: None,
+        budget: Budget::Tokens(budget),
+        priority: &[],
+        disclosure: Disclosure::Auto,
+        clock: CLOCK,
+        watch: Watch::until(&stops),
+    };
+    let done = assemble(&[source("a"), source("b")], &options, &counter);
+    (done, looks.get(), counter.most.get())
+}
+
+#[test]
+fn an_assembly_stops_at_the_very_look_that_says_so() {
+    let items = items(50);
+    for format in Format::ALL {
+        let (done, all, _) = looked(&items, 1_200, format, usize::MAX);
+        let done = done.unwrap();
+        assert!(done.sources.iter().any(|source| source.omitted > 0), "the budget is tight");
+        // Two levels a source to begin with, then choosing twice, then writing.
+        assert!(all > 4 * items.len(), "{format:?}: {all}");
+        for most in (0..all).step_by(11).chain([all - 1]) {
+            let (stopped, looks, _) = looked(&items, 1_200, format, most);
+            assert_eq!(stopped.unwrap_err().code(), "CAL-E082", "{format:?} at {most}");
+            assert_eq!(looks, most + 1, "{format:?}: nothing goes on");
+        }
+        let (again, looks, _) = looked(&items, 1_200, format, all);
+        assert_eq!((again.unwrap(), looks), (done, all), "{format:?}");
+    }
+}
+
+#[test]
+fn the_work_between_two_looks_does_not_grow_with_the_grains() {
+    for count in [10, 1_000] {
+        let (done, _, most) = looked(&items(count), 4_000, Format::Toon, usize::MAX);
+        done.unwrap();
+        assert!(most <= 16, "{most} counts between two looks at {count} grains");
+    }
+}
+
+#[test]
+fn a_text_of_grains_stops_between_two_of_them() {
+    let items = items(20);
+    for format in Format::ALL {
+        for most in [0, 7, 19] {
+            let looks = Cell::new(0);
+            let stops = || {
+                looks.set(looks.get() + 1);
+                looks.get() > most
+            };
+            let watch = Watch::until(&stops);
+            let stopped = render_watched(&items, format, Level::Full, &CLOCK, watch);
+            assert_eq!(stopped.unwrap_err().code(), "CAL-E082", "{format:?} at {most}");
+            assert_eq!(looks.get(), most + 1);
+        }
+        let written = render_watched(&items, format, Level::Full, &CLOCK, Watch::NEVER).unwrap();
+        assert_eq!(written, crate::render(&items, format, Level::Full, &CLOCK));
+    }
+}

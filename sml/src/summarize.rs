@@ -129,7 +129,12 @@ mod tests {
         let json = format!(
             r#"{{"type": "event", "role": "user", "content": {content}, "created_at": 1768471200000}}"#
         );
-        Item { grain: Grain::from_json(&json).unwrap(), verification: None, chosen: None }
+        Item {
+            grain: Grain::from_json(&json).unwrap(),
+            verification: None,
+            chosen: None,
+            score: None,
+        }
     }
 
     fn of(contents: &[&str]) -> Vec<String> {
@@ -185,6 +190,7 @@ mod tests {
             grain: Grain::from_json(json).unwrap(),
             verification: None,
             chosen: None,
+            score: None,
         };
         let belief = item(
             r#"{"type": "belief", "subject": "alice", "relation": "mg:prefers", "object": "dark mode",

@@ -51,6 +51,7 @@ impl Run<'_> {
             })
             .collect();
         let mut options = AssemblyOptions {
+            template: None,
             format: self.options.as_format.or(plan.format).unwrap_or(Format::Sml),
             name: plan.name.as_deref(),
             intent: plan.intent.as_deref(),

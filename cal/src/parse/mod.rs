@@ -17,6 +17,7 @@ mod setop;
 mod several;
 mod stage;
 mod statement;
+mod template;
 mod value;
 
 pub(crate) use cursor::Refused;

@@ -30,18 +30,18 @@ const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'st
 }
 
 #[rustfmt::skip]
-const LATER: [Later; 2] = [
-    later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
+const LATER: [Later; 1] = [
     later(Place::Clause, Keyword::Stream, "STREAM", "leave STREAM out; the whole text is returned at once"),
 ];
 
 /// Keywords of the grammar that stand elsewhere, and where.
-const ELSEWHERE: [(Keyword, &str); 5] = [
+const ELSEWHERE: [(Keyword, &str); 6] = [
     (Keyword::Union, "put both queries in parentheses: (RECALL ...) UNION (RECALL ...)"),
     (Keyword::Intersect, "put both queries in parentheses: (RECALL ...) INTERSECT (RECALL ...)"),
     (Keyword::Except, "put both queries in parentheses: (RECALL ...) EXCEPT (RECALL ...)"),
     (Keyword::Let, "a LET stands before the statement and ends with ;"),
     (Keyword::Explain, "EXPLAIN stands before the statement"),
+    (Keyword::Define, "DEFINE TEMPLATE is a request by itself: nothing explains it or holds it"),
 ];
 
 /// Keywords without a production, and what to write instead (ruling 8).

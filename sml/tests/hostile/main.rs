@@ -109,6 +109,7 @@ fn run(
         .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
         .collect();
     let options = AssemblyOptions {
+        template: None,
         format: Format::Sml,
         name: None,
         intent: intent.as_deref(),

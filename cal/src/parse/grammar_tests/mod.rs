@@ -18,7 +18,7 @@ use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
 /// The parser's files, whose comments quote the productions.
-const PARSER: [&str; 13] = [
+const PARSER: [&str; 14] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
     include_str!("../describe.rs"),
@@ -31,6 +31,7 @@ const PARSER: [&str; 13] = [
     include_str!("../several.rs"),
     include_str!("../stage.rs"),
     include_str!("../statement.rs"),
+    include_str!("../template.rs"),
     include_str!("../value.rs"),
 ];
 
@@ -100,6 +101,8 @@ fn what_the_parser_takes_in_the_order_of_the_grammar_is_a_sentence_of_it() {
         "RECALL WHERE tags INCLUDE [\"x\",]",
         "RECALL LIMIT 3 COUNT",
         "CAL/1 recall facts",
+        "define template t { header {} footer { {{! } }} } }",
+        "DEFINE TEMPLATE header EXTENDS compact ELEMENT {x} ELEMENT {y}",
     ] {
         assert!(parse(source).is_ok() && Derivation::is_sentence(rules, source), "{source}");
     }
@@ -114,6 +117,9 @@ fn what_is_no_sentence_is_not_derived() {
         "RECALL WITH colour",
         "ADD belief REASON \"r\"",
         "RECALL AS sml AS sml",
+        "EXPLAIN DEFINE TEMPLATE t ELEMENT {x}",
+        "DEFINE TEMPLATE t",
+        "DEFINE TEMPLATE t {}",
     ] {
         assert!(!Derivation::is_sentence(rules, source), "{source}");
     }
@@ -126,7 +132,7 @@ proptest! {
     fn whatever_parses_is_a_sentence_of_the_grammar(
         start in prop_oneof![
             Just("RECALL"), Just("RECALL WHERE"), Just("ASSEMBLE FROM (RECALL)"), Just("ADD belief SET"),
-            Just("RECALL WITH"), Just("DESCRIBE"), Just("RECALL AS"), Just("ASSEMBLE FROM (RECALL) FORMAT"), Just(""),
+            Just("DEFINE TEMPLATE"), Just("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE"), Just("RECALL WITH"), Just("DESCRIBE"), Just("RECALL AS"), Just("ASSEMBLE FROM (RECALL) FORMAT"), Just(""),
         ],
         pieces in proptest::collection::vec(piece(), 0..8),
     ) {

@@ -49,7 +49,7 @@ pub struct Item {
     pub verification: Option<String>,
     /// What to show in place of what its type shows.
     pub chosen: Option<Chosen>,
-    /// How well it answers what was searched for, where something was; templates alone show it.
+    /// How well it answers what was asked, from 0 to 1, where that is known; templates alone show it.
     pub score: Option<f64>,
 }
 

@@ -51,7 +51,7 @@ impl Run<'_> {
             })
             .collect();
         let mut options = AssemblyOptions {
-            template: None,
+            template: plan.template.as_ref().filter(|_| self.options.as_format.is_none()),
             format: self.options.as_format.or(plan.format).unwrap_or(Format::Sml),
             name: plan.name.as_deref(),
             intent: plan.intent.as_deref(),
@@ -60,12 +60,13 @@ impl Run<'_> {
             disclosure: plan.show.disclosure.unwrap_or(Disclosure::Fixed(Level::Standard)),
             clock,
         };
-        let chosen = self.options.as_format.is_some() || plan.format.is_some();
+        let chosen =
+            self.options.as_format.is_some() || plan.format.is_some() || plan.template.is_some();
         if self.options.auto_toon && !chosen && plan.budgeted && self.is_tight(&sources, &options) {
             options.format = Format::Toon;
             self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
         }
-        let format = options.format.name();
+        let format = options.template.map_or(options.format.name(), |_| "template");
         let assembly = grainstore_sml::assemble(&sources, &options, self.options.counter).map_err(
             |error| Error::new(ErrorKind::BudgetExceeded, error.to_string()).suggest(error.hint()),
         )?;

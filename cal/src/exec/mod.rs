@@ -17,6 +17,7 @@ mod setop;
 mod several;
 mod show;
 mod size;
+mod template;
 mod value;
 mod walk;
 
@@ -148,7 +149,7 @@ fn run(
     started: Instant,
 ) -> Result<Response> {
     let parsed = source.forgiving()?;
-    let place = parsed.0.0.body.span;
+    let place = parsed.0.place();
     let answer = run_statement(memory, source, parsed, options, writes, started);
     answer.map_err(|error| source.locate(error.within(place)))
 }
@@ -179,7 +180,7 @@ fn run_statement(
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
-        tier: statement.tier(),
+        tier: tier_of(&statement, options),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.used,
@@ -212,20 +213,29 @@ fn admitted(
     let mut context = Context::new(memory, &options.params, options.now, explains || reads_text);
     context.few = options.few;
     context.formats = options.as_format.is_some();
-    let mut plan = check::check(&statement.0, &mut context)?;
+    let mut plan = check::check(statement, &mut context)?;
     if let Plan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
     }
-    let place = statement.0.body.span;
+    let place = statement.place();
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
         return Err(error.at(place));
     }
     if let Some(gate) = options.gate {
-        let admission = Admission::of(statement, &plan, reads_text);
+        let tier = tier_of(statement, options);
+        let admission = Admission::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
     Ok(Admitted { plan, warnings: context.warnings, consistency: context.consistency })
+}
+
+/// The tier a statement runs in: DEFINE TEMPLATE in the one it is asked for, others in the one they need.
+fn tier_of(statement: &Statement<'_>, options: &Options<'_>) -> u8 {
+    match (statement.statement_type(), options.tier) {
+        (StatementType::DefineTemplate, Tier::Evolve) => 1,
+        _ => statement.tier(),
+    }
 }
 
 /// One statement while it runs.
@@ -294,6 +304,7 @@ impl Run<'_> {
             Plan::Add(plan) => self.add(&plan),
             Plan::Supersede(plan) => self.supersede(plan),
             Plan::Revert(plan) => self.revert(&plan),
+            Plan::Define(plan) => self.define(plan),
         }
     }
 

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result, Write};
 
+use super::table::section_key;
 use crate::ast::{
     Add, Arg, Asked, Assemble, Between, Body, Condition, Consistency, Definition, Describe,
     Direction, DiversityOf, Entry, Extractor, FormatClause, HashArg, History, InSet, Let, Literal,
     Number, Project, ProjectField, Recall, Request, Revert, SectionText, SetClause, SetOp, Source,
     SourceBody, Stage, Statement, Supersede, Test, Thread, Unit, WithOption, Within,
 };
-use super::table::section_key;
 use crate::span::Spanned;
 
 impl Statement<'_> {
@@ -370,9 +370,9 @@ fn source<'a>(source: &'a Source<'_>, scope: &mut Scope<'a>) -> Json<'a> {
 fn set_operation<'a>(set: &'a SetOp<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     vec![
         named("set_op"),
-        ("left", query(&set.left, scope)),
+        ("left", Json::Object(query(&set.left, scope))),
         ("op", Json::text(set.operator.text())),
-        ("right", query(&set.right, scope)),
+        ("right", Json::Object(query(&set.right, scope))),
     ]
 }
 

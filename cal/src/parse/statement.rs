@@ -48,7 +48,10 @@ fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
     let keyword = c.peek().span;
     let (asked, after) = if c.keyword() == Some(Keyword::Define) {
         let definition = template::define(c, lets)?;
-        (Asked::Define(Spanned::new(definition, keyword)), Section::ALL.map(Section::keyword).to_vec())
+        (
+            Asked::Define(Spanned::new(definition, keyword)),
+            Section::ALL.map(Section::keyword).to_vec(),
+        )
     } else {
         let body = statement(c)?;
         let after = clauses_after(&body).to_vec();

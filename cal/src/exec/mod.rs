@@ -383,4 +383,6 @@ mod search_tests;
 #[path = "structure_tests.rs"]
 mod structure_tests;
 #[cfg(test)]
+mod template_tests;
+#[cfg(test)]
 mod write_tests;

@@ -6,4 +6,5 @@ mod checks;
 mod firewall;
 mod kit;
 mod switch;
+mod templates;
 mod tokens;

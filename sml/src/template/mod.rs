@@ -153,3 +153,6 @@ impl Template {
         all.into_iter().any(|(nodes, variable)| mentions(nodes, *variable))
     }
 }
+
+#[cfg(test)]
+mod tests;

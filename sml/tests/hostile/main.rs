@@ -8,6 +8,7 @@ mod formats;
 mod given;
 mod reader;
 mod readers;
+mod templates;
 
 use std::cell::Cell;
 

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use grainstore_cal::{NamedTemplate, TemplateKeeper, TemplateKept};
-use redb::{ReadTransaction, TableError};
+use redb::{ReadTransaction, ReadableTable, TableError};
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditRecord, Operation};

@@ -93,7 +93,7 @@ fn what_a_text_takes_is_told_as_it_is() {
     let of = (Preset::Compact, &[(Section::Header, header)][..]);
     let assembly = assembled(of, &[("s", &[belief("acme")])], |_| {});
     let used = assembly.tokens;
-    let first = format!("{used} {} 0.0", 4000 - used);
+    let first = format!("{used} {} 0\n", 4000 - used);
     assert!(assembly.text.starts_with(&first), "{}", assembly.text);
     let grains = assembled(of, &[("s", &[belief("acme"), goal("rest")])], |options| {
         options.budget = Budget::Grains(3);

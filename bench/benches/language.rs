@@ -31,7 +31,7 @@ fn language(c: &mut Criterion) {
     group.finish();
 
     let items: Vec<Item> = (0..100)
-        .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None })
+        .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None, score: None })
         .collect();
     let clock = Clock { now: EpochMs::new(1_800_000_000_000), iso_timestamps: false };
     let text = render(&items, Format::Sml, Level::Standard, &clock);

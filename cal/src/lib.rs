@@ -89,8 +89,8 @@ pub use expansion::{Direction, Expansion, Link, Links};
 pub use gate::{Admission, Gate, Operation};
 pub use json::schema;
 pub use memory::{
-    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
-    Scope, Visit,
+    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
+    NamedTemplate, Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
 };
 pub use params::Params;
 pub use parse::{parse, parse_bytes};

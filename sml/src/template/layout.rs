@@ -204,7 +204,7 @@ impl Layout for Templated<'_> {
         let mut out = String::new();
         match self.section(Section::SourceBreak) {
             Some(_) => {
-                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source))
+                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source));
             }
             None if self.nodes_of(first).is_none() => {
                 out.push_str(&self.template.preset.opening(first, false));

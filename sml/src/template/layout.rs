@@ -63,7 +63,8 @@ impl<'t> Templated<'t> {
         used: usize,
     ) -> Whole<'w> {
         let AssemblyOptions { clock, disclosure, .. } = *self.options;
-        Whole { frame, clock, disclosure, sources, elements, used }
+        let shown = elements.iter().filter(|element| !element.omitted).count();
+        Whole { frame, clock, disclosure, sources, elements, shown, used }
     }
 
     fn write(&self, out: &mut String, nodes: &[Node], scope: &Scope<'_>) {

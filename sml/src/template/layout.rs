@@ -66,7 +66,8 @@ impl<'t> Templated<'t> {
         used: usize,
     ) -> Whole<'w> {
         let AssemblyOptions { clock, disclosure, .. } = *self.options;
-        Whole { frame, clock, disclosure, sources, elements, used }
+        let shown = elements.iter().filter(|element| !element.omitted).count();
+        Whole { frame, clock, disclosure, sources, elements, shown, used }
     }
 
     fn write(&self, out: &mut String, nodes: &[Node], scope: &Scope<'_>) {
@@ -207,7 +208,7 @@ impl Layout for Templated<'_> {
         let mut out = String::new();
         match self.section(Section::SourceBreak) {
             Some(_) => {
-                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source))
+                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source));
             }
             None if self.nodes_of(first).is_none() => {
                 out.push_str(&self.template.preset.opening(first, false));

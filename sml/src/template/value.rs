@@ -22,6 +22,8 @@ pub(super) struct Whole<'w> {
     pub(super) sources: &'w [Told<'w>],
     /// Every element, those that stand for an omitted grain among them.
     pub(super) elements: &'w [Element<'w>],
+    /// How many of them are shown.
+    pub(super) shown: usize,
     /// What the text takes of its budget.
     pub(super) used: usize,
 }
@@ -89,7 +91,7 @@ impl<'s> Scope<'s> {
             Variable::AssemblyName => frame.name.map(Cell::from),
             Variable::AssemblyIntent => frame.intent.map(Cell::from),
             Variable::AssemblySourceCount => Some(count(sources.len())),
-            Variable::AssemblyGrainCount => Some(count(self.grains().count())),
+            Variable::AssemblyGrainCount => Some(count(self.whole.shown)),
             Variable::BudgetTotal => total.map(count),
             Variable::BudgetUsed => Some(count(*used)),
             Variable::BudgetRemaining => total.map(|total| count(total.saturating_sub(*used))),

@@ -203,7 +203,7 @@ fn a_word_of_a_megabyte_is_left_out_whole() {
             Budget::Tokens(_) => assert_eq!(text.as_deref(), Some(expected)),
             // All three are within the grains; what was placed last goes first.
             Budget::Grains(_) => {
-                assert_eq!(text.as_deref(), Some("- one\n(belief left out)\n(belief left out)\n"))
+                assert_eq!(text.as_deref(), Some("- one\n(belief left out)\n(belief left out)\n"));
             }
         }
     }

@@ -82,7 +82,7 @@ fn asking(c: &mut Criterion) {
 
 fn rendering(c: &mut Criterion) {
     let items: Vec<Item> = (0..100)
-        .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None })
+        .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None, score: None })
         .collect();
     let clock = Clock { now: EpochMs::new(1_800_000_000_000), iso_timestamps: false };
     let text = render(&items, Format::Sml, Level::Standard, &clock);

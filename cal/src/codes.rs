@@ -98,6 +98,18 @@ registry! {
     ChunkSize "CAL-E078" "chunk_size out of range" "choose 20 to 1000 tokens";
     NotStreamed "CAL-E079" "not a statement that streams" "ask for the answer as a whole";
     Cancelled "CAL-E082" "cancelled" "run the statement again if it is still wanted";
+    TemplateNotFound "CAL-E085" "template not found" "define the template first, or write it behind FORMAT TEMPLATE in braces";
+    ExtendsData "CAL-E086" "template of a preset that is data" "extend structured, readable or compact";
+    ExtendsTemplate "CAL-E087" "template of another template" "extend structured, readable or compact";
+    TemplateTaken "CAL-E088" "template that is there already" "choose another name: templates stay as they are";
+    TooManyTemplates "CAL-E089" "too many templates" "use one that is there, or write it behind FORMAT TEMPLATE in braces";
+    UnknownVariable "CAL-E090" "unknown variable of a template" "use one of the listed variables";
+    UnbalancedSection "CAL-E091" "section of a template that is not closed or not open" "close each section behind what it holds";
+    TemplateTooLarge "CAL-E092" "template that is too large" "shorten its texts to 4096 bytes";
+    TemplateTooDeep "CAL-E093" "template nested too deep" "take a section out of the others";
+    TemplateSyntax "CAL-E094" "malformed template" "check the tags and braces of the template";
+    DuplicateSection "CAL-E095" "section of a template that stands twice" "keep one of the two";
+    ConflictingSections "CAL-E096" "ELEMENT and ELEMENT_SUMMARY contradict each other" "leave grain.is_summary out of ELEMENT";
     UnsupportedVersion "CAL-E100" "unsupported CAL version" "write CAL/1, or leave the prefix out";
 }
 

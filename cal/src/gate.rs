@@ -83,11 +83,14 @@ pub enum Operation {
     Supersede,
     /// REVERT.
     Revert,
+    /// DEFINE TEMPLATE: for the session in Tier 0, for its namespace in Tier 1.
+    DefineTemplate,
 }
 
 impl Operation {
-    /// Those that read, in the order of the specification.
-    pub const READING: [Self; 9] = [
+    /// Those that read, in the order of the specification; the last keeps something for the session
+    /// where it runs in Tier 0.
+    pub const READING: [Self; 10] = [
         Self::Recall,
         Self::Assemble,
         Self::Count,
@@ -97,6 +100,7 @@ impl Operation {
         Self::Describe,
         Self::Batch,
         Self::Coalesce,
+        Self::DefineTemplate,
     ];
 
     /// Those that write.
@@ -104,7 +108,13 @@ impl Operation {
 }
 
 impl Admission {
-    pub(crate) fn of(statement: &Statement<'_>, plan: &RequestPlan, with_texts: bool) -> Self {
+    /// `tier` is that of [`Statement::tier`], or the one a DEFINE TEMPLATE is asked for in.
+    pub(crate) fn of(
+        statement: &Statement<'_>,
+        tier: u8,
+        plan: &RequestPlan,
+        with_texts: bool,
+    ) -> Self {
         let Weighed { operations, reads, writes, points, asked, desugared } = Weighed::of(plan);
         let mut texts = Vec::new();
         if with_texts {
@@ -113,7 +123,7 @@ impl Admission {
         }
         Self {
             statement_type: statement.statement_type(),
-            tier: statement.tier(),
+            tier,
             operations,
             reads,
             writes,

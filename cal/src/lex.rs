@@ -6,7 +6,7 @@
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::span::Span;
-use crate::words::{self, Word};
+use crate::words::{self, Keyword, Word};
 
 /// One token: what it is and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Param,
     /// Punctuation or an operator.
     Mark(Mark),
+    /// The text between the braces of a section of a template, as it stands; it may be empty.
+    Raw,
     /// The end of the query.
     End,
 }
@@ -61,19 +63,63 @@ pub(crate) enum Mark {
 pub(crate) struct Lexer<'a> {
     source: &'a str,
     at: usize,
+    before: Before,
+}
+
+/// What the tokens before mean for the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Anything,
+    /// A word after which another is a name: `TEMPLATE header { ... }`.
+    Names,
+    /// The keyword of a section of a template.
+    Section,
+    /// Its opening brace: text follows that is no CAL.
+    Opens,
 }
 
 impl<'a> Lexer<'a> {
     /// A scan from the start of `source`.
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, at: 0 }
+        Self::at(source, 0)
+    }
+
+    /// A scan that goes on behind these bytes of `source`.
+    pub(crate) fn at(source: &'a str, at: usize) -> Self {
+        Self { source, at, before: Before::Anything }
     }
 
     /// The next token; after the end, the end again.
     ///
     /// # Errors
-    /// E002 for a character of no token, E005, E006 and E015 for malformed literals.
+    /// E002 for a character of no token, E005, E006 and E015 for malformed literals, E094 for the text of
+    /// a template that is never closed.
     pub(crate) fn next(&mut self) -> Result<Token> {
+        if self.before == Before::Opens {
+            self.before = Before::Anything;
+            return self.raw();
+        }
+        let token = self.token_of_cal()?;
+        self.before = self.before.then(token.kind);
+        Ok(token)
+    }
+
+    /// The text up to the brace that closes the one before it.
+    fn raw(&mut self) -> Result<Token> {
+        let start = self.at;
+        let text = self.source.get(start..).unwrap_or("");
+        let Some(length) = grainstore_sml::body_end(text.as_bytes()) else {
+            self.at = self.source.len();
+            let message = "the text of the template is never closed";
+            let error = Error::new(ErrorKind::TemplateSyntax, message);
+            let advice = "close it with }; single braces in it balance, and tags end with }}";
+            return Err(error.at(Span::new(start, self.at)).suggest(advice));
+        };
+        self.at += length;
+        Ok(self.token(start, Kind::Raw))
+    }
+
+    fn token_of_cal(&mut self) -> Result<Token> {
         self.skip_blank();
         let start = self.at;
         let Some(byte) = self.byte(0) else { return Ok(self.token(start, Kind::End)) };
@@ -225,6 +271,20 @@ impl<'a> Lexer<'a> {
             Some('\'') => error.suggest("strings stand in double quotes"),
             Some('.') => error.suggest("a number starts with a digit, such as 0.5"),
             _ => error.suggest("names, keywords and operators are ASCII; text stands in quotes"),
+        }
+    }
+}
+
+impl Before {
+    /// What the tokens up to one of this kind mean for the one after it.
+    fn then(self, kind: Kind) -> Self {
+        match kind {
+            Kind::Word(Word::Keyword(Keyword::Template | Keyword::Extends)) => Self::Names,
+            Kind::Word(Word::Keyword(word)) if self != Self::Names && word.section().is_some() => {
+                Self::Section
+            }
+            Kind::Mark(Mark::LeftBrace) if self == Self::Section => Self::Opens,
+            _ => Self::Anything,
         }
     }
 }

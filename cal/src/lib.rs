@@ -92,8 +92,8 @@ pub use grainstore_sml::Cl100k;
 pub use grainstore_sml::{Estimator, TokenCounter};
 pub use json::schema;
 pub use memory::{
-    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled,
-    Scope, Visit,
+    Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
+    NamedTemplate, Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
 };
 pub use params::Params;
 pub use parse::{parse, parse_bytes};

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::codes::ErrorKind;
+use crate::error::Error;
 use crate::lex::{Kind, Lexer, Mark};
 use crate::words::Word;
 
@@ -44,6 +46,8 @@ pub enum PieceKind {
     Semicolon,
     /// A comment.
     Comment,
+    /// The text of a section of a template, between its braces, closed or not.
+    Template,
     /// What is no token.
     Wrong,
 }
@@ -53,26 +57,40 @@ pub enum PieceKind {
 pub fn scan(source: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut from = 0;
-    while let Some(rest) = source.get(from..).filter(|rest| !rest.is_empty()) {
-        let (token, end) = match Lexer::new(rest).next() {
-            Ok(token) if token.kind == Kind::End => (None, rest.len()),
+    let mut lexer = Lexer::new(source);
+    while from < source.len() {
+        let (token, end) = match lexer.next() {
+            Ok(token) if token.kind == Kind::End => (None, source.len()),
             Ok(token) => (Some((token.span.start(), kind(token.kind))), token.span.end()),
             Err(error) => {
-                let (start, end) = error.place().map_or((0, 1), |at| (at.start(), at.end()));
-                let is_text = rest.get(start..).is_some_and(|text| text.starts_with('"'));
-                let kind = if is_text { PieceKind::OpenText } else { PieceKind::Wrong };
-                (Some((start, kind)), end.max(start + 1))
+                let (start, end) = error.place().map_or((from, from), |at| (at.start(), at.end()));
+                let end = end.max(start + 1);
+                let end = (end..).find(|end| source.is_char_boundary(*end)).unwrap_or(source.len());
+                lexer = Lexer::at(source, end.min(source.len()));
+                (Some((start, kind_of_wrong(&error, source.get(start..)))), end)
             }
         };
-        let end = (end..).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
+        let end = end.min(source.len());
         let blank = token.map_or(end, |(start, _)| start);
-        comments(rest.get(..blank).unwrap_or_default(), from, &mut pieces);
-        if let Some((start, kind)) = token {
-            pieces.push(Piece { range: from + start..from + end.min(rest.len()), kind });
+        // The text of a template holds no comments.
+        if token.is_none_or(|(_, kind)| kind != PieceKind::Template) {
+            comments(source.get(from..blank).unwrap_or_default(), from, &mut pieces);
         }
-        from += end;
+        if let Some((start, kind)) = token.filter(|(start, _)| *start < end) {
+            pieces.push(Piece { range: start..end, kind });
+        }
+        from = end;
     }
     pieces
+}
+
+/// What a piece is that is no token.
+fn kind_of_wrong(error: &Error, rest: Option<&str>) -> PieceKind {
+    match error.kind() {
+        ErrorKind::TemplateSyntax => PieceKind::Template,
+        _ if rest.is_some_and(|text| text.starts_with('"')) => PieceKind::OpenText,
+        _ => PieceKind::Wrong,
+    }
 }
 
 /// The comments between two tokens.
@@ -96,6 +114,7 @@ fn kind(kind: Kind) -> PieceKind {
         Kind::Number => PieceKind::Number,
         Kind::Hash => PieceKind::Hash,
         Kind::Param => PieceKind::Parameter,
+        Kind::Raw => PieceKind::Template,
         Kind::Mark(Mark::Semicolon) => PieceKind::Semicolon,
         Kind::Mark(_) | Kind::End => PieceKind::Mark,
     }
@@ -132,6 +151,29 @@ mod tests {
             ("-- end", Comment),
         ];
         assert_eq!(shown(source), expected);
+    }
+
+    #[test]
+    fn the_text_of_a_template_is_one_piece() {
+        use PieceKind::*;
+        let source = "DEFINE TEMPLATE header { HEADER {} ELEMENT { -- {{x}}; DROP \" } } -- end";
+        let expected = [
+            ("DEFINE", Keyword),
+            ("TEMPLATE", Keyword),
+            ("header", Keyword),
+            ("{", Mark),
+            ("HEADER", Keyword),
+            ("{", Mark),
+            ("}", Mark),
+            ("ELEMENT", Keyword),
+            ("{", Mark),
+            (" -- {{x}}; DROP \" ", Template),
+            ("}", Mark),
+            ("}", Mark),
+            ("-- end", Comment),
+        ];
+        assert_eq!(shown(source), expected);
+        assert_eq!(shown("FOOTER { a; é")[2..], [(" a; é", Template)]);
     }
 
     #[test]

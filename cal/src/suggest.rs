@@ -38,6 +38,16 @@ pub(crate) fn closest(
         .min_by_key(|(_, distance)| *distance)
 }
 
+/// The one of these names that is close enough, and closest.
+pub(crate) fn closest_of<'n>(
+    given: &str,
+    known: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    let far = given.len().div_ceil(3).max(1);
+    let near = known.into_iter().map(|name| (strsim::osa_distance(given, name), name));
+    near.filter(|(distance, _)| *distance <= far).min().map(|(_, name)| name)
+}
+
 /// `Did you mean "x"?` for the word that is meant, else `otherwise`.
 pub(crate) fn did_you_mean(
     given: &str,

@@ -9,8 +9,8 @@ use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, Grai
 use crate::bounds::{Order, is_within};
 use crate::cancel::Cancel;
 use crate::memory::{
-    Candidate, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Recalled, Scope,
-    Visit,
+    Candidate, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate,
+    Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
 };
 use crate::predicate::Predicate;
 use crate::query::Query;
@@ -30,6 +30,7 @@ pub(crate) struct Fake {
     pub(crate) recalls: Cell<u64>,
     /// How often more than once a recall comes to each grain.
     pub(crate) again: Cell<usize>,
+    pub(crate) templates: RefCell<Vec<NamedTemplate>>,
     /// Makes every prefix stand for several grains.
     pub(crate) claim_ambiguous: Cell<bool>,
 }
@@ -259,6 +260,25 @@ impl Memory for Fake {
             namespaces: vec!["work".to_owned()],
             ..Host::default()
         })
+    }
+
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
+        Ok(self.templates.borrow().clone())
+    }
+
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+        let mut kept = self.templates.borrow_mut();
+        let of_session = template.keeper == TemplateKeeper::Session;
+        let takes = |of: &NamedTemplate| of_session || of.keeper == template.keeper;
+        if kept.iter().any(|of| of.name == template.name && takes(of)) {
+            return Ok(TemplateKept::Taken);
+        }
+        if kept.iter().filter(|of| of.keeper == template.keeper).count() == NamedTemplate::MOST {
+            return Ok(TemplateKept::Full);
+        }
+        kept.retain(|of| of.name != template.name);
+        kept.push(template.clone());
+        Ok(TemplateKept::Kept)
     }
 
     fn add(&self, grain: Grain, reason: &str) -> Result<ContentAddress, MemoryError> {

@@ -3,6 +3,8 @@
 //! One sorted table decides what a word is (spec section 1 and 2). Where a word may stand, and what
 //! it means there, is the parser's business.
 
+use grainstore_sml::Section;
+
 /// The longest word of the table; longer identifiers are always plain names.
 const LONGEST: usize = 16;
 
@@ -35,6 +37,21 @@ impl Keyword {
     pub(crate) fn text(self) -> &'static str {
         let named = |(_, class): &&(&str, Word)| *class == Word::Keyword(self);
         WORDS.iter().find(named).map_or("", |(text, _)| text)
+    }
+}
+
+impl Keyword {
+    /// The section of a template that it starts.
+    pub(crate) fn section(self) -> Option<Section> {
+        Some(match self {
+            Self::Header => Section::Header,
+            Self::Element => Section::Element,
+            Self::ElementSummary => Section::ElementSummary,
+            Self::ElementOmit => Section::ElementOmit,
+            Self::SourceBreak => Section::SourceBreak,
+            Self::Footer => Section::Footer,
+            _ => return None,
+        })
     }
 }
 

@@ -314,7 +314,7 @@ pub(crate) fn says(grain: Grain) -> String {
 /// What a grain says, as its formatted text would.
 fn text(grain: Grain) -> String {
     let clock = Clock { now: grain.time(), iso_timestamps: true };
-    let item = Item { grain, verification: None, chosen: None };
+    let item = Item { grain, verification: None, chosen: None, score: None };
     project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
 }
 

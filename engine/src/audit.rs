@@ -82,6 +82,8 @@ pub(crate) enum Operation {
     Cal,
     /// CAL was switched on or off; the rule names how far it runs.
     CalSwitch,
+    /// A template of CAL is kept for a namespace from now on.
+    DefineTemplate,
 }
 
 /// What an entry tells of an import as a whole.
@@ -120,6 +122,7 @@ impl Operation {
             Self::Read => "read",
             Self::Cal => "cal",
             Self::CalSwitch => "cal_switch",
+            Self::DefineTemplate => "define_template",
         }
     }
 
@@ -140,7 +143,7 @@ pub struct AuditEntry {
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
-    /// `preset_changed`, `cal_switch`; `export` and `read`, where the rules of the store want them noted or refuse
+    /// `preset_changed`, `cal_switch`, `define_template`; `export` and `read`, where the rules of the store want them noted or refuse
     /// them; `cal`, a call in CAL that was refused, or gave out no grain.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.

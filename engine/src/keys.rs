@@ -36,6 +36,9 @@ pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
 /// Audit sequence -> envelope of the reason given, beside the chain so that erasure can take it.
 pub(crate) const REASONS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("reasons");
+/// Number, from 1 -> envelope of a template in JSON. The table comes with the first.
+pub(crate) const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("templates");
 /// Name -> record: the rows below.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("meta");
@@ -133,6 +136,10 @@ impl RowKey {
 
     pub(crate) fn vector(row: u64) -> Self {
         Self { table: 4, key: row }
+    }
+
+    pub(crate) fn template(row: u64) -> Self {
+        Self { table: 6, key: row }
     }
 
     /// Whether it keeps a blob.

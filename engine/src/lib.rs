@@ -63,6 +63,7 @@ mod session;
 mod source;
 mod store;
 mod sync;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod texts;

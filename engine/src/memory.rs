@@ -7,8 +7,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
-    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query,
-    Recalled, Score, Visit,
+    self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
+    NamedTemplate, Query, Recalled, Score, TemplateKept, Visit,
 };
 use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
@@ -145,6 +145,17 @@ impl Memory for Reading<'_> {
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
         Ok(self.lookup(&self.view(), address)?.as_ref().map(hit).transpose()?)
+    }
+
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
+        let view = self.view();
+        Ok(self.session.templates_in(view.transaction(), view.vault())?)
+    }
+
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+        let kept = self.session.keep(template)?;
+        self.refresh()?;
+        Ok(kept)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {

@@ -25,6 +25,7 @@ use crate::plan::{Prepared, Put, SameFact, derive_from};
 use crate::policy::{Explanation, Proofs, explain_in, of_successor};
 use crate::reach::{Reach, Reached, Viewer};
 use crate::store::Store;
+use crate::templates::OfSession;
 use crate::view::{Row, View, stored_grain, with_fields};
 use crate::writer::{Request, Write};
 
@@ -47,6 +48,8 @@ pub struct Session {
     errand: Option<Arc<Errand>>,
     /// Statements of CAL that wrote, or tried to.
     evolved: Arc<AtomicU64>,
+    /// Templates that were defined here.
+    templates: OfSession,
 }
 
 impl fmt::Debug for Session {
@@ -99,14 +102,20 @@ impl Session {
         };
         let viewer = Arc::new(Viewer::of(&options));
         let (options, cal_scope) = (Arc::new(options), Arc::new(cal_scope));
-        Self { store, options, viewer, cal_scope, errand: None, evolved: Arc::default() }
+        let (evolved, templates) = (Arc::default(), OfSession::default());
+        Self { store, options, viewer, cal_scope, errand: None, evolved, templates }
     }
 
     /// A session as somebody else, for a part of what this one does: what it writes in CAL counts for this one
-    /// ([`Firewall::max_evolving`](crate::Firewall::max_evolving)). Who it is for is the host's to say.
+    /// ([`Firewall::max_evolving`](crate::Firewall::max_evolving)), and templates it defines are there for the
+    /// next one of the same namespace and user. Who it is for is the host's to say.
     #[must_use]
     pub fn part(&self, options: SessionOptions) -> Self {
-        Self { evolved: Arc::clone(&self.evolved), ..Self::new(self.store.clone(), options) }
+        Self {
+            evolved: Arc::clone(&self.evolved),
+            templates: self.templates.clone(),
+            ..Self::new(self.store.clone(), options)
+        }
     }
 
     /// The same session, on a call in CAL.
@@ -122,6 +131,11 @@ impl Session {
     /// How many statements of CAL wrote, or tried to.
     pub(crate) fn evolved(&self) -> &AtomicU64 {
         &self.evolved
+    }
+
+    /// The templates that were defined in it.
+    pub(crate) fn own_templates(&self) -> &OfSession {
+        &self.templates
     }
 
     /// Who this session is.

@@ -41,6 +41,7 @@ pub(crate) struct Truth {
     access: Lazy<u64, &'static [u8; ACCESS_LEN]>,
     signatures: Lazy<u64, &'static [u8]>,
     vectors: Lazy<u64, &'static [u8]>,
+    templates: Lazy<u64, &'static [u8]>,
     /// Spaces of vectors by their numbers.
     spaces: OnceLock<BTreeMap<u32, Space>>,
     /// What the meta table says of them.
@@ -97,6 +98,7 @@ impl Truth {
             access: Lazy::new(keys::ACCESS),
             signatures: Lazy::new(keys::SIGNATURES),
             vectors: Lazy::new(keys::VECTORS),
+            templates: Lazy::new(keys::TEMPLATES),
             spaces: OnceLock::new(),
             marks: OnceLock::new(),
             erased: OnceLock::new(),
@@ -153,6 +155,7 @@ impl Truth {
         let access = self.access.get_if_there(&self.txn)?;
         let signatures = self.signatures.get_if_there(&self.txn)?;
         let vectors = self.vectors.get_if_there(&self.txn)?;
+        let templates = self.templates.get_if_there(&self.txn)?;
         Ok(BTreeMap::from([
             ("log", self.log_len()?),
             ("state", self.state_len()?),
@@ -160,6 +163,7 @@ impl Truth {
             ("access", access.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("signatures", signatures.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("vectors", vectors.map_or(Ok(0), ReadableTableMetadata::len)?),
+            ("templates", templates.map_or(Ok(0), ReadableTableMetadata::len)?),
             ("audit", self.audit_len()?),
             ("reasons", self.reasons.get(&self.txn)?.len()?),
         ]))

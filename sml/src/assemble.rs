@@ -4,14 +4,16 @@
 //! finished text is counted as a whole, and grains are dropped until it fits. Resolving sources and
 //! removing duplicates is the caller's duty.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::budget::Budget;
 use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
-use crate::format::{Element, Format, Frame};
+use crate::format::{Element, Format, Frame, Layout};
 use crate::item::{Item, Level};
 use crate::select::{Draft, Meter, Placed, choose_levels, disclose, meant, place};
+use crate::template::{Template, Templated};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
@@ -44,6 +46,8 @@ pub enum Disclosure {
 pub struct AssemblyOptions<'a> {
     /// How the text is written.
     pub format: Format,
+    /// A template that it is written by, in place of the format.
+    pub template: Option<&'a Template>,
     /// The name of the context, shown by the formats that are data.
     pub name: Option<&'a str>,
     /// What the context is for, shown in the envelope.
@@ -144,20 +148,24 @@ pub fn assemble_telling(
     counter: &dyn TokenCounter,
     told: &mut dyn FnMut(Shares) -> ControlFlow<()>,
 ) -> Result<Assembly, Error> {
-    let empty = Text::compose(&[], options, counter)?;
-    if let Budget::Tokens(budget) = options.budget
-        && empty.tokens > budget
-    {
-        return Err(Error::budget(budget, empty.tokens));
+    let order = priority_order(options.priority, sources.len());
+    let templated = templated((sources, &order), options, counter);
+    let composer = Composer { layout: layout(templated.as_ref(), options), options, counter };
+    let empty = composer.text(&[], &[])?;
+    if !composer.fits(&empty) {
+        return Err(composer.too_small(&empty));
     }
-    let mut meter = Meter::new(options, counter);
-    let mut drafts = drafts(sources, options);
+    let mut meter = Meter::new(options, composer.layout, counter);
+    let mut drafts = drafts(sources, &order);
     disclose(&mut drafts, options, &mut meter)?;
     if told(shares(&drafts, &meter)).is_break() {
         return Err(Error::stopped());
     }
     let mut placed = place(&mut drafts, options.disclosure, &mut meter)?;
-    let text = fit(&mut placed, empty, options, counter)?;
+    let mut text = composer.fit(&mut placed, empty)?;
+    if composer.layout.shows_omitted() {
+        text = composer.fit_omitted(&placed, &omitted(&drafts, &placed), text)?;
+    }
 
     let mut reports = vec![SourceReport::default(); sources.len()];
     for draft in &drafts {
@@ -191,17 +199,37 @@ pub fn demand(
     options: &AssemblyOptions<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<usize, Error> {
-    let mut meter = Meter::new(options, counter);
-    let mut drafts = drafts(sources, options);
+    let order = priority_order(options.priority, sources.len());
+    let templated = templated((sources, &order), options, counter);
+    let mut meter = Meter::new(options, layout(templated.as_ref(), options), counter);
+    let mut drafts = drafts(sources, &order);
     choose_levels(&mut drafts, options, &mut meter)?;
     Ok(drafts.iter().fold(meter.envelope, |sum, draft| sum.saturating_add(draft.demand())))
 }
 
+/// The template as a format of these sources, where there is one.
+fn templated<'t>(
+    sources: (&'t [Source<'t>], &[usize]),
+    options: &'t AssemblyOptions<'t>,
+    counter: &'t dyn TokenCounter,
+) -> Option<Templated<'t>> {
+    options.template.map(|template| Templated::new(template, options, counter, sources))
+}
+
+/// How the text is written.
+fn layout<'l>(
+    templated: Option<&'l Templated<'_>>,
+    options: &AssemblyOptions<'_>,
+) -> &'l dyn Layout {
+    templated.map_or_else(|| options.format.layout(), |templated| templated as &dyn Layout)
+}
+
 /// The sources in the order of priority.
-fn drafts<'a>(sources: &[Source<'a>], options: &AssemblyOptions<'_>) -> Vec<Draft<'a>> {
-    let order = priority_order(options.priority, sources.len());
-    let ranked = order.into_iter().enumerate();
-    ranked.filter_map(|(rank, index)| Some(Draft::new(index, rank, sources.get(index)?))).collect()
+fn drafts<'a>(sources: &[Source<'a>], order: &[usize]) -> Vec<Draft<'a>> {
+    let ranked = order.iter().enumerate();
+    ranked
+        .filter_map(|(rank, index)| Some(Draft::new(*index, rank, sources.get(*index)?)))
+        .collect()
 }
 
 /// Every source once: the listed ones, then the others.
@@ -215,30 +243,11 @@ fn priority_order(listed: &[usize], sources: usize) -> Vec<usize> {
     order
 }
 
-/// The text of all that was placed; where that is too much, of as many as fit, those dropped
-/// first that were placed last. Bisection keeps the number of recounts to the logarithm.
-fn fit(
-    placed: &mut Vec<Placed<'_>>,
-    empty: Text,
-    options: &AssemblyOptions<'_>,
-    counter: &dyn TokenCounter,
-) -> Result<Text, Error> {
-    let whole = Text::compose(placed, options, counter)?;
-    if whole.fits(options.budget) {
-        return Ok(whole);
-    }
-    let (mut best, mut kept, mut too_many) = (empty, 0, placed.len());
-    while too_many - kept > 1 {
-        let middle = kept + (too_many - kept) / 2;
-        let text = Text::compose(placed.get(..middle).unwrap_or_default(), options, counter)?;
-        if text.fits(options.budget) {
-            (best, kept) = (text, middle);
-        } else {
-            too_many = middle;
-        }
-    }
-    placed.truncate(kept);
-    Ok(best)
+/// What is left out, in the order it would be placed in.
+fn omitted<'a>(drafts: &[Draft<'a>], placed: &[Placed<'_>]) -> Vec<Placed<'a>> {
+    let shown: BTreeSet<_> = placed.iter().map(|of| (of.source, of.position)).collect();
+    let all = drafts.iter().flat_map(Draft::all);
+    all.filter(|of| !shown.contains(&(of.source, of.position))).collect()
 }
 
 fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
@@ -267,25 +276,76 @@ struct Text {
     cuts: Vec<usize>,
 }
 
-impl Text {
-    /// Grains in the order of the sources and, within a source, in its own order.
-    fn compose(
+/// Writes the text of grains, and holds it to its budget.
+struct Composer<'c> {
+    layout: &'c dyn Layout,
+    options: &'c AssemblyOptions<'c>,
+    counter: &'c dyn TokenCounter,
+}
+
+impl Composer<'_> {
+    /// The text of all that was placed; where that is too much, of as many as fit, those dropped first
+    /// that were placed last.
+    fn fit(&self, placed: &mut Vec<Placed<'_>>, empty: Text) -> Result<Text, Error> {
+        let (kept, text) = self.most(placed.len(), empty, |count| {
+            self.text(placed.get(..count).unwrap_or_default(), &[])
+        })?;
+        placed.truncate(kept);
+        Ok(text)
+    }
+
+    /// The same text with what stands for grains that are left out, of as many as fit.
+    fn fit_omitted(
+        &self,
         placed: &[Placed<'_>],
-        options: &AssemblyOptions<'_>,
-        counter: &dyn TokenCounter,
-    ) -> Result<Self, Error> {
-        let layout = options.format.layout();
-        let mut order: Vec<_> = placed.iter().collect();
-        order.sort_by_key(|placed| (placed.source, placed.position));
-        let elements = order.into_iter().filter_map(|placed| {
+        omitted: &[Placed<'_>],
+        text: Text,
+    ) -> Result<Text, Error> {
+        let with = |count| self.text(placed, omitted.get(..count).unwrap_or_default());
+        Ok(self.most(omitted.len(), text, with)?.1)
+    }
+
+    /// The text of the most of `all` that fit, where that of none does, and how many they are. Bisection
+    /// keeps the number of recounts to the logarithm.
+    fn most(
+        &self,
+        all: usize,
+        none: Text,
+        text_of: impl Fn(usize) -> Result<Text, Error>,
+    ) -> Result<(usize, Text), Error> {
+        let whole = text_of(all)?;
+        if self.fits(&whole) {
+            return Ok((all, whole));
+        }
+        let (mut best, mut kept, mut too_many) = (none, 0, all);
+        while too_many - kept > 1 {
+            let middle = kept + (too_many - kept) / 2;
+            let text = text_of(middle)?;
+            if self.fits(&text) {
+                (best, kept) = (text, middle);
+            } else {
+                too_many = middle;
+            }
+        }
+        Ok((kept, best))
+    }
+
+    /// Grains in the order of the sources and, within a source, in its own order.
+    fn text(&self, placed: &[Placed<'_>], omitted: &[Placed<'_>]) -> Result<Text, Error> {
+        let Self { layout, options, counter } = *self;
+        let shown = placed.iter().map(|placed| (placed, false));
+        let mut order: Vec<_> = shown.chain(omitted.iter().map(|of| (of, true))).collect();
+        order.sort_by_key(|(placed, _)| (placed.source, placed.position));
+        let elements = order.into_iter().filter_map(|(placed, omitted)| {
             let mut element = Element::of(placed.item, placed.level, layout, &options.clock)?;
             (element.group.source, element.rank) = (placed.source, placed.rank);
+            element.omitted = omitted;
             Some(element)
         });
         let elements: Vec<_> = elements.collect();
         let frame = options.frame();
         let mut used = match options.budget {
-            Budget::Grains(_) => elements.len(),
+            Budget::Grains(_) => elements.iter().filter(|element| !element.omitted).count(),
             Budget::Tokens(tokens) => tokens,
         };
         let mut rounds = 0;
@@ -297,16 +357,34 @@ impl Text {
                 || matches!(options.budget, Budget::Grains(_));
             rounds += 1;
             if told || rounds == ROUNDS {
-                return Ok(Self { text: page.text, tokens, cuts: page.cuts });
+                return Ok(Text { text: page.text, tokens, cuts: page.cuts });
             }
             used = tokens;
         }
     }
 
-    fn fits(&self, budget: Budget) -> bool {
-        match budget {
-            Budget::Tokens(tokens) => self.tokens <= tokens,
+    fn fits(&self, text: &Text) -> bool {
+        let in_budget = match self.options.budget {
+            Budget::Tokens(tokens) => text.tokens <= tokens,
             Budget::Grains(_) => true,
+        };
+        in_budget
+            && self
+                .layout
+                .longest()
+                .is_none_or(|most| text.text.chars().take(most + 1).count() <= most)
+    }
+
+    /// The error where not even the text of no grains fits.
+    fn too_small(&self, empty: &Text) -> Error {
+        let (Budget::Tokens(budget) | Budget::Grains(budget)) = self.options.budget;
+        match self.layout.longest() {
+            Some(most)
+                if empty.tokens <= budget || matches!(self.options.budget, Budget::Grains(_)) =>
+            {
+                Error::too_long(empty.text.chars().count(), most)
+            }
+            _ => Error::budget(budget, empty.tokens),
         }
     }
 }

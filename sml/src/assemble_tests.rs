@@ -33,7 +33,12 @@ impl TokenCounter for Bytes {
 }
 
 fn item(json: &str) -> Item {
-    Item { grain: Grain::from_json(json).expect(json), verification: None, chosen: None }
+    Item {
+        grain: Grain::from_json(json).expect(json),
+        verification: None,
+        chosen: None,
+        score: None,
+    }
 }
 
 fn belief(object: &str) -> Item {
@@ -61,6 +66,7 @@ fn source<'a>(label: &'a str, items: &'a [Item]) -> Source<'a> {
 fn options<'a>(budget: Budget) -> AssemblyOptions<'a> {
     let disclosure = Disclosure::Fixed(Level::Standard);
     AssemblyOptions {
+        template: None,
         format: Format::Sml,
         name: None,
         intent: None,

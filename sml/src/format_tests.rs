@@ -12,7 +12,12 @@ const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamp
 
 fn item(json: &str) -> Item {
     let json = json.replacen('{', "{\"created_at\": 1768470600000, ", 1);
-    Item { grain: Grain::from_json(&json).expect(&json), verification: None, chosen: None }
+    Item {
+        grain: Grain::from_json(&json).expect(&json),
+        verification: None,
+        chosen: None,
+        score: None,
+    }
 }
 
 fn belief(subject: &str, relation: &str, object: &str, rest: &str) -> Item {
@@ -38,6 +43,7 @@ fn assembled(format: Format, intent: Option<&str>, budget: Budget, items: &[&[It
     let sources: Vec<_> = items.iter().map(|items| source(*items)).collect();
     let disclosure = Disclosure::Fixed(Level::Standard);
     let options = AssemblyOptions {
+        template: None,
         format,
         name: Some("review"),
         intent,

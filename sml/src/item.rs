@@ -19,6 +19,16 @@ pub enum Level {
 }
 
 impl Level {
+    /// Its name in `progressive_disclosure`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+
     /// The next level with less detail.
     #[must_use]
     pub fn lower(self) -> Option<Self> {
@@ -39,6 +49,8 @@ pub struct Item {
     pub verification: Option<String>,
     /// What to show in place of what its type shows.
     pub chosen: Option<Chosen>,
+    /// How well it answers what was asked, from 0 to 1, where that is known; templates alone show it.
+    pub score: Option<f64>,
 }
 
 /// What a query chose to show of a grain, at every level (PROJECT).

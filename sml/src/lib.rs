@@ -13,6 +13,7 @@
 //! - `tokens`: counting tokens
 //! - `budget`: splitting a budget over sources
 //! - `select`: which grains are shown, and at which level
+//! - `template`: formats that whoever asks writes down
 //! - `assemble`, `chunks`: several sources into one text that never exceeds its budget, and that text in pieces
 //! - `summarize`: the sentences that say most of what several grains say
 //! - `error`: the one error of the crate
@@ -28,7 +29,7 @@
 //!         "confidence": 0.9, "created_at": 1768471200000}"#,
 //! )?;
 //! let clock = Clock { now: EpochMs::new(1_768_474_800_000), iso_timestamps: false };
-//! let items = [Item { grain, verification: None, chosen: None }];
+//! let items = [Item { grain, verification: None, chosen: None, score: None }];
 //! assert_eq!(
 //!     render(&items, Format::Sml, Level::Standard, &clock),
 //!     "<context>\n\n  <belief subject=\"alice\" confidence=\"0.9\">prefers dark mode</belief>\n\n\
@@ -49,6 +50,7 @@ mod project;
 mod select;
 mod summarize;
 mod table;
+mod template;
 mod time;
 mod tokens;
 mod watch;
@@ -61,11 +63,14 @@ pub use assemble::{
 pub use budget::Budget;
 pub use cell::Cell;
 pub use chunks::Chunk;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Place};
 pub use format::{Format, render, render_watched};
 pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
+pub use template::{
+    MAX_TEMPLATE_BYTES, Preset, Section, Template, body_end, body_of, template_variables,
+};
 pub use time::{Clock, date_or_iso, relative_time};
 #[cfg(feature = "cl100k")]
 pub use tokens::Cl100k;

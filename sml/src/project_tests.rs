@@ -9,7 +9,12 @@ const CREATED: &str = "2026-03-13T12:00:00Z";
 
 fn item(json: &str) -> Item {
     let text = json.replacen('{', &format!(r#"{{"created_at": "{CREATED}", "#), 1);
-    Item { grain: Grain::from_json(&text).expect(json), verification: None, chosen: None }
+    Item {
+        grain: Grain::from_json(&text).expect(json),
+        verification: None,
+        chosen: None,
+        score: None,
+    }
 }
 
 fn clock() -> Clock {

@@ -13,6 +13,7 @@ use crate::budget::{Budget, allocate, shares};
 use crate::error::Error;
 use crate::format::{Element, Layout};
 use crate::item::{Item, Level};
+use crate::template::CHARS_A_TOKEN;
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
@@ -25,7 +26,7 @@ const FEW_GRAINS: usize = 5;
 /// Prices in the unit of the budget.
 pub(crate) struct Meter<'a> {
     counter: &'a dyn TokenCounter,
-    layout: &'static dyn Layout,
+    layout: &'a dyn Layout,
     clock: Clock,
     unit: Unit,
     /// What the text takes without any grain.
@@ -44,8 +45,11 @@ enum Unit {
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(options: &AssemblyOptions<'a>, counter: &'a dyn TokenCounter) -> Self {
-        let layout = options.format.layout();
+    pub(crate) fn new(
+        options: &AssemblyOptions<'a>,
+        layout: &'a dyn Layout,
+        counter: &'a dyn TokenCounter,
+    ) -> Self {
         let (unit, total) = match options.budget {
             Budget::Grains(grains) => (Unit::Grains, grains),
             Budget::Tokens(tokens) => (Unit::Tokens, tokens),
@@ -55,7 +59,7 @@ impl<'a> Meter<'a> {
             Unit::Tokens => layout
                 .frame(&options.frame())
                 .iter()
-                .fold(0_usize, |sum, part| sum.saturating_add(counter.count(part))),
+                .fold(0_usize, |sum, part| sum.saturating_add(cost(part, layout, counter))),
         };
         let available = total.saturating_sub(envelope);
         let (clock, watch, scratch) = (options.clock, options.watch, String::new());
@@ -71,7 +75,7 @@ impl<'a> Meter<'a> {
                 if let Some(element) = Element::of(item, level, self.layout, &self.clock) {
                     self.layout.element(&mut self.scratch, &element);
                 }
-                self.counter.count(&self.scratch)
+                cost(&self.scratch, self.layout, self.counter)
             }
         }
     }
@@ -79,9 +83,21 @@ impl<'a> Meter<'a> {
     /// What it takes to open the group the item is the first of.
     fn group_price(&self, item: &Item, level: Level) -> usize {
         match (&self.unit, Element::of(item, level, self.layout, &self.clock)) {
-            (Unit::Tokens, Some(first)) => self.counter.count(&self.layout.group(&first)),
+            (Unit::Tokens, Some(first)) => {
+                cost(&self.layout.group(&first), self.layout, self.counter)
+            }
             _ => 0,
         }
+    }
+}
+
+/// What a piece of the text takes of a budget in tokens: where its characters are bounded too, whichever
+/// is more, so that what fits by its price fits both ways.
+fn cost(piece: &str, layout: &dyn Layout, counter: &dyn TokenCounter) -> usize {
+    let tokens = counter.count(piece);
+    match layout.longest() {
+        Some(_) => tokens.max(piece.chars().count().div_ceil(CHARS_A_TOKEN)),
+        None => tokens,
     }
 }
 
@@ -159,6 +175,18 @@ impl<'a> Draft<'a> {
     /// How many grains there are to show.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Its grains, placed or not, at the level of the source.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Placed<'a>> {
+        self.entries.iter().enumerate().map(|(position, entry)| Placed {
+            source: self.source,
+            rank: self.rank,
+            position,
+            item: entry.item,
+            level: self.level,
+            price: 0,
+        })
     }
 
     fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) -> Result<(), Error> {

@@ -135,7 +135,12 @@ mod tests {
         let json = format!(
             r#"{{"type": "event", "role": "user", "content": {content}, "created_at": 1768471200000}}"#
         );
-        Item { grain: Grain::from_json(&json).unwrap(), verification: None, chosen: None }
+        Item {
+            grain: Grain::from_json(&json).unwrap(),
+            verification: None,
+            chosen: None,
+            score: None,
+        }
     }
 
     fn of(contents: &[&str]) -> Vec<String> {
@@ -191,6 +196,7 @@ mod tests {
             grain: Grain::from_json(json).unwrap(),
             verification: None,
             chosen: None,
+            score: None,
         };
         let belief = item(
             r#"{"type": "belief", "subject": "alice", "relation": "mg:prefers", "object": "dark mode",

@@ -48,7 +48,7 @@ pub fn date_or_iso(at: EpochMs) -> String {
 }
 
 /// `2026-01-15T10:00:00Z`, milliseconds only where there are any.
-fn iso(at: EpochMs) -> String {
+pub(crate) fn iso(at: EpochMs) -> String {
     match Timestamp::from_millisecond(at.get()) {
         Ok(time) if time.subsec_millisecond() == 0 => time.to_string(),
         _ => at.to_string(),

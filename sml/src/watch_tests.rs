@@ -38,7 +38,12 @@ fn items(count: usize) -> Vec<Item> {
             r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "number {at}",
                 "confidence": 0.5, "created_at": 1768471200000}}"#
         );
-        Item { grain: Grain::from_json(&json).unwrap(), verification: None, chosen: None }
+        Item {
+            grain: Grain::from_json(&json).unwrap(),
+            verification: None,
+            chosen: None,
+            score: None,
+        }
     };
     (0..count).map(item).collect()
 }
@@ -60,6 +65,7 @@ fn looked(
     let source = |label| Source { label, items, asked: 3, failed: false };
     let options = AssemblyOptions {
         format,
+        template: None,
         name: None,
         intent: None,
         budget: Budget::Tokens(budget),

@@ -6,10 +6,11 @@
 
 mod recall;
 mod stream;
+mod template;
 
 use std::borrow::Cow;
 
-use crate::span::Spanned;
+use crate::span::{Span, Spanned};
 use crate::types::TypeName;
 
 pub use grainstore_sml::Format;
@@ -19,9 +20,19 @@ pub(crate) use recall::{
 };
 pub(crate) use stream::{StreamClause, StreamOption};
 
+pub(crate) use template::{Definition, SectionText};
+
 /// A parsed query. Print it with `Display`; parse that again and get an equal query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statement<'a>(pub(crate) Request<'a>);
+pub struct Statement<'a>(pub(crate) Asked<'a>);
+
+/// What a query asks for: one of the statements, or the one request beside them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asked<'a> {
+    Statement(Request<'a>),
+    /// Placed at its first keyword.
+    Define(Spanned<Definition<'a>>),
+}
 
 /// LETs and the statement they serve, placed at its first keyword.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,7 +146,7 @@ pub(crate) struct Assemble<'a> {
     pub(crate) sources: Vec<Spanned<Source<'a>>>,
     pub(crate) budget: Option<Spanned<BudgetClause<'a>>>,
     pub(crate) priority: Option<Spanned<Vec<Spanned<&'a str>>>>,
-    pub(crate) format: Option<Spanned<FormatName>>,
+    pub(crate) format: Option<Spanned<FormatClause<'a>>>,
     pub(crate) stream: Option<Spanned<StreamClause<'a>>>,
     pub(crate) options: Option<Spanned<Vec<Spanned<WithOption<'a>>>>>,
 }
@@ -167,6 +178,16 @@ pub(crate) struct BudgetClause<'a> {
 pub(crate) enum Unit {
     Tokens,
     Grains,
+}
+
+/// FORMAT.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FormatClause<'a> {
+    Name(FormatName),
+    /// TEMPLATE name.
+    Template(Spanned<&'a str>),
+    /// TEMPLATE { section+ }.
+    Inline(Vec<SectionText<'a>>),
 }
 
 /// The format of an assembly, under the name it was given: a format's own, or that of its preset.
@@ -291,19 +312,36 @@ pub enum StatementType {
     Supersede,
     /// REVERT.
     Revert,
+    /// DEFINE TEMPLATE: no statement, a request beside the twelve.
+    DefineTemplate,
 }
 
 impl Statement<'_> {
     /// Which statement it is.
     #[must_use]
     pub fn statement_type(&self) -> StatementType {
-        self.0.body.node.statement_type()
+        match &self.0 {
+            Asked::Statement(request) => request.body.node.statement_type(),
+            Asked::Define(_) => StatementType::DefineTemplate,
+        }
     }
 
-    /// The tier it needs: 0 reads, 1 evolves.
+    /// The tier it needs: 0 reads, 1 evolves. DEFINE TEMPLATE needs 0 for the session; what it does in
+    /// Tier 1 stays.
     #[must_use]
     pub fn tier(&self) -> u8 {
-        self.0.body.node.tier()
+        match &self.0 {
+            Asked::Statement(request) => request.body.node.tier(),
+            Asked::Define(_) => 0,
+        }
+    }
+
+    /// Where its first keyword stands.
+    pub(crate) fn place(&self) -> Span {
+        match &self.0 {
+            Asked::Statement(request) => request.body.span,
+            Asked::Define(definition) => definition.span,
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use grainstore_sml::Budget;
 
 use super::plan::{AssemblePlan, SourceFrom, SourcePlan};
-use super::{Context, options, recall, stream};
-use crate::ast::{Assemble, BudgetClause, Source, SourceBody, Unit};
+use super::{Context, options, recall, stream, template};
+use crate::ast::{Assemble, BudgetClause, Format, FormatClause, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -44,10 +44,22 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         sources,
         budget: budget(assemble.budget.as_ref(), context)?,
         budgeted: assemble.budget.is_some(),
-        format: assemble.format.map(|format| format.node.format()),
         stream: stream::stream(assemble.stream.as_ref(), context)?,
+        format: assemble.format.as_ref().and_then(|format| format_of(&format.node)),
+        template: match &assemble.format {
+            Some(format) => template::of_format(&format.node, context)?,
+            None => None,
+        },
         show: options::of_assemble(assemble.options.as_ref(), &types, context)?,
     })
+}
+
+/// The format a FORMAT names; none where it asks for a template.
+fn format_of(clause: &FormatClause<'_>) -> Option<Format> {
+    match clause {
+        FormatClause::Name(name) => Some(name.format()),
+        FormatClause::Template(_) | FormatClause::Inline(_) => None,
+    }
 }
 
 /// The label written, or `source1`, `source2` ... by position.

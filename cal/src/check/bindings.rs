@@ -2,7 +2,7 @@
 
 use super::plan::{LetPlan, RecallPlan};
 use super::{Context, recall};
-use crate::ast::{Body, Extractor, Let};
+use crate::ast::{Extractor, Let};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -28,16 +28,13 @@ pub(crate) struct Bindings {
     deepest_used: usize,
 }
 
-/// Checks the LETs of a query in order and brings them into scope.
+/// Checks the LETs of a query in order and brings them into scope; `builds` where they may use earlier
+/// ones.
 pub(super) fn lets(
     lets: &[Let<'_>],
-    body: &Body<'_>,
+    builds: bool,
     context: &mut Context<'_>,
 ) -> Result<Vec<LetPlan>> {
-    let builds = match body {
-        Body::Explain(inner) => matches!(inner.node, Body::Assemble(_)),
-        body => matches!(body, Body::Assemble(_)),
-    };
     let mut plans = Vec::with_capacity(lets.len());
     for binding in lets {
         let name = binding.name.node;

@@ -114,6 +114,7 @@ impl Weighed {
                 self.does(Operation::Revert, WRITE);
                 self.writes = Some(GrainType::Belief);
             }
+            Plan::Define(_) => self.does(Operation::DefineTemplate, WRITE),
         }
     }
 

@@ -19,10 +19,11 @@ mod recall;
 mod resolve;
 mod stages;
 mod stream;
+mod template;
 
 use grainstore_format::EpochMs;
 
-use crate::ast::{Body, Condition, Describe, Entry, Request, SetOp};
+use crate::ast::{Asked, Body, Condition, Describe, Entry, Request, SetOp, Statement};
 use crate::codes::{ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -56,9 +57,21 @@ pub(crate) struct Context<'c> {
 ///
 /// # Errors
 /// The first rule broken, with its place.
-pub(crate) fn check(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+pub(crate) fn check(asked: &Statement<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
+    match &asked.0 {
+        Asked::Statement(request) => check_request(request, context),
+        Asked::Define(definition) => template::define(definition, context),
+    }
+}
+
+/// The same for LETs and a statement.
+fn check_request(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
     let mark = context.bindings.mark();
-    let checked = bindings::lets(&request.lets, &request.body.node, context).and_then(|lets| {
+    let builds = match &request.body.node {
+        Body::Explain(inner) => matches!(inner.node, Body::Assemble(_)),
+        body => matches!(body, Body::Assemble(_)),
+    };
+    let checked = bindings::lets(&request.lets, builds, context).and_then(|lets| {
         let plan = statement(&request.body.node, request.body.span, context)?;
         Ok(RequestPlan { lets, plan })
     });
@@ -115,7 +128,7 @@ fn set_operation(set: &SetOp<'_>, context: &mut Context<'_>) -> Result<SetPlan> 
 
 /// An operand, which must yield grains.
 fn operand(request: &Request<'_>, context: &mut Context<'_>) -> Result<RequestPlan> {
-    let checked = check(request, context)?;
+    let checked = check_request(request, context)?;
     let place = request.body.span;
     let yields = |plan: &RecallPlan| {
         plan.yields_grains("an operand", place)?;

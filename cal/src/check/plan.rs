@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use grainstore_format::{ContentAddress, GrainType, Map};
-use grainstore_sml::{Budget, Disclosure};
+use grainstore_sml::{Budget, Disclosure, Template};
 
 use crate::ast::{Describe, Extractor, Format, SetOperator, StatementType};
 use crate::codes::ErrorKind;
@@ -45,6 +45,8 @@ pub(crate) enum Plan {
     Add(AddPlan),
     Supersede(SupersedePlan),
     Revert(RevertPlan),
+    /// DEFINE TEMPLATE, which is no statement.
+    Define(DefinePlan),
 }
 
 /// A set operation.
@@ -202,6 +204,8 @@ pub(crate) struct AssemblePlan {
     pub(crate) budget: Budget,
     /// FORMAT, where it was written.
     pub(crate) format: Option<Format>,
+    /// FORMAT TEMPLATE, in its place.
+    pub(crate) template: Option<Template>,
     /// Whether BUDGET was written.
     pub(crate) budgeted: bool,
     pub(crate) stream: StreamPlan,
@@ -301,6 +305,15 @@ pub(crate) struct RevertPlan {
     pub(crate) reason: String,
 }
 
+/// A DEFINE TEMPLATE, whose texts hold to all rules.
+pub(crate) struct DefinePlan {
+    pub(crate) name: Spanned<String>,
+    /// The preset it extends, where it says so.
+    pub(crate) extends: Option<String>,
+    /// The definition in normal form.
+    pub(crate) text: String,
+}
+
 impl Plan {
     /// The grain a statement replaces, as it was named.
     pub(crate) fn target(&mut self) -> Option<&mut Spanned<HashPrefix>> {
@@ -316,7 +329,8 @@ impl Plan {
             | Self::Describe(_)
             | Self::Batch(_)
             | Self::Coalesce(_)
-            | Self::Add(_) => None,
+            | Self::Add(_)
+            | Self::Define(_) => None,
         }
     }
 }

@@ -60,6 +60,7 @@ impl Run<'_> {
             })
             .collect();
         let mut options = AssemblyOptions {
+            template: plan.template.as_ref().filter(|_| self.options.as_format.is_none()),
             format: self.format_of(&plan),
             name: plan.name.as_deref(),
             intent: plan.intent.as_deref(),
@@ -69,7 +70,8 @@ impl Run<'_> {
             clock,
             watch,
         };
-        let chosen = self.options.as_format.is_some() || plan.format.is_some();
+        let chosen =
+            self.options.as_format.is_some() || plan.format.is_some() || plan.template.is_some();
         if self.options.auto_toon
             && !chosen
             && plan.budgeted
@@ -78,7 +80,7 @@ impl Run<'_> {
             options.format = Format::Toon;
             self.warn(codes::FORMAT_CHOSEN, TOON_CHOSEN);
         }
-        let format = options.format.name();
+        let format = options.template.map_or(options.format.name(), |_| "template");
         let mut unheard = Ok(());
         let mut tell = |shares| {
             unheard = self.tell_allocated(&plan, shares);
@@ -147,6 +149,7 @@ impl Run<'_> {
         let items = self.items(hits, source.from.project(), &clock)?;
         let stops = || self.cancel.stopped().is_some();
         let options = AssemblyOptions {
+            template: plan.template.as_ref().filter(|_| self.options.as_format.is_none()),
             format: self.format_of(plan),
             name: None,
             intent: None,

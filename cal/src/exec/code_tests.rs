@@ -10,6 +10,7 @@ use super::tests::{belief, options};
 use super::{Tier, execute_bytes, stream};
 use crate::codes::ErrorKind;
 use crate::event::Event;
+use crate::memory::{NamedTemplate, TemplateKeeper};
 use crate::testutil::Fake;
 use crate::writes::{WriteLimits, Writes};
 
@@ -27,8 +28,8 @@ enum How {
 }
 use How::{Cancelled, Evolve, Late, Read, Spent, Streamed};
 
-/// A memory with one belief in two versions, a goal, a belief of another namespace, and a subject whose
-/// recalls fail.
+/// A memory with one belief in two versions, a goal, a belief of another namespace, a subject whose
+/// recalls fail, and as many templates as there may be.
 struct Given {
     memory: Fake,
     old: ContentAddress,
@@ -45,6 +46,12 @@ fn given() -> Given {
     let goal = memory.keep(r#"{"type": "goal", "description": "d", "goal_state": "active"}"#);
     let elsewhere = memory.keep(&belief("s", "r", "o", r#", "namespace": "home""#));
     memory.broken_subject = Some("broken".to_owned());
+    for n in 0..NamedTemplate::MOST {
+        let (name, definition) =
+            (format!("brief_{n}"), format!("DEFINE TEMPLATE brief_{n} ELEMENT {{}}"));
+        let template = NamedTemplate { name, keeper: TemplateKeeper::Namespace, definition };
+        memory.templates.borrow_mut().push(template);
+    }
     Given { memory, old, new, goal, elsewhere }
 }
 
@@ -64,6 +71,8 @@ fn cases(given: &Given) -> Vec<Case> {
     let sources = format!("ASSEMBLE FROM {}x: (RECALL)", "(RECALL), ".repeat(8));
     let long = format!("RECALL ABOUT \"{}\"", "é".repeat(4_100));
     let add = format!("ADD belief {set} REASON \"r\"");
+    let large = format!("DEFINE TEMPLATE t HEADER {{{}}} FOOTER {{xx}}", "é".repeat(2_047));
+    let deep = format!("DEFINE TEMPLATE t ELEMENT {{ {}{{{{#grain.object}}}} }}", "{{#grain.subject}}".repeat(5));
     vec![
         case(Read, &long, "CAL-E001", long.get(8_192..).unwrap(), "shorten"),
         case(Read, "RECALL beliefs\nbeliefs", "CAL-E002", "beliefs", "expected IN"),
@@ -113,6 +122,26 @@ fn cases(given: &Given) -> Vec<Case> {
         case(Read, "ASSEMBLE FROM (RECALL) STREAM { chunk_size = 19 }", "CAL-E078", "chunk_size = 19", "20 to 1000"),
         case(Streamed, "RECALL", "CAL-E079", "RECALL", "as a whole"),
         case(Cancelled, "RECALL", "CAL-E082", "RECALL", "still wanted"),
+        case(Read, "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE breif_7", "CAL-E085", "breif_7", "Did you mean \"brief_7\"?"),
+        case(Read, "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE sml", "CAL-E085", "sml", "write FORMAT sml"),
+        case(Read, "DEFINE TEMPLATE t EXTENDS data ELEMENT {}", "CAL-E086", "data", "structured, readable or compact"),
+        case(Read, "DEFINE TEMPLATE t EXTENDS compct ELEMENT {}", "CAL-E087", "compct", "Did you mean \"compact\"?"),
+        case(Read, "DEFINE TEMPLATE t EXTENDS sml ELEMENT {}", "CAL-E087", "sml", "EXTENDS structured"),
+        case(Read, "DEFINE TEMPLATE t EXTENDS brief_1 ELEMENT {}", "CAL-E087", "brief_1", "say the rest anew"),
+        case(Read, "DEFINE TEMPLATE brief_1 ELEMENT {}", "CAL-E088", "brief_1", "choose another name"),
+        case(Read, "DEFINE TEMPLATE Readable ELEMENT {}", "CAL-E088", "Readable", "choose another name"),
+        case(Evolve, "DEFINE TEMPLATE one_more ELEMENT {}", "CAL-E089", "one_more", "in braces"),
+        case(Read, "DEFINE TEMPLATE t\nELEMENT {\n- {{grain.contnt}}\n}", "CAL-E090", "{{grain.contnt}}", "Did you mean \"grain.content\"?"),
+        case(Read, "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT { {{#grain.confidence}}x } }", "CAL-E091", "{{#grain.confidence}}", "{{/grain.confidence}} behind it"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { x{{/grain.tags}} }", "CAL-E091", "{{/grain.tags}}", "open it with"),
+        case(Read, &large, "CAL-E092", "FOOTER", "shorten"),
+        case(Read, &deep, "CAL-E093", "{{#grain.object}}", "out of the others"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {{> other}} }", "CAL-E094", "{{> other}}", "check the tags"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {{{grain.content}}} }", "CAL-E094", "{{{grain.content}}}", "write {{name}}"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {{#each}}x{{/each}} }", "CAL-E094", "{{#each}}", "HEADER or FOOTER"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {x }", "CAL-E094", " {x }", "close it with }"),
+        case(Read, "DEFINE TEMPLATE t HEADER {a} ELEMENT {b} HEADER {c}", "CAL-E095", "HEADER", "keep one"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {{^grain.is_summary}}x{{/grain.is_summary}} } ELEMENT_SUMMARY {y}", "CAL-E096", "ELEMENT", "leave grain.is_summary out"),
         case(Read, "CAL/2 RECALL", "CAL-E100", "2", "write CAL/1"),
     ]
 }

@@ -1,6 +1,7 @@
 //! DESCRIBE: the tables of the language and the facts of the host, as JSON.
 
 use grainstore_format::GrainType;
+use grainstore_sml::{MAX_TEMPLATE_BYTES, Section, template_variables};
 use serde_json::{Value, json};
 
 use super::{Run, Tier};
@@ -10,6 +11,7 @@ use crate::error::Result;
 use crate::fields::{self, FieldRef, Shape};
 use crate::grammar::GRAMMAR;
 use crate::limits;
+use crate::memory::NamedTemplate;
 use crate::response::Answer;
 use crate::types::TYPE_NAMES;
 
@@ -27,10 +29,7 @@ impl Run<'_> {
             }
             Describe::Capabilities => self.capabilities()?,
             Describe::Server => self.server()?,
-            // Templates are CAL/1 but not in this version.
-            Describe::Templates => {
-                json!({ "templates": [], "presets": FormatName::PRESETS.map(FormatName::name) })
-            }
+            Describe::Templates => self.templates()?,
             Describe::Grammar => json!({ "grammar": GRAMMAR }),
         };
         Ok(Answer::Description { description })
@@ -78,6 +77,21 @@ impl Run<'_> {
                 "coalesce_branches": limits::BRANCHES,
                 "sources": limits::SOURCES,
             },
+        }))
+    }
+
+    /// Presets, and the templates this session can name.
+    fn templates(&self) -> Result<Value> {
+        let templates =
+            self.memory.templates()?.into_iter().map(
+                |of| json!({ "name": of.name, "kept": of.keeper, "definition": of.definition }),
+            );
+        Ok(json!({
+            "templates": templates.collect::<Vec<_>>(),
+            "presets": FormatName::PRESETS.map(FormatName::name),
+            "sections": Section::ALL.map(Section::keyword),
+            "variables": template_variables().collect::<Vec<_>>(),
+            "limits": { "bytes": MAX_TEMPLATE_BYTES, "templates": NamedTemplate::MOST },
         }))
     }
 

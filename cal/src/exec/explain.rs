@@ -41,7 +41,7 @@ impl Run<'_> {
             statement: explained.statement.clone(),
             statement_type: explained.statement_type,
             tier: explained.tier,
-            side_effects: side_effects(explained.statement_type),
+            side_effects: side_effects(explained.statement_type, explained.tier),
             estimated_tokens: tokens.min(most),
             recalls,
         })
@@ -91,7 +91,8 @@ impl Run<'_> {
             | Plan::Explain(_)
             | Plan::Add(_)
             | Plan::Supersede(_)
-            | Plan::Revert(_) => Ok(()),
+            | Plan::Revert(_)
+            | Plan::Define(_) => Ok(()),
         }
     }
 
@@ -167,8 +168,10 @@ impl Run<'_> {
     }
 }
 
-fn side_effects(statement_type: StatementType) -> Vec<&'static str> {
+fn side_effects(statement_type: StatementType, tier: u8) -> Vec<&'static str> {
     match statement_type {
+        StatementType::DefineTemplate if tier > 0 => vec!["keeps a template for the namespace"],
+        StatementType::DefineTemplate => vec!["keeps a template for the session"],
         StatementType::Add => vec!["adds one grain"],
         StatementType::Supersede | StatementType::Revert => {
             vec!["adds one grain", "supersedes one grain"]

@@ -18,6 +18,7 @@ mod several;
 mod show;
 mod size;
 mod stream;
+mod template;
 mod value;
 mod walk;
 
@@ -169,7 +170,7 @@ fn run(
     listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let parsed = source.forgiving()?;
-    let place = parsed.0.0.body.span;
+    let place = parsed.0.place();
     let answer = run_statement(memory, source, parsed, options, writes, started, listener);
     answer.map_err(|error| source.locate(error.within(place)))
 }
@@ -202,7 +203,7 @@ fn run_statement(
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
-        tier: statement.tier(),
+        tier: tier_of(&statement, options),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.used,
@@ -235,20 +236,29 @@ fn admitted(
     let mut context = Context::new(memory, &options.params, options.now, explains || reads_text);
     context.few = options.few;
     context.formats = options.as_format.is_some();
-    let mut plan = check::check(&statement.0, &mut context)?;
+    let mut plan = check::check(statement, &mut context)?;
     if let Plan::Recall(recall) = &mut plan.plan {
         recall.query.expansion = options.expansion;
     }
-    let place = statement.0.body.span;
+    let place = statement.place();
     if statement.tier() > 0 && options.tier == Tier::Read {
         let error = Error::new(ErrorKind::TierDisabled, "this session reads only");
         return Err(error.at(place));
     }
     if let Some(gate) = options.gate {
-        let admission = Admission::of(statement, &plan, reads_text);
+        let tier = tier_of(statement, options);
+        let admission = Admission::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
     Ok(Admitted { plan, warnings: context.warnings, consistency: context.consistency })
+}
+
+/// The tier a statement runs in: DEFINE TEMPLATE in the one it is asked for, others in the one they need.
+fn tier_of(statement: &Statement<'_>, options: &Options<'_>) -> u8 {
+    match (statement.statement_type(), options.tier) {
+        (StatementType::DefineTemplate, Tier::Evolve) => 1,
+        _ => statement.tier(),
+    }
 }
 
 /// One statement while it runs.
@@ -323,6 +333,7 @@ impl Run<'_> {
             Plan::Add(plan) => self.add(&plan),
             Plan::Supersede(plan) => self.supersede(plan),
             Plan::Revert(plan) => self.revert(&plan),
+            Plan::Define(plan) => self.define(plan),
         }
     }
 
@@ -410,5 +421,7 @@ mod stream_tests;
 #[cfg(test)]
 #[path = "structure_tests.rs"]
 mod structure_tests;
+#[cfg(test)]
+mod template_tests;
 #[cfg(test)]
 mod write_tests;

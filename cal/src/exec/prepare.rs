@@ -3,8 +3,8 @@
 
 use grainstore_format::ContentAddress;
 
-use super::{Admitted, Options, Run, admitted};
-use crate::ast::StatementType;
+use super::{Admitted, Options, Run, admitted, tier_of};
+use crate::ast::{Asked, Statement, StatementType};
 use crate::check::plan::{ExplainPlan, Plan, RequestPlan};
 use crate::codes::Warning;
 use crate::error::Result;
@@ -43,22 +43,21 @@ pub struct Preparation {
 pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
     let source = Source::read(source)?;
     let statement = source.statement()?;
-    let place = statement.0.body.span;
+    let (place, tier) = (statement.place(), tier_of(&statement, options));
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
         let Admitted { plan, warnings, .. } = admitted;
-        let admission = Admission::of(&statement, &plan, true);
+        let admission = Admission::of(&statement, tier, &plan, true);
         // Nothing is written.
         let writes = Writes::default();
         let run = Run::new(memory, &source, &plan.plan, options, &writes);
         let target = run.found_target(&plan.plan)?;
-        let body = &statement.0.body.node;
         let RequestPlan { lets, plan } = plan;
         let explained = match plan {
             Plan::Explain(explained) => *explained,
             plan => ExplainPlan {
-                statement: body.to_string(),
-                statement_type: body.statement_type(),
-                tier: body.tier(),
+                statement: text_of(&statement),
+                statement_type: statement.statement_type(),
+                tier,
                 plan,
             },
         };
@@ -68,7 +67,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
         prepared.map_err(|error| source.locate(error.within(place)))?;
     Ok(Preparation {
         statement_type: statement.statement_type(),
-        tier: statement.tier(),
+        tier,
         query_hash: statement.query_hash(),
         text: statement.to_string(),
         plan,
@@ -76,6 +75,14 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
         target,
         warnings,
     })
+}
+
+/// A statement in normal form, without its LETs.
+fn text_of(statement: &Statement<'_>) -> String {
+    match &statement.0 {
+        Asked::Statement(request) => request.body.node.to_string(),
+        Asked::Define(definition) => definition.node.to_string(),
+    }
 }
 
 impl Run<'_> {

@@ -80,5 +80,10 @@ impl Run<'_> {
 
 fn plain(hit: &Hit) -> Item {
     let status = hit.state.verification_status.name().to_owned();
-    Item { grain: hit.grain.clone(), verification: Some(status), chosen: None }
+    Item {
+        grain: hit.grain.clone(),
+        verification: Some(status),
+        chosen: None,
+        score: Some(hit.score.value),
+    }
 }

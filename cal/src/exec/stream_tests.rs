@@ -366,6 +366,26 @@ proptest! {
 }
 
 #[test]
+fn the_text_of_a_template_comes_in_chunks_of_whole_elements() {
+    let memory = many();
+    let source = "ASSEMBLE n FROM g: (RECALL goals), b: (RECALL beliefs LIMIT 40) BUDGET 500 tokens \
+        FORMAT TEMPLATE { HEADER { {{assembly.name}} } ELEMENT { <{{grain.type}}>{{grain.content}}</{{grain.type}}> } \
+        ELEMENT_OMIT { no room } FOOTER { end } } STREAM { chunks, progress, chunk_size = 20 }";
+    let (ear, ended) = all(&memory, source, &options());
+    assert!(ended.is_ok());
+    let text = run(&memory, source).unwrap()["formatted_context"]["text"].clone();
+    assert_eq!(ear.text(), text.as_str().unwrap());
+    let chunks = ear.of("chunk");
+    assert!(chunks.len() > 5, "{}", chunks.len());
+    for chunk in chunks {
+        let content = chunk["content"].as_str().unwrap();
+        assert_eq!(content.matches("<belief>").count(), content.matches("</belief>").count());
+        assert!(content.ends_with('\n'), "{content:?}");
+    }
+    assert_eq!(ear.events.last().unwrap()["summary"]["format"], "template");
+}
+
+#[test]
 fn a_cancelled_stream_is_the_beginning_of_the_whole_one_whenever_it_is_cancelled() {
     let memory = many();
     let source = "LET $g = RECALL goals; ASSEMBLE FROM g: $g, b: (RECALL beliefs LIMIT 40), \

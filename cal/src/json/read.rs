@@ -127,6 +127,15 @@ impl<'n> Speller<'n> {
             Shape::Flag => flag(node, name),
             Shape::FlagOr(_) if matches!(node.value, Value::Flag(true)) => Ok(()),
             Shape::FlagOr(shape) => self.shape(shape, node, name),
+            Shape::WordOr(words, shape) => match &node.value {
+                Value::Object(_) => self.shape(shape, node, name),
+                _ => self.words(word(name, node, words.iter().copied())?),
+            },
+            Shape::NameOr(shape) => match &node.value {
+                Value::List(_) => self.shape(shape, node, name),
+                _ => self.words(&leaf_text(&Shape::Name, node, name)?),
+            },
+            Shape::Raw => self.raw(node, name),
             Shape::Object(form) => self.object(form, node),
             Shape::List(list) => self.list(list, node, name),
             Shape::Choice(choice) => self.choice(choice, node),
@@ -269,6 +278,17 @@ impl<'n> Speller<'n> {
             }
             speller.words("]")
         })
+    }
+
+    /// The text of a template, on lines of its own between the braces around it. It must not leave them.
+    fn raw(&mut self, node: &Node, name: &str) -> Result<()> {
+        let Some(text) = node.text() else { return Err(wrong(node, name, "takes a string")) };
+        if grainstore_sml::body_end(format!("{text}}}").as_bytes()) != Some(text.len()) {
+            let message = "the braces of the text do not balance";
+            let error = Error::new(ErrorKind::TemplateSyntax, message).at(node.span);
+            return Err(error.suggest("close each { and each {{tag}} in it"));
+        }
+        self.words(&format!("\n{text}"))
     }
 
     /// Words of the text form.

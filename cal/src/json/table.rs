@@ -4,6 +4,8 @@
 //! The reader spells a document in text by this table, and the schema is made of it. It reads and
 //! checks nothing itself.
 
+use grainstore_sml::Section;
+
 use crate::codes::ErrorKind;
 use crate::relations::CATEGORIES;
 
@@ -39,6 +41,8 @@ pub(super) enum Shape {
     Flag,
     /// A string, or a parameter.
     Text,
+    /// The text of a template, which stands between its braces as it is.
+    Raw,
     /// A whole number, or a parameter.
     Count,
     /// A whole number alone.
@@ -65,6 +69,10 @@ pub(super) enum Shape {
     Word(&'static [&'static str]),
     /// `true`, or what else.
     FlagOr(&'static Shape),
+    /// One of a closed list, or what else as an object.
+    WordOr(&'static [&'static str], &'static Shape),
+    /// A name of the query's own, or what else as a list.
+    NameOr(&'static Shape),
     Object(&'static Form),
     List(&'static List),
     /// A name alone, or an object of one key.
@@ -172,10 +180,10 @@ pub(super) static LET: Form = Form {
 
 pub(super) static EXTRACTORS: [&str; 3] = ["subjects", "objects", "hashes"];
 
-/// Every statement.
-pub(super) static STATEMENTS: [&Form; 12] = [
+/// Every statement, and the request beside them.
+pub(super) static STATEMENTS: [&Form; 13] = [
     &RECALL, &ASSEMBLE, &SET_OP, &EXISTS, &HISTORY, &EXPLAIN, &DESCRIBE, &BATCH, &COALESCE, &ADD,
-    &SUPERSEDE, &REVERT,
+    &SUPERSEDE, &REVERT, &DEFINE,
 ];
 
 static EXPLAINED: [&Form; 11] = [
@@ -292,7 +300,8 @@ static OPTIONS: Choice = Choice {
 };
 
 /// Every choice.
-pub(super) static CHOICES: [&Choice; 5] = [&STAGE, &OPTIONS, &DIVERSITY, &CONSISTENCY, &EVENT];
+pub(super) static CHOICES: [&Choice; 6] =
+    [&STAGE, &OPTIONS, &DIVERSITY, &CONSISTENCY, &EVENT, &SECTION];
 
 /// The arguments of an `x_` option.
 pub(super) static EXTENSION: Shape = Shape::List(&VALUES_INSIDE);
@@ -346,7 +355,12 @@ static ASSEMBLE: Form = stated(
             Shape::List(&LABELS),
             "labels of sources, most important first",
         ),
-        key("format", "FORMAT", Shape::Word(&ASSEMBLY_FORMATS), "the format; sml without it"),
+        key(
+            "format",
+            "FORMAT",
+            Shape::WordOr(&ASSEMBLY_FORMATS, &TEMPLATE),
+            "the format, or a template; sml without it",
+        ),
         key("stream", "STREAM", Shape::FlagOr(&STREAM), "which events to send"),
         key("with", "WITH", Shape::List(&RECALL_OPTIONS), "options"),
     ],
@@ -358,6 +372,55 @@ static ASSEMBLE: Form = stated(
 static ASSEMBLY_FORMATS: [&str; 11] = [
     "markdown", "json", "yaml", "text", "sml", "triples", "toon", "structured", "readable", "compact", "data",
 ];
+static TEMPLATE: Shape = Shape::Object(&TEMPLATE_KEY);
+static TEMPLATE_KEY: Form = part(
+    "template",
+    "",
+    &[key("template", "TEMPLATE", Shape::NameOr(&INLINE), "its name, or its sections")],
+    &[&["template"]],
+    "a template",
+);
+static INLINE: Shape =
+    Shape::List(&List { open: "{", of: Shape::Choice(&SECTION), between: "", close: "}" });
+
+/// The sections of a template, in the order of the grammar.
+static SECTION: Choice = Choice {
+    what: "section",
+    unknown: ErrorKind::UnexpectedToken,
+    extensions: false,
+    rows: &[
+        section("header", "HEADER"),
+        section("element", "ELEMENT"),
+        section("element_summary", "ELEMENT_SUMMARY"),
+        section("element_omit", "ELEMENT_OMIT"),
+        section("source_break", "SOURCE_BREAK"),
+        section("footer", "FOOTER"),
+    ],
+};
+
+const fn section(name: &'static str, text: &'static str) -> Row {
+    Row { name, text, bare: false, holds: Some(("{", Shape::Raw, "}")) }
+}
+
+/// The key of a section.
+pub(super) fn section_key(section: Section) -> &'static str {
+    let row = SECTION.rows.iter().find(|row| row.text == section.keyword());
+    row.map_or("", |row| row.name)
+}
+
+static DEFINE: Form = stated(
+    "define_template",
+    "DEFINE TEMPLATE",
+    &[
+        key("name", "", Shape::Name, "its name"),
+        key("extends", "EXTENDS", Shape::Name, "a preset but data; readable without it"),
+        key("sections", "", Shape::List(&SECTIONS), "what it says in place of the preset"),
+    ],
+    &[&["name", "sections"]],
+    "keep a template for this session, or with Tier 1 for its namespace",
+);
+static SECTIONS: List = list(Shape::Choice(&SECTION), "");
+
 static SOURCES: List = list(Shape::Object(&SOURCE), ",");
 static LABELS: List = list(Shape::Name, ">");
 static STREAM: Shape = Shape::List(&STREAMED);

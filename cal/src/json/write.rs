@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result, Write};
 
+use super::table::section_key;
 use crate::ast::{
-    Add, Arg, Assemble, Between, Body, Condition, Consistency, Describe, Direction, DiversityOf,
-    Entry, Extractor, HashArg, History, InSet, Let, Literal, Number, Project, ProjectField, Recall,
-    Request, Revert, SetClause, SetOp, Source, SourceBody, Stage, Statement, StreamOption,
-    Supersede, Test, Thread, Unit, WithOption, Within,
+    Add, Arg, Asked, Assemble, Between, Body, Condition, Consistency, Definition, Describe,
+    Direction, DiversityOf, Entry, Extractor, FormatClause, HashArg, History, InSet, Let, Literal,
+    Number, Project, ProjectField, Recall, Request, Revert, SectionText, SetClause, SetOp, Source,
+    SourceBody, Stage, Statement, StreamOption, Supersede, Test, Thread, Unit, WithOption, Within,
 };
 use crate::span::Spanned;
 
@@ -19,7 +20,10 @@ impl Statement<'_> {
     #[must_use]
     pub fn to_json(&self) -> String {
         let version = ("cal_version", Json::raw(1));
-        let Json::Object(keys) = query(&self.0, &mut Vec::new()) else { return String::new() };
+        let keys = match &self.0 {
+            Asked::Statement(request) => query(request, &mut Vec::new()),
+            Asked::Define(definition) => definition_of(&definition.node),
+        };
         Json::Object(std::iter::once(version).chain(keys).collect()).to_string()
     }
 }
@@ -86,17 +90,44 @@ fn quoted(f: &mut Formatter<'_>, text: &str) -> Result {
     f.write_str(&serde_json::to_string(text).map_err(|_| std::fmt::Error)?)
 }
 
-fn query<'a>(request: &'a Request<'_>, scope: &mut Scope<'a>) -> Json<'a> {
+fn query<'a>(request: &'a Request<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     let mark = scope.len();
-    let mut keys = Keys::new();
-    scope.extend(request.lets.iter().map(|binding| binding.name.node));
-    if !request.lets.is_empty() {
-        let lets: Vec<_> = request.lets.iter().map(|binding| binding_of(binding, scope)).collect();
-        keys.push(("let", Json::List(lets)));
-    }
+    let mut keys = lets(&request.lets, scope);
     keys.extend(statement(&request.body.node, scope));
     scope.truncate(mark);
-    Json::Object(keys)
+    keys
+}
+
+/// The LETs of a query, which are in scope from then on.
+fn lets<'a>(lets: &'a [Let<'_>], scope: &mut Scope<'a>) -> Keys<'a> {
+    scope.extend(lets.iter().map(|binding| binding.name.node));
+    if lets.is_empty() {
+        return Keys::new();
+    }
+    let lets: Vec<_> = lets.iter().map(|binding| binding_of(binding, scope)).collect();
+    vec![("let", Json::List(lets))]
+}
+
+fn definition_of<'a>(definition: &'a Definition<'_>) -> Keys<'a> {
+    let mut keys = lets(&definition.lets, &mut Vec::new());
+    keys.extend([named("define_template"), ("name", Json::text(definition.name.node))]);
+    keys.extend(definition.extends.as_ref().map(|preset| ("extends", Json::text(preset.node))));
+    keys.push(("sections", sections(&definition.sections)));
+    keys
+}
+
+fn sections<'a>(sections: &'a [SectionText<'_>]) -> Json<'a> {
+    Json::list(sections.iter().map(|SectionText { section, text }| {
+        Json::one(section_key(section.node), Json::text(text.node.as_ref()))
+    }))
+}
+
+fn format<'a>(format: &'a FormatClause<'_>) -> Json<'a> {
+    match format {
+        FormatClause::Name(name) => Json::text(name.name()),
+        FormatClause::Template(name) => Json::one("template", Json::text(name.node)),
+        FormatClause::Inline(parts) => Json::one("template", sections(parts)),
+    }
 }
 
 fn binding_of<'a>(binding: &'a Let<'_>, scope: &mut Scope<'a>) -> Json<'a> {
@@ -310,7 +341,7 @@ fn assemble<'a>(assemble: &'a Assemble<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     keys.extend(assemble.priority.as_ref().map(|clause| {
         ("priority", Json::list(clause.node.iter().map(|label| Json::text(label.node))))
     }));
-    keys.extend(assemble.format.map(|format| ("format", Json::text(format.node.name()))));
+    keys.extend(assemble.format.as_ref().map(|clause| ("format", format(&clause.node))));
     keys.extend(assemble.stream.as_ref().map(|clause| ("stream", streamed(&clause.node))));
     keys.extend(assemble.options.as_ref().map(|clause| ("with", options(&clause.node))));
     keys
@@ -339,9 +370,9 @@ fn source<'a>(source: &'a Source<'_>, scope: &mut Scope<'a>) -> Json<'a> {
 fn set_operation<'a>(set: &'a SetOp<'_>, scope: &mut Scope<'a>) -> Keys<'a> {
     vec![
         named("set_op"),
-        ("left", query(&set.left, scope)),
+        ("left", Json::Object(query(&set.left, scope))),
         ("op", Json::text(set.operator.text())),
-        ("right", query(&set.right, scope)),
+        ("right", Json::Object(query(&set.right, scope))),
     ]
 }
 

@@ -110,6 +110,21 @@ pub trait Memory {
     /// The memory's own.
     fn describe(&self) -> Result<Host, MemoryError>;
 
+    /// The templates that this session can name: its own, and those of its namespace and no other; each
+    /// by name.
+    ///
+    /// # Errors
+    /// The memory's own.
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError>;
+
+    /// Keeps a template: for the session, where neither it nor its namespace has one of the name; for the
+    /// namespace, where that has none, in the place of the session's own. A template never changes, and
+    /// none goes.
+    ///
+    /// # Errors
+    /// A refusal under the memory's own code.
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError>;
+
     /// Adds a new grain, complete but for nothing; `reason` goes into the audit entry.
     ///
     /// # Errors
@@ -141,6 +156,43 @@ pub trait Memory {
     ) -> Result<ContentAddress, MemoryError> {
         self.supersede(head, grain, reason)
     }
+}
+
+/// A template that is kept under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTemplate {
+    /// Its name.
+    pub name: String,
+    /// Who keeps it.
+    pub keeper: TemplateKeeper,
+    /// Its definition, as CAL prints it.
+    pub definition: String,
+}
+
+/// Who keeps a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TemplateKeeper {
+    /// The session, until it ends (Tier 0).
+    Session,
+    /// The namespace of the session, for good (Tier 1).
+    Namespace,
+}
+
+/// What became of a template that was to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemplateKept {
+    /// It is kept.
+    Kept,
+    /// There is one of its name.
+    Taken,
+    /// There are [`NamedTemplate::MOST`] already.
+    Full,
+}
+
+impl NamedTemplate {
+    /// Templates of one namespace, and of one session, at most.
+    pub const MOST: usize = 50;
 }
 
 /// Takes the grains of a recall one by one; `Break` ends it.

@@ -2,15 +2,14 @@
 
 use super::cursor::Cursor;
 use super::recall::{self, once};
-use super::{option, stream, value};
-use crate::ast::{Assemble, BudgetClause, FormatName, Source, SourceBody, Unit};
+use super::{option, stream, template, value};
+use crate::ast::{Assemble, BudgetClause, FormatClause, FormatName, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
 use crate::limits;
-use crate::parse::refuse;
 use crate::span::Spanned;
-use crate::words::{Keyword, Word};
+use crate::words::Keyword;
 
 /// The clauses an ASSEMBLE may go on with after FROM.
 pub(super) const CLAUSES: [&str; 6] = [",", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
@@ -136,19 +135,19 @@ fn priority<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<&'a str>>> {
     Ok(labels)
 }
 
-/// `format := format_type | preset` with `preset := structured | readable | compact | data`, and
-/// TEMPLATE, refused by name.
-fn format(c: &mut Cursor<'_>) -> Result<FormatName> {
+/// `format := format_type | preset | TEMPLATE (ID | "{" section+ "}")` with
+/// `preset := structured | readable | compact | data`.
+fn format<'a>(c: &mut Cursor<'a>) -> Result<FormatClause<'a>> {
     c.bump()?;
-    let token = c.peek();
-    if token.kind == Kind::Word(Word::Keyword(Keyword::Template)) {
-        return Err(refuse::not_yet("FORMAT TEMPLATE", token.span, "use FORMAT sml"));
+    if c.keyword() == Some(Keyword::Template) {
+        return template::of_format(c);
     }
-    let text = c.text(token);
+    let text = c.text(c.peek());
     let Some(name) = FormatName::all().find(|name| name.name().eq_ignore_ascii_case(text)) else {
-        let names: Vec<_> = FormatName::all().map(FormatName::name).collect();
+        let mut names: Vec<_> = FormatName::all().map(FormatName::name).collect();
+        names.push("TEMPLATE");
         return Err(c.unexpected(&names));
     };
     c.bump()?;
-    Ok(name)
+    Ok(FormatClause::Name(name))
 }

@@ -7,7 +7,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Lexer, Mark, Token};
 use crate::limits;
-use crate::parse::refuse::{self, Place};
+use crate::parse::refuse;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::words::{Keyword, Word};
@@ -229,13 +229,8 @@ impl<'a> Cursor<'a> {
 
     /// The error for the next token, which is none of `expected`.
     pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
-        self.unexpected_at(Place::Clause, expected)
-    }
-
-    /// The same, where words stand that mean something in one place only.
-    pub(super) fn unexpected_at(&self, place: Place, expected: &[&'static str]) -> Error {
         let found = self.text(self.token);
-        if let Some(error) = refuse::word(self.token, found, place) {
+        if let Some(error) = refuse::word(self.token, found) {
             return error;
         }
         let shown = match self.token.kind {

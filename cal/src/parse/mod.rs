@@ -18,6 +18,7 @@ mod several;
 mod stage;
 mod statement;
 pub(crate) mod stream;
+mod template;
 mod value;
 
 pub(crate) use cursor::Refused;

@@ -14,6 +14,16 @@ pub(crate) const PRINTED: &[(&str, &str)] = &[
     ("RECALL WHERE confidence > 00.50 AND importance < -007 AND score >= -0 LIMIT 010",
      "RECALL WHERE confidence > 0.50 AND importance < -7 AND score >= -0 | LIMIT 10"),
     ("RECALL facts", "RECALL facts"),
+    ("define template t element { - {{grain.content}} -- no comment }",
+     "DEFINE TEMPLATE t ELEMENT {\n- {{grain.content}} -- no comment\n}"),
+    ("CAL/1 DEFINE TEMPLATE header EXTENDS Compact {\n  HEADER {\n<context>\n  }\n  FOOTER {} SOURCE_BREAK {\n\n }\n}",
+     "DEFINE TEMPLATE header EXTENDS Compact HEADER {\n<context>\n} FOOTER {\n} SOURCE_BREAK {\n\n}"),
+    ("LET $x = RECALL; DEFINE TEMPLATE t ELEMENT_SUMMARY {a\nb{} DROP é\"}",
+     "LET $x = RECALL; DEFINE TEMPLATE t ELEMENT_SUMMARY {\na\nb{} DROP é\"}"),
+    ("ASSEMBLE FROM (RECALL) FORMAT template Element WITH summarize",
+     "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE Element WITH summarize"),
+    ("ASSEMBLE FROM header: (RECALL) WITH summarize FORMAT TEMPLATE { ELEMENT {x} ELEMENT_OMIT { {{! } }} } }",
+     "ASSEMBLE FROM header: (RECALL) FORMAT TEMPLATE { ELEMENT {\nx\n} ELEMENT_OMIT {\n{{! } }}\n} } WITH summarize"),
     (r#"RECALL beliefs IN "work" ABOUT "alice""#, r#"RECALL beliefs IN "work" ABOUT "alice""#),
     (r#"RECALL IN SCOPE "work" SINCE $t"#, r#"RECALL IN SCOPE "work" SINCE $t"#),
     (r#"RECALL BETWEEN 1709251200 AND "today""#, r#"RECALL BETWEEN 1709251200 AND "today""#),
@@ -313,6 +323,21 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = 2.5 }", "CAL-E006", "2.5"),
     ("ASSEMBLE FROM (RECALL) STREAM STREAM", "CAL-E002", "STREAM"),
     ("RECALL STREAM", "CAL-E002", "STREAM"),
+    ("DEFINE TEMPLATE", "CAL-E002", ""),
+    ("DEFINE TEMPLATE EXTENDS compact ELEMENT {}", "CAL-E002", "EXTENDS"),
+    ("DEFINE TEMPLATE t", "CAL-E002", ""),
+    ("DEFINE TEMPLATE t {}", "CAL-E002", "}"),
+    ("DEFINE TEMPLATE t ELEMENT x", "CAL-E002", "x"),
+    ("DEFINE TEMPLATE drop ELEMENT {}", "CAL-E002", "drop"),
+    ("DEFINE TEMPLATE t ELEMENT {x} FORMAT", "CAL-E002", "FORMAT"),
+    ("EXPLAIN DEFINE TEMPLATE t ELEMENT {x}", "CAL-E002", "DEFINE"),
+    ("BATCH { a: DEFINE TEMPLATE t ELEMENT {x} }", "CAL-E002", "DEFINE"),
+    ("DEFINE TEMPLATE t ELEMENT { \u{202e} }", "CAL-E071", " \u{202e} "),
+    ("DEFINE TEMPLATE t ELEMENT { {{x} }", "CAL-E094", " {{x} }"),
+    ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE", "CAL-E002", ""),
+    ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE {}", "CAL-E002", "}"),
+    ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE grant", "CAL-E002", "grant"),
+    ("RECALL AS TEMPLATE t", "CAL-E002", "TEMPLATE"),
     ("RECALL WITH cache(5)", "CAL-E002", "5"),
     ("RECALL WITH cache(ttl = 1.5)", "CAL-E006", "1.5"),
     ("RECALL WITH diversity(mmr, lambda = \"1\")", "CAL-E002", "\"1\""),
@@ -326,24 +351,6 @@ fn wrong_queries_are_refused_with_code_and_place() {
         let position = error.position().unwrap_or_else(|| panic!("{source}: no position"));
         assert_eq!(source.get(position.start..position.end), Some(*place), "{source}: {error}");
         assert!(!error.suggestion().is_empty(), "{source}");
-    }
-}
-
-/// CAL/1 that waits for a later version: the query, and the place and name of the refusal.
-#[rustfmt::skip]
-const LATER: &[(&str, &str, &str)] = &[
-    ("DEFINE TEMPLATE x ELEMENT { }", "DEFINE", "DEFINE TEMPLATE"),
-    ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE x", "TEMPLATE", "FORMAT TEMPLATE"),
-];
-
-#[test]
-fn parts_of_the_language_that_wait_are_refused_by_name() {
-    for (source, place, name) in LATER {
-        let error = parse(source).expect_err(source);
-        let expected = format!("{name} is CAL/1 but not in this version");
-        assert_eq!((error.code(), error.message()), ("CAL-E002", &*expected), "{source}");
-        let position = error.position().unwrap();
-        assert_eq!(source.get(position.start..position.end), Some(*place), "{source}");
     }
 }
 
@@ -404,7 +411,7 @@ pub(crate) fn piece() -> impl Strategy<Value = String> {
         WITH superseded LIMIT OFFSET ORDER BY time confidence DESC COUNT FIRST RECENT AS sml json toon readable ASSEMBLE \
         FOR BUDGET tokens grains PRIORITY FORMAT EXISTS HISTORY OF ADD belief SUPERSEDE SET REASON subject \
         relation object tags INCLUDE EXCLUDE IS PREFERENCE type hash = != >= ( ) [ ] , : > | / $p $q \
-        STREAM progress chunks all chunk_size 50 REVERT cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
+        STREAM progress chunks all chunk_size 50 REVERT DEFINE TEMPLATE EXTENDS ELEMENT FOOTER {{grain.content}} {{! cache ttl diversity mmr lambda consistency bounded sha256:0123456789 5 0.8 -1 \"alice\" \"today\" \"a\\\"b\" true dedup delete OR let CAL 1";
     let words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).collect();
     prop_oneof![9 => proptest::sample::select(words), 1 => ".{0,4}"]
 }
@@ -422,10 +429,11 @@ proptest! {
             Just("RECALL"), Just("RECALL WHERE"), Just("ASSEMBLE FROM (RECALL)"), Just("ADD belief SET"), Just(""),
             Just("BATCH { a: RECALL"), Just("(RECALL) UNION (RECALL"), Just("COALESCE(RECALL, RECALL"),
             Just("RECALL WHERE subject IN (RECALL"), Just("LET $l = RECALL"), Just("EXPLAIN RECALL"),
+            Just("DEFINE TEMPLATE t HEADER {"), Just("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {"),
         ],
         pieces in proptest::collection::vec(piece(), 0..12),
     ) {
-        for end in ["", ")", " }", "| SUBJECTS)", "; RECALL"] {
+        for end in ["", ")", " }", " } }", "| SUBJECTS)", "; RECALL"] {
             let source = format!("{start} {}{end}", pieces.join(" "));
             match parse(&source) {
                 Ok(statement) => {

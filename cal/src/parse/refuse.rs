@@ -1,6 +1,5 @@
-//! What CAL/1 has and this version has not, refused by name; and words CAL does not have at all.
-//!
-//! Each later part of the language takes its row out of the table when it arrives.
+//! Words that mean nothing where they stand, refused by name: reserved ones, keywords of other places or without a
+//! production, and words CAL does not have at all.
 
 use crate::codes::ErrorKind;
 use crate::error::Error;
@@ -8,39 +7,14 @@ use crate::lex::{Kind, Token};
 use crate::span::Span;
 use crate::words::{Keyword, Word};
 
-/// Where in a query a word stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// At the start of a statement.
-    Statement,
-    /// Anywhere else.
-    Clause,
-}
-
-/// A part of CAL/1 that waits: the keyword it starts with, its name, and what works today.
-struct Later {
-    place: Place,
-    keyword: Keyword,
-    name: &'static str,
-    instead: &'static str,
-}
-
-const fn later(place: Place, keyword: Keyword, name: &'static str, instead: &'static str) -> Later {
-    Later { place, keyword, name, instead }
-}
-
-#[rustfmt::skip]
-const LATER: [Later; 1] = [
-    later(Place::Statement, Keyword::Define, "DEFINE TEMPLATE", "use FORMAT sml"),
-];
-
 /// Keywords of the grammar that stand elsewhere, and where.
-const ELSEWHERE: [(Keyword, &str); 5] = [
+const ELSEWHERE: [(Keyword, &str); 6] = [
     (Keyword::Union, "put both queries in parentheses: (RECALL ...) UNION (RECALL ...)"),
     (Keyword::Intersect, "put both queries in parentheses: (RECALL ...) INTERSECT (RECALL ...)"),
     (Keyword::Except, "put both queries in parentheses: (RECALL ...) EXCEPT (RECALL ...)"),
     (Keyword::Let, "a LET stands before the statement and ends with ;"),
     (Keyword::Explain, "EXPLAIN stands before the statement"),
+    (Keyword::Define, "DEFINE TEMPLATE is a request by itself: nothing explains it or holds it"),
 ];
 
 /// Keywords without a production, and what to write instead (ruling 8).
@@ -59,7 +33,7 @@ pub(crate) fn not_yet(name: &str, span: Span, instead: &str) -> Error {
 
 /// The refusal a word brings on itself, if it does: no word of CAL, reserved, without a production,
 /// or part of a later version. `text` is the word as written.
-pub(super) fn word(token: Token, text: &str, place: Place) -> Option<Error> {
+pub(super) fn word(token: Token, text: &str) -> Option<Error> {
     let error = |message: String| Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
     match token.kind {
         Kind::Word(Word::Forbidden) => {
@@ -71,12 +45,12 @@ pub(super) fn word(token: Token, text: &str, place: Place) -> Option<Error> {
             let message = format!("\"{text}\" is reserved for later versions of CAL");
             Some(error(message).suggest("choose another name, or put it in quotes if it is data"))
         }
-        Kind::Word(Word::Keyword(keyword)) => keyword_alone(keyword, token.span, place),
+        Kind::Word(Word::Keyword(keyword)) => keyword_alone(keyword, token.span),
         _ => None,
     }
 }
 
-fn keyword_alone(keyword: Keyword, span: Span, place: Place) -> Option<Error> {
+fn keyword_alone(keyword: Keyword, span: Span) -> Option<Error> {
     if let Some((_, instead)) = NO_PRODUCTION.iter().find(|(known, _)| *known == keyword) {
         let message = format!("{} has no meaning in CAL/1", keyword.text());
         return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*instead));
@@ -85,6 +59,5 @@ fn keyword_alone(keyword: Keyword, span: Span, place: Place) -> Option<Error> {
         let message = format!("unexpected \"{}\"", keyword.text());
         return Some(Error::new(ErrorKind::UnexpectedToken, message).at(span).suggest(*where_to));
     }
-    let row = LATER.iter().find(|row| row.keyword == keyword && row.place == place)?;
-    Some(not_yet(row.name, span, row.instead))
+    None
 }

@@ -1,16 +1,17 @@
 //! `query`, `let` and `statement`: the version prefix, the LETs, and the choice of statement.
 
+use grainstore_sml::Section;
+
 use super::cursor::{Cursor, Refused};
-use super::{assemble, describe, evolve, history, recall, setop, several, value};
-use crate::ast::{Body, Let, Request, Statement};
+use super::{assemble, describe, evolve, history, recall, setop, several, template, value};
+use crate::ast::{Asked, Body, Let, Request, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
-use crate::parse::refuse::Place;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STATEMENTS: [&str; 13] = [
+const STATEMENTS: [&str; 14] = [
     "RECALL",
     "ASSEMBLE",
     "EXISTS",
@@ -23,31 +24,54 @@ const STATEMENTS: [&str; 13] = [
     "COALESCE",
     "EXPLAIN",
     "DESCRIBE",
+    "DEFINE",
     "(",
 ];
 
 /// One whole query and nothing after it.
 pub(super) fn query(source: &str) -> Result<Statement<'_>> {
     let mut c = Cursor::new(source)?;
-    let request = request(&mut c)?;
-    if c.peek().kind == Kind::End {
-        return Ok(Statement(request));
-    }
-    Err(c.unexpected(clauses_after(&request.body.node)))
+    whole(&mut c)
 }
 
 /// The same, where what is wrong within one entry of a BATCH is put aside.
 pub(super) fn forgiving(source: &str) -> Result<(Statement<'_>, Vec<Refused<'_>>)> {
     let mut c = Cursor::forgiving(source)?;
-    let request = request(&mut c)?;
+    let statement = whole(&mut c)?;
+    Ok((statement, c.refused().to_vec()))
+}
+
+/// `query := version? let* (statement | define)`, and nothing after it.
+fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
+    let lets = before(c)?;
+    let keyword = c.peek().span;
+    let (asked, after) = if c.keyword() == Some(Keyword::Define) {
+        let definition = template::define(c, lets)?;
+        (
+            Asked::Define(Spanned::new(definition, keyword)),
+            Section::ALL.map(Section::keyword).to_vec(),
+        )
+    } else {
+        let body = statement(c)?;
+        let after = clauses_after(&body).to_vec();
+        (Asked::Statement(Request { lets, body: Spanned::new(body, keyword) }), after)
+    };
     match c.peek().kind {
-        Kind::End => Ok((Statement(request), c.refused().to_vec())),
-        _ => Err(c.unexpected(clauses_after(&request.body.node))),
+        Kind::End => Ok(Statement(asked)),
+        _ => Err(c.unexpected(&after)),
     }
 }
 
-/// `query := version? let* (statement | define_template)`; the last is refused by name.
+/// LETs and a statement, as an operand holds them.
 pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
+    let lets = before(c)?;
+    let keyword = c.peek().span;
+    let body = statement(c)?;
+    Ok(Request { lets, body: Spanned::new(body, keyword) })
+}
+
+/// `version? let*`.
+fn before<'a>(c: &mut Cursor<'a>) -> Result<Vec<Let<'a>>> {
     version(c)?;
     if c.peek().kind == Kind::End {
         return Err(Error::new(ErrorKind::EmptyQuery, "the query is empty").at(c.peek().span));
@@ -57,9 +81,7 @@ pub(super) fn request<'a>(c: &mut Cursor<'a>) -> Result<Request<'a>> {
         c.count_let()?;
         lets.push(binding(c)?);
     }
-    let keyword = c.peek().span;
-    let body = statement(c)?;
-    Ok(Request { lets, body: Spanned::new(body, keyword) })
+    Ok(lets)
 }
 
 /// `version := "CAL" "/" INT`, and no other than 1.
@@ -130,7 +152,7 @@ fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
             Ok(Body::Set(Box::new(setop::setop(c)?)))
         }
-        _ => Err(c.unexpected_at(Place::Statement, &STATEMENTS)),
+        _ => Err(c.unexpected(&STATEMENTS)),
     }
 }
 

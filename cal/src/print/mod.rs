@@ -7,13 +7,14 @@ mod literal;
 mod recall;
 mod several;
 mod statement;
+mod template;
 
 use std::fmt::{Display, Formatter, Result};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-use crate::ast::{Body, Extractor, Request, Statement};
+use crate::ast::{Asked, Body, Extractor, Let, Request, Statement};
 use crate::parse::Refused;
 use literal::{HashText, clause};
 use several::{batch, coalesce};
@@ -44,19 +45,30 @@ fn hash_of(text: &str) -> String {
 
 impl Display for Statement<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        self.0.fmt(f)
+        match &self.0 {
+            Asked::Statement(request) => request.fmt(f),
+            Asked::Define(definition) => {
+                lets(f, &definition.node.lets)?;
+                definition.node.fmt(f)
+            }
+        }
     }
 }
 
 impl Display for Request<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        for binding in &self.lets {
-            write!(f, "LET ${} = {}", binding.name.node, binding.recall)?;
-            clause(f, " | ", binding.extract.map(Extractor::text))?;
-            f.write_str("; ")?;
-        }
+        lets(f, &self.lets)?;
         self.body.node.fmt(f)
     }
+}
+
+fn lets(f: &mut Formatter<'_>, lets: &[Let<'_>]) -> Result {
+    for binding in lets {
+        write!(f, "LET ${} = {}", binding.name.node, binding.recall)?;
+        clause(f, " | ", binding.extract.map(Extractor::text))?;
+        f.write_str("; ")?;
+    }
+    Ok(())
 }
 
 impl Display for Body<'_> {

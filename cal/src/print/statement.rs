@@ -28,7 +28,7 @@ impl Display for Assemble<'_> {
             f.write_str(if at == 0 { " PRIORITY " } else { " > " })?;
             f.write_str(label.node)?;
         }
-        clause(f, " FORMAT ", self.format.map(|format| format.node.name()))?;
+        clause(f, " FORMAT ", self.format.as_ref().map(|format| &format.node))?;
         if let Some(stream) = &self.stream {
             streamed(f, &stream.node)?;
         }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::ast::StatementType;
 use crate::codes::Warning;
 use crate::error::Error;
-use crate::memory::Hit;
+use crate::memory::{Hit, TemplateKeeper};
 
 pub use plan::{Explanation, PlanReport, RecallReport};
 pub use row::ResultRow;
@@ -176,6 +176,16 @@ pub enum Answer {
         content_address: ContentAddress,
         /// The grain it replaces: the target, or the head of its chain.
         superseded: ContentAddress,
+    },
+    /// DEFINE TEMPLATE.
+    Defined {
+        /// Its name.
+        template: String,
+        /// The preset it extends, where it says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        extends: Option<String>,
+        /// Who keeps it.
+        kept: TemplateKeeper,
     },
 }
 

@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 
-use grainstore::cal::{Answer, Change, Grains, Group, PlanReport, RecallReport, Response, Slot};
+use grainstore::cal::{
+    Answer, Change, Grains, Group, PlanReport, RecallReport, Response, Slot, TemplateKeeper,
+};
 use grainstore::format::Value;
 
 use super::describe;
@@ -111,6 +113,13 @@ pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()>
         Answer::Batch { batch } => slots(&batch.0, output),
         Answer::Added { content_address } | Answer::Superseded { content_address, .. } => {
             output.line(&content_address.to_string())
+        }
+        Answer::Defined { template, kept, .. } => {
+            let keeper = match kept {
+                TemplateKeeper::Session => "this session",
+                TemplateKeeper::Namespace => "its namespace",
+            };
+            output.line(&format!("template {template} is kept for {keeper}"))
         }
         other => output.document(other),
     }

@@ -49,7 +49,8 @@ impl Get {
             GetFormat::Hex => output.line(&HEXLOWER.encode(&stored.blob)),
             GetFormat::Sml => {
                 let verification = Some(stored.state.verification_status.name().to_owned());
-                let items = [Item { grain: stored.grain()?, verification, chosen: None }];
+                let items =
+                    [Item { grain: stored.grain()?, verification, chosen: None, score: None }];
                 let clock = Clock { now: session.now(), iso_timestamps: false };
                 output.bytes(render(&items, Format::Sml, Level::Full, &clock).as_bytes())
             }

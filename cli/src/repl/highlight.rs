@@ -59,7 +59,7 @@ fn colour(kind: PieceKind, text: &str) -> Option<&'static str> {
     match kind {
         PieceKind::Keyword => Some(BLUE),
         PieceKind::Name if vocabulary::is_type(text) => Some(CYAN),
-        PieceKind::Text | PieceKind::OpenText => Some(GREEN),
+        PieceKind::Text | PieceKind::OpenText | PieceKind::Template => Some(GREEN),
         PieceKind::Number | PieceKind::Hash => Some(MAGENTA),
         PieceKind::Parameter => Some(YELLOW),
         PieceKind::Comment => Some(DIM),
@@ -87,6 +87,8 @@ mod tests {
         for painted in ["\x1b[34mRECALL\x1b[0m", "\x1b[36mgoals\x1b[0m", "\x1b[32m\"a b\"\x1b[0m"] {
             assert!(shown.contains(painted), "{shown:?}");
         }
+        let template = highlighted("DEFINE TEMPLATE t ELEMENT {- DELETE {{x}}}");
+        assert!(template.contains("{\x1b[32m- DELETE {{x}}\x1b[0m}"), "{template:?}");
         assert_eq!(highlighted("DELETE"), "\x1b[31mDELETE\x1b[0m");
         assert_eq!(highlighted(".mode sml"), "\x1b[33m.mode sml\x1b[0m");
     }

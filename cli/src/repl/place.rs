@@ -62,6 +62,7 @@ pub(crate) const STARTS: &[&str] = &[
     "ADD",
     "SUPERSEDE",
     "REVERT",
+    "DEFINE",
 ];
 /// The clauses of RECALL.
 pub(crate) const CLAUSES: &[&str] = &[
@@ -101,6 +102,9 @@ const STAGES: &[&str] = &[
 const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
 /// The clauses of ADD, SUPERSEDE and REVERT.
 const EVOLVING: &[&str] = &["SET", "REASON"];
+/// The parts of a template.
+const OF_TEMPLATE: &[&str] =
+    &["EXTENDS", "HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
 /// The clauses of HISTORY.
 const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
 /// What stands behind a field.
@@ -195,10 +199,10 @@ impl<'l> Line<'l> {
             "IN" => Wanted::Keywords(&["SCOPE"]),
             "THREAD" => Wanted::Keywords(&["FROM"]),
             "ASSEMBLE" => Wanted::Keywords(&["FOR", "FROM"]),
+            "DEFINE" => Wanted::Keywords(&["TEMPLATE"]),
             "ABOUT" | "LIKE" | "SINCE" | "BETWEEN" | "LIMIT" | "OFFSET" | "RECENT" | "BUDGET"
-            | "FOR" | "FROM" | "REASON" | "LET" | "EXISTS" | "DIFF" | "OF" | "SCOPE" | "LAST" => {
-                Wanted::Nothing
-            }
+            | "FOR" | "FROM" | "TEMPLATE" | "EXTENDS" | "REASON" | "LET" | "EXISTS" | "DIFF"
+            | "OF" | "SCOPE" | "LAST" => Wanted::Nothing,
             _ => self.clauses(),
         }
     }
@@ -230,6 +234,7 @@ impl<'l> Line<'l> {
             "ASSEMBLE" => Wanted::Keywords(ASSEMBLY),
             "ADD" | "SUPERSEDE" | "REVERT" => Wanted::Keywords(EVOLVING),
             "HISTORY" => Wanted::Keywords(OF_HISTORY),
+            "DEFINE" => Wanted::Keywords(OF_TEMPLATE),
             "EXISTS" | "DESCRIBE" | "BATCH" => Wanted::Nothing,
             _ => Wanted::Keywords(CLAUSES),
         }
@@ -357,7 +362,7 @@ mod tests {
     #[test]
     fn every_word_that_is_offered_is_a_word_of_the_grammar() {
         let known: Vec<_> = vocabulary::keywords().collect();
-        let all = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
+        let all = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_TEMPLATE, OF_HISTORY, TESTS];
         for word in all.iter().flat_map(|words| words.iter()) {
             assert!(known.contains(word), "{word}");
         }
@@ -393,6 +398,10 @@ mod tests {
             ("DESCRIBE fields ", Wanted::Singular),
             ("ADD ", Wanted::Singular),
             ("ADD belief SET ", field("belief")),
+            ("DEFINE ", Wanted::Keywords(&["TEMPLATE"])),
+            ("DEFINE TEMPLATE brief ", Wanted::Keywords(OF_TEMPLATE)),
+            ("DEFINE TEMPLATE brief ELEMENT { RECALL", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
             ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
             ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),
             ("ASSEMBLE FROM a: (RECALL events) ", Wanted::Keywords(ASSEMBLY)),

@@ -2,9 +2,11 @@
 //! with a dot.
 //!
 //! It works on bytes, since input need not be UTF-8, and knows of the language only what a semicolon
-//! can stand in: texts, comments, and LETs, which belong to the statement behind them.
+//! can stand in: texts, comments, templates, and LETs, which belong to the statement behind them.
 
 use std::ops::Range;
+
+use grainstore_sml::{Section, body_end};
 
 /// Words that work without their dot when they stand alone, since everybody types them once.
 const BARE: [&str; 3] = ["help", "exit", "quit"];
@@ -91,17 +93,45 @@ fn dot(text: &[u8], start: usize) -> Option<(String, usize)> {
     line.starts_with('.').then(|| (line.to_owned(), end))
 }
 
-/// The place of the next semicolon outside texts and comments.
+/// The place of the next semicolon outside texts, comments and templates.
 fn semicolon(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
+    // Whether a word stands before this that starts a section of a template, or one that a name follows.
+    let (mut is_section, mut names) = (false, false);
     loop {
         match text.get(at)? {
             b';' => return Some(at),
-            b'"' => at = after_text(text, at)?,
+            byte if byte.is_ascii_whitespace() => at = at.saturating_add(1),
             b'-' if text.get(at.saturating_add(1)) == Some(&b'-') => at = after_line(text, at),
-            _ => at = at.saturating_add(1),
+            byte if byte.is_ascii_alphabetic() => {
+                let end = after_word(text, at);
+                let word = text.get(at..end).and_then(|word| std::str::from_utf8(word).ok());
+                is_section = !names && word.and_then(Section::named).is_some();
+                let before_name = ["TEMPLATE", "EXTENDS"]
+                    .map(|known| known.eq_ignore_ascii_case(word.unwrap_or("")));
+                names = before_name.contains(&true);
+                at = end;
+            }
+            byte => {
+                at = match byte {
+                    b'"' => after_text(text, at)?,
+                    b'{' if is_section => {
+                        let start = at.saturating_add(1);
+                        start.saturating_add(body_end(text.get(start..)?)?)
+                    }
+                    _ => at.saturating_add(1),
+                };
+                (is_section, names) = (false, false);
+            }
         }
     }
+}
+
+/// The place behind a word of the language.
+fn after_word(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    from.saturating_add(rest.iter().take_while(is_part).count())
 }
 
 /// The place behind the closing quote of a text.
@@ -194,6 +224,17 @@ mod tests {
             ("LET $x = r;", &[], "LET $x = r;"),
             ("LETTER; b;", &["0:LETTER", "0:b"], ""),
             ("a \"open; b;", &[], "a \"open; b;"),
+            (
+                "define template t element { {{! ; } }} ; \" } footer -- ; {\n{;} }; b;",
+                &["0:define template t element { {{! ; } }} ; \" } footer -- ; {\n{;} }", "1:b"],
+                "",
+            ),
+            (
+                "DEFINE TEMPLATE header { ELEMENT_OMIT {;}}; BATCH { header: r }; b",
+                &["0:DEFINE TEMPLATE header { ELEMENT_OMIT {;}}", "0:BATCH { header: r }"],
+                "b",
+            ),
+            ("DEFINE TEMPLATE t ELEMENT { a;", &[], "DEFINE TEMPLATE t ELEMENT { a;"),
         ] {
             let expected: Vec<String> = expected.iter().map(|one| (*one).to_owned()).collect();
             assert_eq!(shown(text), (expected, rest.to_owned()), "{text:?}");

@@ -1,8 +1,8 @@
 //! The memory that a token of a few grain types sees: whatever else there is, is not there.
 
 use grainstore_cal::{
-    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, Query, Recalled, Scope,
-    TypeSet, Visit,
+    Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate, Query,
+    Recalled, Scope, TemplateKept, TypeSet, Visit,
 };
 use grainstore_format::{ContentAddress, Grain, GrainType};
 
@@ -63,6 +63,14 @@ impl Memory for Bounded<'_> {
 
     fn get(&self, address: &ContentAddress) -> Result<Option<Hit>, MemoryError> {
         Ok(self.reading.get(address)?.filter(|hit| self.shows(hit)))
+    }
+
+    fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
+        self.reading.templates()
+    }
+
+    fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
+        self.reading.keep_template(template)
     }
 
     fn history(&self, address: &ContentAddress, limit: usize) -> Result<Vec<Hit>, MemoryError> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use grainstore_cal::{Answer, Slot, Source, Statement, StatementType};
+use grainstore_cal::{Answer, Slot, Source, Statement, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -69,21 +69,25 @@ pub struct CalledEntry {
 }
 
 impl Errand {
-    /// A call in this session.
-    pub(super) fn of(session: &Session, query: &[u8], token: Option<&CapabilityToken>) -> Self {
+    /// A call in this session, to go this far.
+    pub(super) fn of(
+        session: &Session,
+        query: &[u8],
+        token: Option<&CapabilityToken>,
+        asked: Tier,
+    ) -> Self {
         let source = Source::read_bytes(query).ok();
         let parsed = source.as_ref().and_then(|source| source.statement().ok());
         let hash = match &parsed {
             Some(statement) => Sha256::digest(statement.to_string()),
             None => Sha256::digest(query),
         };
-        let tier = parsed.as_ref().map_or(0, Statement::tier);
-        Self {
-            query_hash: hash.into(),
-            statement: parsed.as_ref().map(Statement::statement_type),
-            tier,
-            ..Self::without_query(session, token)
-        }
+        let statement = parsed.as_ref().map(Statement::statement_type);
+        let tier = match (statement, asked) {
+            (Some(StatementType::DefineTemplate), Tier::Evolve) => 1,
+            _ => parsed.as_ref().map_or(0, Statement::tier),
+        };
+        Self { query_hash: hash.into(), statement, tier, ..Self::without_query(session, token) }
     }
 
     /// A call whose statement nobody knows: a token that is none.

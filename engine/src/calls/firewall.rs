@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use grainstore_cal::{Admission, Gate, MemoryError};
+use grainstore_cal::{Admission, Gate, MemoryError, StatementType, Tier};
 use grainstore_format::Grain;
 
 use super::prepare::check_covers;
@@ -81,6 +81,8 @@ pub(super) struct Guard<'g> {
     pub(super) token: Option<&'g CapabilityToken>,
     /// Whether the statement is only prepared, so that it counts for nothing yet.
     pub(super) prepares: bool,
+    /// How far the statement was to go, whatever the switch of the store lets it.
+    pub(super) asked: Tier,
 }
 
 impl Guard<'_> {
@@ -109,6 +111,16 @@ impl Gate for Guard<'_> {
             check_covers(token, admission)?;
         }
         self.firewall().check(admission)?;
+        let defines = admission.statement_type == StatementType::DefineTemplate;
+        if defines && self.asked == Tier::Evolve && admission.tier == 0 {
+            // What was to stay must not go with the session.
+            let message = "this store keeps nothing new: CAL only reads in it";
+            return Err(MemoryError::new(
+                "CAL-E044",
+                message,
+                "define it in Tier 0, for the session",
+            ));
+        }
         match admission.tier {
             0 => Ok(()),
             _ => self.count(self.session.evolved()),

@@ -59,7 +59,7 @@ impl Session {
     /// As [`Session::ask_with`], for what shows before it runs; `ERR_TOKEN` where the terms do not cover
     /// the statement; `ERR_SCHEMA` for terms no token has; `ERR_LIMIT` where too many tokens wait.
     pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
-        self.noted_step(query, || {
+        self.noted_step(query, preparing.tier, || {
             preparing.terms.check().map_err(refused)?;
             let text = text_of(query)?;
             let params = bound(&preparing.params)?;

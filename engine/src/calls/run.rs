@@ -33,11 +33,11 @@ impl Session {
         // Reading where no rule asks for it has no entry, and is not to be slower for it.
         let audits_reads = self.store().inner().regime().audits_reads();
         let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
-        let errand = may_be_told.then(|| Arc::new(Errand::of(self, query, token)));
+        let errand = may_be_told.then(|| Arc::new(Errand::of(self, query, token, options.tier)));
         let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
             let answer = self
                 .answer(query, options, token, listener)
-                .map_err(|error| self.told_if_writing(query, error))?;
+                .map_err(|error| self.told_if_writing(query, options.tier, error))?;
             self.count_access(&answer).map_err(refused)?;
             return Ok(answer);
         };
@@ -60,8 +60,8 @@ impl Session {
     }
 
     /// The same error, once the audit log is told where it is the refusal of a statement that writes.
-    fn told_if_writing(&self, query: &[u8], error: cal::Error) -> cal::Error {
-        let errand = Arc::new(Errand::of(self, query, None));
+    fn told_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
+        let errand = Arc::new(Errand::of(self, query, None, tier));
         match errand.is_always_told() {
             true => self.on(&errand).told_refusal(&errand, error),
             false => error,
@@ -72,13 +72,14 @@ impl Session {
     pub(super) fn noted_step<T>(
         &self,
         query: &[u8],
+        tier: Tier,
         step: impl FnOnce() -> Result<T, cal::Error>,
     ) -> Result<T, cal::Error> {
         step().map_err(|error| {
             if !self.store().inner().regime().audits_reads() {
-                return self.told_if_writing(query, error);
+                return self.told_if_writing(query, tier, error);
             }
-            let errand = Arc::new(Errand::of(self, query, None));
+            let errand = Arc::new(Errand::of(self, query, None, tier));
             self.on(&errand).told_refusal(&errand, error)
         })
     }
@@ -106,7 +107,7 @@ impl Session {
         query: &str,
         options: &Options<'_>,
     ) -> Result<Preparation, cal::Error> {
-        let guard = Guard { session: self, token: None, prepares: true };
+        let guard = Guard { session: self, token: None, prepares: true, asked: options.tier };
         let options = self.ruled(options, &guard)?;
         let reading = self.reading().map_err(refused)?;
         guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?
@@ -119,7 +120,7 @@ impl Session {
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn Listener>,
     ) -> Result<Response, cal::Error> {
-        let guard = Guard { session: self, token, prepares: false };
+        let guard = Guard { session: self, token, prepares: false, asked: options.tier };
         let options = self.ruled(options, &guard)?;
         let reading = self.reading().map_err(refused)?;
         let writes = self.store().inner().writes();

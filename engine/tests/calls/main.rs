@@ -7,4 +7,5 @@ mod firewall;
 mod kit;
 mod stream;
 mod switch;
+mod templates;
 mod tokens;

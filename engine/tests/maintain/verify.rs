@@ -14,6 +14,7 @@ const STATE: TableDefinition<'static, u64, &'static [u8; 55]> = TableDefinition:
 const ROOTS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("roots");
 const AUDIT: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("audit");
 const REASONS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("reasons");
+const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("templates");
 const META: TableDefinition<'static, &'static str, &'static [u8]> = TableDefinition::new("meta");
 const ADDRESS: TableDefinition<'static, &'static [u8; 32], u64> =
     TableDefinition::new("index.address");
@@ -333,6 +334,23 @@ fn a_reason_that_is_not_the_one_given_is_found() {
             reasons.insert(key, sealed(key, b"something kinder").as_slice()).unwrap();
         });
     });
+}
+
+#[test]
+fn a_template_that_is_not_as_it_was_written_is_found() {
+    let kept = |definition: &str| {
+        let body = format!(r#"{{"namespace":null,"name":"t","definition":"{definition}"}}"#);
+        sealed(1, body.as_bytes())
+    };
+    let mut flipped = kept("DEFINE TEMPLATE t ELEMENT {}");
+    flipped[9] ^= 1;
+    for row in [flipped, kept("DEFINE TEMPLATE t ELEMENT {"), sealed(1, b"{}"), vec![1]] {
+        finds(&[Fault::Template], |path| {
+            truth(path, |txn| {
+                txn.open_table(TEMPLATES).unwrap().insert(1, row.as_slice()).unwrap();
+            });
+        });
+    }
 }
 
 /// Does something to a list of the index, whose rows are of one of these widths.

@@ -18,7 +18,7 @@ pub(super) type Special = fn(&str, usize, char) -> bool;
 
 /// Text on one line, without outer space: newlines, tabs and separators are spaces, other controls
 /// and those that reorder text are dropped.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let spaces = |c: char| matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}');
     if !text.contains(|c: char| c.is_control() || spaces(c) || is_bidi(c)) {
         return Cow::Borrowed(text.trim());

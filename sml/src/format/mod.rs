@@ -26,8 +26,10 @@ use crate::project::{Projection, project};
 use crate::time::Clock;
 use crate::watch::Watch;
 
+pub(crate) use line::one_line;
 #[cfg(test)]
 pub(crate) use sml::tag;
+pub(crate) use sml::{escape_attribute, escape_text};
 
 /// An output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,6 +121,16 @@ pub(crate) trait Layout {
     fn lowest(&self) -> Level {
         Level::Summary
     }
+
+    /// How many characters the text may have; none where the budget alone decides.
+    fn longest(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether something stands in the text for a grain that is left out.
+    fn shows_omitted(&self) -> bool {
+        false
+    }
 }
 
 /// What a text is about, beside its grains. A RECALL has nothing of this.
@@ -144,6 +156,8 @@ pub(crate) struct Element<'a> {
     pub(crate) rank: usize,
     pub(crate) item: &'a Item,
     pub(crate) level: Level,
+    /// Whether it stands for a grain that is left out.
+    pub(crate) omitted: bool,
     pub(crate) shown: Projection<'a>,
 }
 
@@ -157,7 +171,14 @@ impl<'a> Element<'a> {
     ) -> Option<Self> {
         let shown = project(item, level.max(layout.lowest()), clock)?;
         let group = Group { source: 0, grain_type: shown.grain_type };
-        Some(Self { group, rank: 0, item, level, shown })
+        Some(Self { group, rank: 0, item, level, omitted: false, shown })
+    }
+}
+
+impl Element<'_> {
+    /// Whether it is shown, at this level.
+    pub(crate) fn is_at(&self, level: Level) -> bool {
+        !self.omitted && self.level == level
     }
 }
 

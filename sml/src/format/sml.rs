@@ -88,7 +88,7 @@ fn attribute(out: &mut String, name: &str, value: &str) {
 
 /// Text between tags: no `<`, nothing that reads as an escape, no control characters but newline
 /// and tab.
-fn escape_text(out: &mut String, text: &str) {
+pub(crate) fn escape_text(out: &mut String, text: &str) {
     escape(out, &without_controls(text), |c| match c {
         '<' => Some("&lt;"),
         _ => None,
@@ -96,7 +96,7 @@ fn escape_text(out: &mut String, text: &str) {
 }
 
 /// Text between quotes: as [`escape_text`], on one line, and no quote.
-fn escape_attribute(out: &mut String, text: &str) {
+pub(crate) fn escape_attribute(out: &mut String, text: &str) {
     escape(out, &without_controls(text), |c| match c {
         '<' => Some("&lt;"),
         '"' => Some("&quot;"),

@@ -197,9 +197,18 @@ pub(crate) fn run(
         .collect();
     let disclosure = *disclosure;
     let intent = intent.as_deref();
-    let (clock, watch) = (CLOCK, Watch::NEVER);
-    let options =
-        AssemblyOptions { format, name, intent, budget, priority, disclosure, clock, watch };
+    let (clock, watch, template) = (CLOCK, Watch::NEVER, None);
+    let options = AssemblyOptions {
+        format,
+        template,
+        name,
+        intent,
+        budget,
+        priority,
+        disclosure,
+        clock,
+        watch,
+    };
     assemble(&sources, &options, counter).ok()
 }
 
@@ -294,7 +303,8 @@ fn words_of_a_megabyte_stay_in_their_place() {
             fields.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         json.insert("created_at".to_owned(), json!(1_768_471_200_000_i64));
         let grain = grainstore_format::Grain::from_json(&Value::Object(json).to_string());
-        let items = [Item { grain: grain.expect("a goal"), verification: None, chosen: None }];
+        let items =
+            [Item { grain: grain.expect("a goal"), verification: None, chosen: None, score: None }];
         for format in OTHERS {
             let text = render(&items, format, Level::Standard, &CLOCK);
             let read = read(format, &text).unwrap_or_else(|e| panic!("{format:?}: {e:.200}"));

@@ -156,6 +156,6 @@ pub(crate) fn item() -> impl Strategy<Value = Item> {
         all.insert("structural_tags".to_owned(), Value::from(vec![c, d]));
         all.insert("requires_human_review".to_owned(), Value::from(review));
         let grain = Grain::from_fields(all).unwrap_or_else(|error| panic!("{name}: {error}"));
-        Item { grain, verification, chosen: None }
+        Item { grain, verification, chosen: None, score: None }
     })
 }

@@ -9,6 +9,7 @@ mod formats;
 mod given;
 mod reader;
 mod readers;
+mod templates;
 
 use std::cell::Cell;
 
@@ -110,6 +111,7 @@ fn run(
         .map(|(items, asked, failed)| Source { label: "s", items, asked: *asked, failed: *failed })
         .collect();
     let options = AssemblyOptions {
+        template: None,
         format: Format::Sml,
         name: None,
         intent: intent.as_deref(),

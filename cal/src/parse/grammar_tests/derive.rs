@@ -113,7 +113,8 @@ fn is(terminal: Terminal, kind: Kind, text: &str) -> bool {
         }
         (Terminal::Str, Kind::Str { .. })
         | (Terminal::Num, Kind::Number)
-        | (Terminal::Hash, Kind::Hash) => true,
+        | (Terminal::Hash, Kind::Hash)
+        | (Terminal::Raw, Kind::Raw) => true,
         (Terminal::Int, Kind::Number) => text.bytes().all(|byte| byte.is_ascii_digit()),
         (_, Kind::Param) => true,
         _ => false,

@@ -18,7 +18,7 @@ use rules::{Expr, Rules, rules};
 use speak::Speaker;
 
 /// The parser's files, whose comments quote the productions.
-const PARSER: [&str; 14] = [
+const PARSER: [&str; 15] = [
     include_str!("../assemble.rs"),
     include_str!("../condition.rs"),
     include_str!("../describe.rs"),
@@ -32,6 +32,7 @@ const PARSER: [&str; 14] = [
     include_str!("../stage.rs"),
     include_str!("../statement.rs"),
     include_str!("../stream.rs"),
+    include_str!("../template.rs"),
     include_str!("../value.rs"),
 ];
 
@@ -71,7 +72,7 @@ const LIMITS: [&str; 3] = ["CAL-E001", "CAL-E007", "CAL-E013"];
 fn every_sentence_of_the_grammar_parses_and_every_word_of_it_is_said() {
     let rules = &*RULES;
     let mut said = BTreeSet::new();
-    for seed in 0..3_000 {
+    for seed in 0..4_000 {
         let (sentence, words) = Speaker::new(rules, seed).sentence();
         match parse(&sentence) {
             Ok(_) => said.extend(words),
@@ -101,6 +102,8 @@ fn what_the_parser_takes_in_the_order_of_the_grammar_is_a_sentence_of_it() {
         "RECALL WHERE tags INCLUDE [\"x\",]",
         "RECALL LIMIT 3 COUNT",
         "CAL/1 recall facts",
+        "define template t { header {} footer { {{! } }} } }",
+        "DEFINE TEMPLATE header EXTENDS compact ELEMENT {x} ELEMENT {y}",
     ] {
         assert!(parse(source).is_ok() && Derivation::is_sentence(rules, source), "{source}");
     }
@@ -115,6 +118,9 @@ fn what_is_no_sentence_is_not_derived() {
         "RECALL WITH colour",
         "ADD belief REASON \"r\"",
         "RECALL AS sml AS sml",
+        "EXPLAIN DEFINE TEMPLATE t ELEMENT {x}",
+        "DEFINE TEMPLATE t",
+        "DEFINE TEMPLATE t {}",
     ] {
         assert!(!Derivation::is_sentence(rules, source), "{source}");
     }
@@ -127,7 +133,7 @@ proptest! {
     fn whatever_parses_is_a_sentence_of_the_grammar(
         start in prop_oneof![
             Just("RECALL"), Just("RECALL WHERE"), Just("ASSEMBLE FROM (RECALL)"), Just("ADD belief SET"),
-            Just("RECALL WITH"), Just("DESCRIBE"), Just("RECALL AS"), Just("ASSEMBLE FROM (RECALL) FORMAT"), Just(""),
+            Just("DEFINE TEMPLATE"), Just("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE"), Just("RECALL WITH"), Just("DESCRIBE"), Just("RECALL AS"), Just("ASSEMBLE FROM (RECALL) FORMAT"), Just(""),
         ],
         pieces in proptest::collection::vec(piece(), 0..8),
     ) {

@@ -39,6 +39,8 @@ pub(super) enum Terminal {
     Int,
     Hash,
     Param,
+    /// The text of a template between its braces.
+    Raw,
 }
 
 /// The productions of the grammar.
@@ -156,6 +158,7 @@ impl Reader<'_> {
             "NUM" => Expr::Token(Terminal::Num),
             "INT" => Expr::Token(Terminal::Int),
             "HASH" => Expr::Token(Terminal::Hash),
+            "RAW" => Expr::Token(Terminal::Raw),
             name if self.names.contains(&name) => Expr::Rule(name.to_owned()),
             _ => Expr::Word(piece),
         }

@@ -96,6 +96,7 @@ impl<'s> Speaker<'s> {
             Terminal::Int => "1".to_owned(),
             Terminal::Hash => "sha256:01234567".to_owned(),
             Terminal::Param => "$p".to_owned(),
+            Terminal::Raw => "{{grain.content}} { DROP \" }".to_owned(),
         };
         self.sentence.push(text);
     }

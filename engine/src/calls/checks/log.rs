@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grainstore_cal::Tier;
 use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
 use sha2::{Digest, Sha256};
 
@@ -50,7 +51,7 @@ impl Subject {
 /// A call comes out of an entry as it went in: one is made, and not written.
 pub(super) fn audit_logging(subject: &Subject) -> Checked {
     let query = b"DESCRIBE server";
-    let errand = Arc::new(Errand::of(&subject.session, query, None));
+    let errand = Arc::new(Errand::of(&subject.session, query, None, Tier::Read));
     let call = Some(errand.note().over(Some(7), Some("CAL-E031".to_owned())));
     let record = AuditRecord::of(Operation::Cal, Vec::new());
     let mut chain = subject.view.chain_before_genesis()?.with_vault(subject.view.vault().clone());

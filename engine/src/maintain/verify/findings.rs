@@ -36,6 +36,8 @@ pub enum Fault {
     Access,
     /// A vector is damaged, belongs to no grain, or fits no space.
     Vector,
+    /// A template of CAL is not as it was written.
+    Template,
     /// The audit chain is broken, cut or rewritten, or a reason is not the one that was given.
     Audit,
     /// Log and states tell of something the audit log does not, or the other way round.
@@ -83,6 +85,8 @@ pub struct Checked {
     pub access: u64,
     /// Vectors of grains.
     pub vectors: u64,
+    /// Templates of CAL.
+    pub templates: u64,
     /// Audit entries.
     pub audit_entries: u64,
     /// Reasons beside the audit log.

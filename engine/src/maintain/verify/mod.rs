@@ -16,6 +16,7 @@ mod log;
 mod pages;
 mod places;
 mod standing;
+mod templates;
 mod vectors;
 
 use grainstore_index::Sequence;
@@ -140,6 +141,7 @@ fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Resu
     log::check_roots(check, findings)?;
     standing::check_roots(check, told.as_ref(), places, findings)?;
     log::check_access(check, findings)?;
+    templates::check_templates(check, findings)?;
     vectors::check_vectors(check, findings)
 }
 

@@ -1,0 +1,139 @@
+//! Templates: texts compiled, names looked up (spec section 8). Everything wrong in a template is found
+//! here, with its place, before anything runs.
+
+use grainstore_sml::{Preset, Section, Template, template_variables};
+
+use super::Context;
+use super::bindings;
+use super::plan::{DefinePlan, Plan, RequestPlan};
+use crate::ast::{Asked, Definition, FormatClause, FormatName, SectionText, Statement};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::memory::NamedTemplate;
+use crate::parse;
+use crate::span::{Span, Spanned};
+use crate::suggest;
+
+/// Checks a definition, its LETs included.
+///
+/// # Errors
+/// E086 to E096 but for those of a name, which the memory knows.
+pub(super) fn define(
+    definition: &Spanned<Definition<'_>>,
+    context: &mut Context<'_>,
+) -> Result<RequestPlan> {
+    let Definition { lets, name, extends, sections } = &definition.node;
+    let lets = bindings::lets(lets, false, context)?;
+    compiled(extends.as_ref(), sections)?;
+    if FormatName::PRESETS.iter().any(|preset| preset.name().eq_ignore_ascii_case(name.node)) {
+        let message = format!("{} is a preset", name.node);
+        return Err(Error::new(ErrorKind::TemplateTaken, message).at(name.span));
+    }
+    let plan = DefinePlan {
+        name: Spanned::new(name.node.to_owned(), name.span),
+        extends: extends.as_ref().map(|preset| preset.node.to_ascii_lowercase()),
+        text: Definition { lets: Vec::new(), ..definition.node.clone() }.to_string(),
+    };
+    Ok(RequestPlan { lets, plan: Plan::Define(plan) })
+}
+
+/// The template a FORMAT asks for; none where it names a format.
+///
+/// # Errors
+/// E085 for a name nobody gave to one; E090 to E096 for one that stands there.
+pub(super) fn of_format(
+    clause: &FormatClause<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Template>> {
+    match clause {
+        FormatClause::Name(_) => Ok(None),
+        FormatClause::Inline(sections) => compiled(None, sections).map(Some),
+        FormatClause::Template(name) => {
+            let known = context.memory.templates()?;
+            // What a session keeps stands before what its namespace does.
+            let named = known.iter().filter(|of| of.name == name.node);
+            match named.min_by_key(|of| of.keeper) {
+                Some(found) => kept(found).map(Some),
+                None => Err(not_found(name, &known)),
+            }
+        }
+    }
+}
+
+/// A template that is kept, read again.
+fn kept(template: &NamedTemplate) -> Result<Template> {
+    let statement = parse::unplaced(&template.definition)?;
+    let damaged = || {
+        let message = format!("the template {} is kept in a way nobody reads", template.name);
+        Error::new(ErrorKind::TemplateNotFound, message)
+    };
+    let Statement(Asked::Define(definition)) = &statement else { return Err(damaged()) };
+    compiled(definition.node.extends.as_ref(), &definition.node.sections).map_err(|_| damaged())
+}
+
+fn not_found(name: &Spanned<&str>, known: &[NamedTemplate]) -> Error {
+    let error =
+        Error::new(ErrorKind::TemplateNotFound, format!("no template is called {}", name.node));
+    let error = error.at(name.span);
+    if let Some(format) = FormatName::all().find(|of| of.name().eq_ignore_ascii_case(name.node)) {
+        return error.suggest(format!("{0} is no template: write FORMAT {0}", format.name()));
+    }
+    let names = known.iter().map(|of| of.name.as_str());
+    let error = match suggest::closest_of(name.node, names) {
+        Some(near) => error.suggest(format!("Did you mean \"{near}\"?")),
+        None => error,
+    };
+    error.valid(known.iter().map(|of| of.name.clone()))
+}
+
+/// The template of these sections.
+fn compiled(extends: Option<&Spanned<&str>>, sections: &[SectionText<'_>]) -> Result<Template> {
+    let preset = match extends {
+        Some(name) => {
+            Preset::extended(name.node).map_err(|error| of_template(&error, name.span))?
+        }
+        None => Preset::default(),
+    };
+    let texts: Vec<(Section, &str)> =
+        sections.iter().map(|of| (of.section.node, of.text.node.as_ref())).collect();
+    Template::new(preset, &texts).map_err(|error| of_template(&error, place(&error, sections)))
+}
+
+/// Where the text of a template is wrong: at the byte, where the text is as it was written, else in the
+/// text as a whole.
+fn place(error: &grainstore_sml::Error, sections: &[SectionText<'_>]) -> Span {
+    let Some(place) = error.place() else { return Span::default() };
+    let Some(SectionText { section, text }) = sections.get(place.section) else {
+        return Span::default();
+    };
+    let Some(range) = &place.range else { return section.span };
+    let length = text.span.end().saturating_sub(text.span.start());
+    // A newline may have been added at its end; whatever else changed it moved what stands there.
+    let is_as_written =
+        text.node.trim_end_matches('\n').len() <= length && text.node.len() <= length + 1;
+    if !is_as_written || range.end > length {
+        return text.span;
+    }
+    Span::new(text.span.start() + range.start, text.span.start() + range.end)
+}
+
+fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
+    let mut kinds = ErrorKind::ALL.iter().copied();
+    let kind = kinds.find(|kind| kind.code() == error.code()).unwrap_or(ErrorKind::TemplateSyntax);
+    let refused = Error::new(kind, error.to_string()).at(place);
+    match (kind, error.name()) {
+        (ErrorKind::UnknownVariable, Some(name)) => refused
+            .suggest(suggest::did_you_mean(name, template_variables(), error.hint()))
+            .valid(template_variables()),
+        (ErrorKind::ExtendsTemplate, Some(name)) => {
+            let presets = Preset::ALL.into_iter().map(Preset::name);
+            refused
+                .suggest(suggest::did_you_mean(name, presets.clone(), error.hint()))
+                .valid(presets)
+        }
+        (ErrorKind::ExtendsData, _) => {
+            refused.suggest(error.hint()).valid(Preset::ALL.map(Preset::name))
+        }
+        _ => refused.suggest(error.hint()),
+    }
+}

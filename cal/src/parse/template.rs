@@ -1,0 +1,92 @@
+//! `define`, `body` and `section`: templates, whose texts are no CAL.
+
+use grainstore_sml::{Section, body_of};
+
+use super::cursor::Cursor;
+use crate::ast::{Definition, FormatClause, Let, SectionText};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::lex::{Kind, Mark};
+use crate::limits;
+use crate::span::{Span, Spanned};
+use crate::text;
+use crate::words::Keyword;
+
+/// `define := DEFINE TEMPLATE ID (EXTENDS ID)? body`, behind its LETs.
+pub(super) fn define<'a>(c: &mut Cursor<'a>, lets: Vec<Let<'a>>) -> Result<Definition<'a>> {
+    c.expect(Keyword::Define)?;
+    c.expect(Keyword::Template)?;
+    let name = name(c)?;
+    let mut extends = None;
+    if c.eat(Keyword::Extends)? {
+        extends = Some(c.name("a preset")?);
+    }
+    Ok(Definition { lets, name, extends, sections: body(c)? })
+}
+
+/// The name of a template: any word but EXTENDS.
+fn name<'a>(c: &mut Cursor<'a>) -> Result<Spanned<&'a str>> {
+    if c.keyword() == Some(Keyword::Extends) {
+        return Err(c.unexpected(&["a name for the template"]));
+    }
+    let name = c.name("a name for the template")?;
+    if name.node.len() > limits::NAME_CHARS {
+        let message = format!("the name is longer than {} characters", limits::NAME_CHARS);
+        return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
+    }
+    Ok(name)
+}
+
+/// `body := "{" section+ "}" | section+`.
+fn body<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
+    if !c.eat_mark(Mark::LeftBrace)? {
+        return sections(c);
+    }
+    let sections = sections(c)?;
+    c.expect_mark(Mark::RightBrace, "}")?;
+    Ok(sections)
+}
+
+/// What stands behind FORMAT TEMPLATE: `ID | "{" section+ "}"`.
+pub(super) fn of_format<'a>(c: &mut Cursor<'a>) -> Result<FormatClause<'a>> {
+    c.expect(Keyword::Template)?;
+    if c.peek().kind == Kind::Mark(Mark::LeftBrace) {
+        return body(c).map(FormatClause::Inline);
+    }
+    c.name("the name of a template, or {").map(FormatClause::Template)
+}
+
+fn sections<'a>(c: &mut Cursor<'a>) -> Result<Vec<SectionText<'a>>> {
+    let mut sections = Vec::new();
+    while c.keyword().and_then(Keyword::section).is_some() {
+        sections.push(section(c)?);
+    }
+    match sections.as_slice() {
+        [] => Err(c.unexpected(&Section::ALL.map(Section::keyword))),
+        _ => Ok(sections),
+    }
+}
+
+/// `section := (HEADER | ELEMENT | ELEMENT_SUMMARY | ELEMENT_OMIT | SOURCE_BREAK | FOOTER) "{" RAW "}"`.
+fn section<'a>(c: &mut Cursor<'a>) -> Result<SectionText<'a>> {
+    let Some(section) = c.keyword().and_then(Keyword::section) else {
+        return Err(c.unexpected(&Section::ALL.map(Section::keyword)));
+    };
+    let keyword = c.bump()?;
+    c.expect_mark(Mark::LeftBrace, "{")?;
+    let token = c.peek();
+    if token.kind != Kind::Raw {
+        return Err(c.unexpected(&["the text of the template"]));
+    }
+    let raw = c.text(token);
+    let (body, counts) = body_of(raw);
+    let start = token.span.start();
+    let place = Span::new(start + counts.start, start + counts.end);
+    let text = text::clean(body).map_err(|error| error.at(token.span))?;
+    c.bump()?;
+    c.expect_mark(Mark::RightBrace, "}")?;
+    Ok(SectionText {
+        section: Spanned::new(section, keyword.span),
+        text: Spanned::new(text, place),
+    })
+}

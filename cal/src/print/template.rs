@@ -1,0 +1,35 @@
+//! Templates as text. A text stands on lines of its own, so that it is read back as it is.
+
+use std::fmt::{Display, Formatter, Result};
+
+use super::literal::clause;
+use crate::ast::{Definition, FormatClause, SectionText};
+
+impl Display for Definition<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "DEFINE TEMPLATE {}", self.name.node)?;
+        clause(f, " EXTENDS ", self.extends.as_ref().map(|preset| preset.node))?;
+        sections(f, &self.sections)
+    }
+}
+
+impl Display for FormatClause<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Self::Name(name) => f.write_str(name.name()),
+            Self::Template(name) => write!(f, "TEMPLATE {}", name.node),
+            Self::Inline(parts) => {
+                f.write_str("TEMPLATE {")?;
+                sections(f, parts)?;
+                f.write_str(" }")
+            }
+        }
+    }
+}
+
+fn sections(f: &mut Formatter<'_>, sections: &[SectionText<'_>]) -> Result {
+    for SectionText { section, text } in sections {
+        write!(f, " {} {{\n{}}}", section.node.keyword(), text.node)?;
+    }
+    Ok(())
+}

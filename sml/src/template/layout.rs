@@ -1,0 +1,268 @@
+//! A template as a format among others: what stands before, between, in and behind the elements.
+
+use super::parse::Node;
+use super::value::{Scope, Told, Whole};
+use super::variable::Variable;
+use super::write::Writer;
+use super::{Preset, Section, Template};
+use crate::assemble::{AssemblyOptions, Source};
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::format::{Element, Frame, Layout};
+use crate::item::Level;
+use crate::page::Page;
+use crate::tokens::TokenCounter;
+use crate::watch::Watch;
+
+/// Characters of a text for each token of its budget.
+pub(crate) const CHARS_A_TOKEN: usize = 2;
+/// Tokens that a budget of grains counts for.
+const TOKENS_OF_GRAINS: usize = 16_000;
+
+/// A template, and the assembly it is written for.
+pub(crate) struct Templated<'t> {
+    template: &'t Template,
+    options: &'t AssemblyOptions<'t>,
+    counter: &'t dyn TokenCounter,
+    /// What is known of the sources before any grain is placed.
+    sources: Vec<Told<'t>>,
+}
+
+impl<'t> Templated<'t> {
+    /// `order` is that of priority.
+    pub(crate) fn new(
+        template: &'t Template,
+        options: &'t AssemblyOptions<'t>,
+        counter: &'t dyn TokenCounter,
+        (sources, order): (&'t [Source<'t>], &[usize]),
+    ) -> Self {
+        let told = sources.iter().enumerate().map(|(at, source)| {
+            let items = if source.failed { &[] } else { source.items };
+            let rank = order.iter().position(|of| *of == at).unwrap_or_default();
+            let found = items.iter().filter(|item| item.may_be_shown()).count();
+            Told { label: source.label, rank, found, shown: 0, tokens: 0 }
+        });
+        Self { template, options, counter, sources: told.collect() }
+    }
+
+    fn section(&self, section: Section) -> Option<&[Node]> {
+        self.template.section(section)
+    }
+
+    /// The nodes an element is written by; none where the preset writes it.
+    fn nodes_of(&self, element: &Element<'_>) -> Option<&[Node]> {
+        if element.omitted {
+            return Some(self.section(Section::ElementOmit).unwrap_or_default());
+        }
+        let summary = element.is_at(Level::Summary).then(|| self.section(Section::ElementSummary));
+        summary.flatten().or_else(|| self.section(Section::Element))
+    }
+
+    fn whole<'w>(
+        &'w self,
+        frame: &'w Frame<'w>,
+        sources: &'w [Told<'w>],
+        elements: &'w [Element<'w>],
+        used: usize,
+    ) -> Whole<'w> {
+        let AssemblyOptions { clock, disclosure, .. } = *self.options;
+        let shown = elements.iter().filter(|element| !element.omitted).count();
+        Whole { frame, clock, disclosure, sources, elements, shown, used }
+    }
+
+    fn write(&self, out: &mut String, nodes: &[Node], scope: &Scope<'_>) {
+        // A character has four bytes at most.
+        Writer::new(out, self.chars().saturating_mul(4)).nodes(nodes, scope);
+    }
+
+    fn write_element(&self, out: &mut String, element: &Element<'_>, scope: &Scope<'_>) {
+        match self.nodes_of(element) {
+            Some(nodes) => self.write(out, nodes, &scope.of_grain(element)),
+            None => self.template.preset.layout().element(out, element),
+        }
+    }
+
+    fn header(&self, out: &mut String, scope: &Scope<'_>, frame: &Frame<'_>) {
+        match self.section(Section::Header) {
+            Some(nodes) => self.write(out, nodes, scope),
+            None => out.push_str(&self.template.preset.header(frame)),
+        }
+    }
+
+    fn footer(&self, out: &mut String, scope: &Scope<'_>, frame: &Frame<'_>, any: bool) {
+        match self.section(Section::Footer) {
+            Some(nodes) => self.write(out, nodes, scope),
+            None => out.push_str(&self.template.preset.footer(frame, any)),
+        }
+    }
+
+    /// What stands between two sources.
+    fn source_break(&self, out: &mut String, scope: &Scope<'_>) {
+        match self.section(Section::SourceBreak) {
+            Some(nodes) => self.write(out, nodes, scope),
+            None => out.push_str(self.template.preset.source_break()),
+        }
+    }
+
+    /// What stands before an element: a break where a source begins, and before elements of the preset
+    /// what it puts where the type changes.
+    fn before(
+        &self,
+        out: &mut String,
+        element: &Element<'_>,
+        before: &Before<'_>,
+        scope: &Scope<'_>,
+    ) {
+        let preset = self.template.preset;
+        let own_break = self.section(Section::SourceBreak).is_some();
+        let of_preset = self.nodes_of(element).is_none();
+        let begins = before.last.is_some_and(|last| last.group.source != element.group.source);
+        let opens = of_preset
+            && match preset {
+                // Its groups are sources, cut where the type changes.
+                Preset::Structured => before.shown.is_none_or(|last| last.group != element.group),
+                _ => before.is_another_type(element),
+            };
+        if begins && own_break {
+            self.source_break(out, &scope.of_source(element.group.source));
+            let opening =
+                if opens { preset.opening(element, before.last.is_none()) } else { String::new() };
+            out.push_str(opening.trim_start_matches('\n'));
+        } else if opens {
+            let opening = preset.opening(element, before.last.is_none());
+            let starts = if out.is_empty() { opening.trim_start_matches('\n') } else { &opening };
+            out.push_str(starts);
+        } else if begins && !of_preset {
+            self.source_break(out, &scope.of_source(element.group.source));
+        } else if before.last.is_none() && preset == Preset::Readable && !of_preset {
+            // A heading of the preset stands apart from what is written under it.
+            out.push_str(if self.section(Section::Header).is_none() { "\n" } else { "" });
+        }
+    }
+
+    /// The sources, with what is shown of them.
+    fn told<'w>(&'w self, frame: &'w Frame<'w>, elements: &'w [Element<'w>]) -> Vec<Told<'w>> {
+        let mut told: Vec<Told<'w>> = self.sources.clone();
+        let shown = elements.iter().filter(|element| !element.omitted);
+        for element in shown.clone() {
+            if let Some(source) = told.get_mut(element.group.source) {
+                source.shown = source.shown.saturating_add(1);
+            }
+        }
+        if self.template.mentions(&[Variable::SourceTokensUsed]) {
+            let mut tokens = vec![0_usize; told.len()];
+            let whole = self.whole(frame, &told, elements, 0);
+            let mut text = String::new();
+            for element in shown {
+                text.clear();
+                self.write_element(&mut text, element, &Scope::new(&whole));
+                if let Some(sum) = tokens.get_mut(element.group.source) {
+                    *sum = sum.saturating_add(self.counter.count(&text));
+                }
+            }
+            for (source, tokens) in told.iter_mut().zip(tokens) {
+                source.tokens = tokens;
+            }
+        }
+        told
+    }
+
+    /// Characters of the text at most.
+    fn chars(&self) -> usize {
+        let tokens = match self.options.budget {
+            Budget::Tokens(tokens) => tokens,
+            Budget::Grains(_) => TOKENS_OF_GRAINS,
+        };
+        tokens.saturating_mul(CHARS_A_TOKEN)
+    }
+}
+
+/// What stands before an element already.
+#[derive(Default)]
+struct Before<'b> {
+    /// The element before it.
+    last: Option<&'b Element<'b>>,
+    /// The one before it that is shown.
+    shown: Option<&'b Element<'b>>,
+}
+
+impl Before<'_> {
+    fn is_another_type(&self, element: &Element<'_>) -> bool {
+        self.shown.is_none_or(|last| last.group.grain_type != element.group.grain_type)
+    }
+}
+
+impl Layout for Templated<'_> {
+    fn frame(&self, frame: &Frame<'_>) -> Vec<String> {
+        let whole = self.whole(frame, &self.sources, &[], 0);
+        let scope = Scope::new(&whole);
+        let (mut header, mut footer) = (String::new(), String::new());
+        self.header(&mut header, &scope, frame);
+        self.footer(&mut footer, &scope, frame, true);
+        vec![header, footer]
+    }
+
+    fn group(&self, first: &Element<'_>) -> String {
+        let frame = self.options.frame();
+        let whole = self.whole(&frame, &self.sources, &[], 0);
+        let mut out = String::new();
+        match self.section(Section::SourceBreak) {
+            Some(_) => {
+                self.source_break(&mut out, &Scope::new(&whole).of_source(first.group.source));
+            }
+            None if self.nodes_of(first).is_none() => {
+                out.push_str(&self.template.preset.opening(first, false));
+            }
+            None => out.push_str(self.template.preset.source_break()),
+        }
+        out
+    }
+
+    fn element(&self, out: &mut String, element: &Element<'_>) {
+        let frame = self.options.frame();
+        let whole = self.whole(&frame, &self.sources, &[], 0);
+        self.write_element(out, element, &Scope::new(&whole));
+    }
+
+    fn document<'w>(
+        &self,
+        frame: &Frame<'_>,
+        elements: &[Element<'_>],
+        used: usize,
+        watch: Watch<'w>,
+    ) -> Result<Page<'w>, Error> {
+        let told = self.told(frame, elements);
+        let whole = self.whole(frame, &told, elements, used);
+        let scope = Scope::new(&whole);
+        let mut page = Page::starting(String::new(), watch);
+        self.header(&mut page.text, &scope, frame);
+        let mut before = Before::default();
+        for element in elements {
+            self.before(&mut page.text, element, &before, &scope);
+            self.write_element(&mut page.text, element, &scope);
+            before.last = Some(element);
+            if !element.omitted {
+                before.shown = Some(element);
+                page.cut()?;
+            }
+        }
+        self.footer(&mut page.text, &scope, frame, !elements.is_empty());
+        Ok(page)
+    }
+
+    fn tells_use(&self) -> bool {
+        self.template.mentions(&[
+            Variable::BudgetUsed,
+            Variable::BudgetRemaining,
+            Variable::BudgetUtilization,
+        ])
+    }
+
+    fn longest(&self) -> Option<usize> {
+        Some(self.chars())
+    }
+
+    fn shows_omitted(&self) -> bool {
+        self.section(Section::ElementOmit).is_some_and(|nodes| !nodes.is_empty())
+    }
+}

@@ -1,0 +1,233 @@
+//! The text of one section to nodes: the subset of Mustache that templates are written in.
+//!
+//! Everything a template can do wrong in its text is found here; nothing of what grains say is known.
+
+use std::ops::Range;
+
+use super::body::tag_end;
+use super::variable::Variable;
+use crate::error::{Error, ErrorKind};
+
+/// Sections of a template within each other at most.
+const MAX_DEPTH: usize = 5;
+
+/// A part of a section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    /// Text as it stands.
+    Text(String),
+    /// `{{name}}`.
+    Value(Variable),
+    /// `{{#name}}`, or `{{^name}}` where it is written without the value.
+    If { variable: Variable, without: bool, nodes: Vec<Node> },
+    /// `{{#each}}`: once a grain; `{{^each}}`: once where there are none.
+    Each { without: bool, nodes: Vec<Node> },
+}
+
+/// Parses the text of a section; `may_list` where `{{#each}}` may stand in it.
+///
+/// # Errors
+/// E090, E091, E093 and E094, each with its place in the text.
+pub(super) fn parse(text: &str, may_list: bool) -> Result<Vec<Node>, Error> {
+    let mut parser = Parser { text, at: 0, may_list, open: Vec::new(), nodes: Vec::new() };
+    while parser.step()? {}
+    match parser.open.pop() {
+        None => Ok(parser.nodes),
+        Some(open) => {
+            let message = format!("{{{{{}{}}}}} is never closed", open.sign(), open.name);
+            Err(Error::template(ErrorKind::Unbalanced, message, open.place)
+                .advising(format!("write {{{{/{}}}}} behind it", open.name)))
+        }
+    }
+}
+
+/// Whether one of the nodes, or one inside them, is about this variable.
+pub(super) fn mentions(nodes: &[Node], wanted: Variable) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Text(_) => false,
+        Node::Value(variable) => *variable == wanted,
+        Node::If { variable, nodes, .. } => *variable == wanted || mentions(nodes, wanted),
+        Node::Each { nodes, .. } => mentions(nodes, wanted),
+    })
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    may_list: bool,
+    /// The sections that are open, outermost first.
+    open: Vec<Open<'t>>,
+    /// The nodes of the innermost one.
+    nodes: Vec<Node>,
+}
+
+/// A section whose end is still to come.
+struct Open<'t> {
+    name: &'t str,
+    without: bool,
+    /// Where it opens.
+    place: Range<usize>,
+    /// The nodes of what it stands in.
+    outer: Vec<Node>,
+}
+
+impl Open<'_> {
+    fn sign(&self) -> char {
+        if self.without { '^' } else { '#' }
+    }
+}
+
+impl<'t> Parser<'t> {
+    /// Takes the text up to the next tag, and the tag; false at the end.
+    fn step(&mut self) -> Result<bool, Error> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let Some(start) = rest.find("{{").map(|found| self.at.saturating_add(found)) else {
+            self.literal(self.at..self.text.len())?;
+            return Ok(false);
+        };
+        let from = self.text.get(start..).unwrap_or_default();
+        let Some(length) = tag_end(from.as_bytes()) else {
+            let message = "the tag that opens here is never closed";
+            let place = start..start.saturating_add(2);
+            return Err(Error::template(ErrorKind::Syntax, message, place)
+                .advising("write }} behind the name, which holds no braces"));
+        };
+        let place = start..start.saturating_add(length);
+        let tag = self.text.get(place.clone()).unwrap_or_default();
+        if tag.starts_with("{{{") {
+            return Err(refused(place, "text is always escaped: {{{ }}} is no tag of templates")
+                .advising("write {{name}}; put a space between a brace and a tag beside it"));
+        }
+        let inside = tag.get(2..length.saturating_sub(2)).unwrap_or_default();
+        let alone = inside.starts_with(['#', '^', '/', '!']).then(|| self.line_of(&place));
+        let (before, after) =
+            alone.flatten().map_or((start, place.end), |line| (line.start, line.end));
+        self.literal(self.at..before)?;
+        self.at = after;
+        self.tag(inside, place)?;
+        Ok(true)
+    }
+
+    /// The whole line of a tag with nothing beside it, newline included: such a line is not written.
+    fn line_of(&self, tag: &Range<usize>) -> Option<Range<usize>> {
+        let before = self.text.get(self.at..tag.start)?;
+        let start = match before.rfind('\n') {
+            Some(newline) => self.at.saturating_add(newline).saturating_add(1),
+            // The line begins before the last tag: only where that ended one.
+            None if self.at == 0 || self.text.get(..self.at)?.ends_with('\n') => self.at,
+            None => return None,
+        };
+        let after = self.text.get(tag.end..)?;
+        let rest = after.find('\n').map_or(after.len(), |newline| newline.saturating_add(1));
+        let end = tag.end.saturating_add(rest);
+        let blank =
+            |range: Range<usize>| self.text.get(range).is_some_and(|of| of.trim().is_empty());
+        (blank(start..tag.start) && blank(tag.end..end)).then_some(start..end)
+    }
+
+    fn literal(&mut self, range: Range<usize>) -> Result<(), Error> {
+        let text = self.text.get(range.clone()).unwrap_or_default();
+        let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        if let Some((at, control)) = text.char_indices().find(|(_, c)| acts(*c)) {
+            let start = range.start.saturating_add(at);
+            let place = start..start.saturating_add(control.len_utf8());
+            return Err(refused(place, "a control character stands in the text of the template"));
+        }
+        if !text.is_empty() {
+            self.nodes.push(Node::Text(text.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self, inside: &'t str, place: Range<usize>) -> Result<(), Error> {
+        let sign = inside.chars().next();
+        let name = inside.strip_prefix(['#', '^', '/']).unwrap_or(inside).trim();
+        match sign {
+            Some('!') => Ok(()),
+            Some('#') => self.open(name, false, place),
+            Some('^') => self.open(name, true, place),
+            Some('/') => self.close(name, place),
+            Some('>') => Err(refused(place, "templates have no partials")),
+            Some('&') => {
+                Err(refused(place, "text is always escaped: {{& }} is no tag of templates"))
+            }
+            Some('=') => Err(refused(place, "templates do not change their delimiters")),
+            _ => {
+                if name == EACH {
+                    return Err(refused(place, "each is no value")
+                        .advising("write {{#each}} ... {{/each}}"));
+                }
+                let variable = self.variable(name, &place)?;
+                self.nodes.push(Node::Value(variable));
+                Ok(())
+            }
+        }
+    }
+
+    fn open(&mut self, name: &'t str, without: bool, place: Range<usize>) -> Result<(), Error> {
+        if name == EACH {
+            self.may_each(&place)?;
+        } else {
+            self.variable(name, &place)?;
+        }
+        if self.open.len() == MAX_DEPTH {
+            let message = format!("sections stand at most {MAX_DEPTH} deep within each other");
+            return Err(Error::template(ErrorKind::TooDeep, message, place));
+        }
+        let outer = std::mem::take(&mut self.nodes);
+        self.open.push(Open { name, without, place, outer });
+        Ok(())
+    }
+
+    /// Holds `{{#each}}` to where it may stand: work is bounded by the grains, not by their square.
+    fn may_each(&self, place: &Range<usize>) -> Result<(), Error> {
+        if !self.may_list {
+            return Err(refused(place.clone(), "ELEMENT is written for each grain already")
+                .advising("leave {{#each}} out, or put it into HEADER or FOOTER"));
+        }
+        if self.open.iter().any(|open| open.name == EACH) {
+            return Err(refused(place.clone(), "{{#each}} does not stand in another"));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str, place: Range<usize>) -> Result<(), Error> {
+        let expected = self.open.last().map(|open| open.name);
+        let Some(Open { name, without, outer, .. }) = self.open.pop_if(|open| open.name == name)
+        else {
+            let message = format!("{{{{/{name}}}}} closes nothing that is open here");
+            let advice = match expected {
+                Some(open) => format!("close {{{{#{open}}}}} first: write {{{{/{open}}}}}"),
+                None => format!("open it with {{{{#{name}}}}}, or leave it out"),
+            };
+            return Err(Error::template(ErrorKind::Unbalanced, message, place).advising(advice));
+        };
+        let nodes = std::mem::replace(&mut self.nodes, outer);
+        self.nodes.push(match Variable::named(name) {
+            Some(variable) => Node::If { variable, without, nodes },
+            None => Node::Each { without, nodes },
+        });
+        Ok(())
+    }
+
+    fn variable(&self, name: &str, place: &Range<usize>) -> Result<Variable, Error> {
+        if let Some(variable) = Variable::named(name) {
+            return Ok(variable);
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(refused(place.clone(), "this is no tag of templates").advising(
+                "write {{name}}, {{#name}}, {{^name}}, {{/name}}, {{#each}} or {{! comment }}",
+            ));
+        }
+        let message = format!("templates have no variable \"{name}\"");
+        let error = Error::template(ErrorKind::UnknownVariable, message, place.clone());
+        Err(error.naming(name))
+    }
+}
+
+const EACH: &str = "each";
+
+fn refused(place: Range<usize>, message: &str) -> Error {
+    Error::template(ErrorKind::Syntax, message, place)
+}

@@ -1,0 +1,157 @@
+//! Nodes to text: values put where their tags stand, escaped for the place.
+//!
+//! Only the text of the template itself is looked at to tell where a value stands; what a value says
+//! never is, so it can neither open a tag nor leave one.
+
+use std::borrow::Cow;
+
+use super::parse::Node;
+use super::value::Scope;
+use crate::format::{escape_attribute, escape_text, one_line};
+
+/// Grains that `{{#each}}` goes through at most.
+const MAX_EACH: usize = 200;
+
+/// Writes sections into a text.
+pub(super) struct Writer<'w> {
+    out: &'w mut String,
+    /// Bytes beyond which nothing more is written: the text is too long by then.
+    most: usize,
+    markup: Markup,
+}
+
+/// Where in markup the text of a template is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Markup {
+    place: Place,
+    /// Elements that are open.
+    open: usize,
+    /// What the tag is that stands open.
+    tag: Tag,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    #[default]
+    Text,
+    /// Between quotes in text.
+    Quoted,
+    /// Between `<` and `>`.
+    Tag,
+    /// Between quotes in a tag.
+    Attribute,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Tag {
+    #[default]
+    Opens,
+    Closes,
+    /// It is one by itself: `<br/>`, `<!-- -->`.
+    Alone,
+}
+
+impl<'w> Writer<'w> {
+    /// A writer behind what there is, for a text of this many bytes at most.
+    pub(super) fn new(out: &'w mut String, most: usize) -> Self {
+        Self { out, most, markup: Markup::default() }
+    }
+
+    /// Writes nodes.
+    pub(super) fn nodes(&mut self, nodes: &[Node], scope: &Scope<'_>) {
+        for node in nodes {
+            if self.out.len() > self.most {
+                return;
+            }
+            match node {
+                Node::Text(text) => {
+                    self.markup.pass(text);
+                    self.out.push_str(text);
+                }
+                Node::Value(variable) => {
+                    if let Some(value) = scope.value(*variable) {
+                        self.value(value.as_str());
+                    }
+                }
+                Node::If { variable, without, nodes } => {
+                    if scope.holds(*variable) != *without {
+                        self.nodes(nodes, scope);
+                    }
+                }
+                Node::Each { without: true, nodes } => {
+                    if scope.grains().next().is_none() {
+                        self.nodes(nodes, scope);
+                    }
+                }
+                Node::Each { without: false, nodes } => {
+                    for grain in scope.grains().take(MAX_EACH) {
+                        self.nodes(nodes, &scope.of_grain(grain));
+                    }
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, value: &str) {
+        match self.markup.place {
+            // An element holds its text on as many lines as that has.
+            Place::Text if self.markup.open > 0 => escape_text(self.out, value),
+            Place::Text => escape_text(self.out, &one_line(value)),
+            Place::Quoted | Place::Attribute => escape_attribute(self.out, value),
+            Place::Tag => escape_attribute(self.out, &without_ends(value)),
+        }
+    }
+}
+
+impl Markup {
+    /// Goes on behind a text of the template.
+    fn pass(&mut self, text: &str) {
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            // A value may follow where the text ends.
+            let next = chars.as_str().chars().next();
+            match (self.place, c) {
+                (Place::Text | Place::Quoted, '<') if opens_tag(next) => self.enter(next),
+                (Place::Text, '"') => self.place = Place::Quoted,
+                (Place::Quoted, '"' | '\n') => self.place = Place::Text,
+                (Place::Tag, '"') => self.place = Place::Attribute,
+                (Place::Attribute, '"') => self.place = Place::Tag,
+                (Place::Tag, '/') if next == Some('>') => self.tag = Tag::Alone,
+                (Place::Tag, '>') => self.leave(),
+                _ => {}
+            }
+        }
+    }
+
+    fn enter(&mut self, next: Option<char>) {
+        self.place = Place::Tag;
+        self.tag = match next {
+            Some('/') => Tag::Closes,
+            Some('!') => Tag::Alone,
+            _ => Tag::Opens,
+        };
+    }
+
+    fn leave(&mut self) {
+        self.place = Place::Text;
+        match self.tag {
+            Tag::Opens => self.open = self.open.saturating_add(1),
+            Tag::Closes => self.open = self.open.saturating_sub(1),
+            Tag::Alone => {}
+        }
+    }
+}
+
+/// Whether a `<` before this opens a tag; one before a space is a sign of its own.
+fn opens_tag(next: Option<char>) -> bool {
+    next.is_none_or(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!'))
+}
+
+/// A value without what would end a tag, or a value in single quotes.
+fn without_ends(value: &str) -> Cow<'_, str> {
+    if value.contains(['>', '\'']) {
+        Cow::Owned(value.replace('>', "&gt;").replace('\'', "&apos;"))
+    } else {
+        Cow::Borrowed(value)
+    }
+}

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use grainstore_format::{EpochMs, Grain};
 use grainstore_sml::{
     AssemblyOptions, Budget, Cl100k, Clock, Disclosure, Estimator, Format, Item, Level, Source,
-    TokenCounter, assemble, render,
+    TokenCounter, Watch, assemble, render,
 };
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn events(turns: &[String]) -> Vec<Item> {
             "created_at": 1_768_471_200_000 + at });
         Grain::from_json(&event.to_string()).unwrap()
     });
-    grains.map(|grain| Item { grain, verification: None, chosen: None }).collect()
+    grains.map(|grain| Item { grain, verification: None, chosen: None, score: None }).collect()
 }
 
 #[test]
@@ -101,6 +101,8 @@ fn a_budget_of_exact_tokens_is_kept_and_used() {
                 priority: &[],
                 disclosure: Disclosure::Auto,
                 clock: CLOCK,
+                template: None,
+                watch: Watch::NEVER,
             };
             let source = Source { label: "talk", items: &items, asked: 200, failed: false };
             let assembly = assemble(&[source], &options, &Cl100k).unwrap();

@@ -161,6 +161,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("DELETE beliefs", "CAL-E002", "DELETE"),
     ("RECALL beliefs WHERE key = 1", "CAL-E002", "key"),
     ("ASSEMBLE store FROM (RECALL)", "CAL-E002", "store"),
+    ("ASSEMBLE extends FROM (RECALL)", "CAL-E002", "extends"),
     ("ASSEMBLE x FROM drop: (RECALL)", "CAL-E002", "drop"),
     ("ADD belief SET policy = 1 REASON \"r\"", "CAL-E002", "policy"),
     ("RECALL WITH index", "CAL-E002", "index"),

@@ -171,7 +171,7 @@ fn collect(trace: &Trace, used: &mut BTreeSet<String>) {
     }
 }
 
-/// The tokens of a statement in its normal form.
+/// The tokens of a statement that reads, without comments.
 fn tokens(statement: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = statement.trim_start();
@@ -180,6 +180,10 @@ fn tokens(statement: &str) -> Vec<&str> {
             text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len())
         };
         let length = match first {
+            '-' if rest.starts_with("--") => {
+                rest = rest.split_once('\n').map_or("", |(_, after)| after).trim_start();
+                continue;
+            }
             '"' => string(rest),
             _ if rest.starts_with("sha256:") => 7 + word(&rest[7..]),
             '$' => 1 + word(&rest[1..]),

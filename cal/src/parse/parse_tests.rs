@@ -181,6 +181,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECALL ABOUT 'alice'", "CAL-E002", "'"),
     // Types and fields.
     ("RECALL fact", "CAL-E003", "fact"),
+    ("DESCRIBE fields beleif", "CAL-E003", "beleif"),
+    ("DESCRIBE fields beliefs", "CAL-E003", "beliefs"),
     ("RECALL belief", "CAL-E003", "belief"),
     ("RECALL observation", "CAL-E003", "observation"),
     ("RECALL consent", "CAL-E003", "consent"),
@@ -284,7 +286,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("RECALL EXPLAIN", "CAL-E002", "EXPLAIN"),
     ("DESCRIBE", "CAL-E002", ""),
     ("DESCRIBE beliefs", "CAL-E002", "beliefs"),
-    ("DESCRIBE fields nothing", "CAL-E002", "nothing"),
+    ("DESCRIBE fields nothing", "CAL-E003", "nothing"),
     // Writes.
     ("ADD belief", "CAL-E050", ""),
     ("ADD belief REASON \"r\"", "CAL-E050", "REASON"),
@@ -352,7 +354,7 @@ fn near_misses_are_told_what_was_probably_meant() {
         ("RECALL WITH superceded", "Did you mean \"superseded\"?"),
         ("RECALL WHERE relation IS PREFERENCES", "Did you mean \"PREFERENCE\"?"),
         ("DESCRIBE capabilties", "Did you mean \"capabilities\"?"),
-        ("DESCRIBE fields gaol", "nothing more is expected here"),
+        ("DESCRIBE fields gaol", "Did you mean \"goal\"?"),
         ("(RECALL) UNOIN (RECALL)", "Did you mean \"UNION\"?"),
         ("RECALL | SUBJECT", "Did you mean \"SUBJECTS\"?"),
         ("RECALL beliefs SELCT subject", "Did you mean \"SELECT\"?"),

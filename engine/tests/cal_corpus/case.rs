@@ -122,6 +122,13 @@ pub(crate) struct HostSays {
     pub(crate) counts_words: bool,
 }
 
+impl HostSays {
+    /// Whether it leaves everything as it is.
+    pub(crate) fn is_silent(&self) -> bool {
+        !(self.auto_toon || self.cancelled || self.time_up || self.counts_words)
+    }
+}
+
 /// An error, as a caller sees it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use grainstore::cal::{self, Cancel, Error, Options, Params, Response, Tier};
+use grainstore::Preparing;
+use grainstore::cal::{self, Cancel, Error, Options, Response, Tier};
 use grainstore_sml::TokenCounter;
 use serde_json::Value as Json;
 
@@ -68,16 +69,14 @@ fn run(case: &Case, shared: &BTreeMap<&str, Built>) -> Vec<String> {
     let name = case.about.store.as_str();
     let Some(shared) = shared.get(name) else { return vec![format!("no store {name:?}")] };
     if !writes {
-        let mut labels = shared.labels.clone();
-        return step(case, 0, shared, &mut labels, Form::Text)
-            .1
+        return [Form::Text, Form::Json, Form::Phases]
             .into_iter()
-            .chain(step(case, 0, shared, &mut labels, Form::Json).1)
+            .flat_map(|form| step(case, 0, shared, &mut shared.labels.clone(), form).1)
             .chain(alike(case, shared))
             .collect();
     }
     let mut why = Vec::new();
-    for form in [Form::Text, Form::Json] {
+    for form in [Form::Text, Form::Json, Form::Phases] {
         let built = Built::of(&STORES[name]);
         let mut labels = built.labels.clone();
         for at in 0..case.steps.len() {
@@ -94,11 +93,13 @@ fn writes(step: &Step) -> bool {
     step.readable().and_then(|text| tier(&text)).unwrap_or_default() > 0
 }
 
-/// A wire form.
+/// How a statement is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Text,
     Json,
+    /// In text: prepared, then executed.
+    Phases,
 }
 
 /// The same answer in both forms; places of errors differ.
@@ -147,7 +148,7 @@ fn step(
     };
     let mut last = None;
     for _ in 0..step.times.unwrap_or(1) {
-        let outcome = ask(case, at, built, &query);
+        let outcome = ask(case, at, built, &query, form);
         match (&outcome, &step.error) {
             (Ok(response), None) => {
                 if let Some(label) = &step.writes {
@@ -162,7 +163,7 @@ fn step(
                 why.extend(envelope(response, &query));
             }
             (Err(error), Some(expected)) => {
-                let text = (form == Form::Text).then(|| std::str::from_utf8(&query).unwrap_or(""));
+                let text = (form != Form::Json).then(|| std::str::from_utf8(&query).unwrap_or(""));
                 why.extend(of_error(expected, error, text, labels));
             }
             (Ok(response), Some(expected)) => {
@@ -181,11 +182,14 @@ fn step(
 
 /// The statement in one form; nothing where it has none.
 fn query(step: &Step, labels: &Labels, form: Form) -> Option<Result<Vec<u8>, String>> {
+    if form == Form::Phases && !step.host.is_silent() {
+        return None;
+    }
     let text = step.query.as_ref().map(|query| labels.spell(&query.text()));
     let by_hand = step.json.as_ref().map(|json| labels.spell_all(json));
     match (form, text) {
-        (Form::Text, None) => step.bytes().map(Ok),
-        (Form::Text, Some(text)) => Some(Ok(text.into_bytes())),
+        (Form::Text | Form::Phases, None) => step.bytes().map(Ok),
+        (Form::Text | Form::Phases, Some(text)) => Some(Ok(text.into_bytes())),
         (Form::Json, _) if step.json_text.is_some() => {
             step.json_text.as_ref().map(|json| Ok(labels.spell(&json.text()).into_bytes()))
         }
@@ -248,13 +252,21 @@ fn envelope(response: &Response, query: &[u8]) -> Vec<String> {
     }
 }
 
-fn ask(case: &Case, at: usize, built: &Built, query: &[u8]) -> Result<Response, Error> {
+fn ask(case: &Case, at: usize, built: &Built, query: &[u8], form: Form) -> Result<Response, Error> {
     let step = &case.steps[at];
     let told = case.steps[..=at].iter().rev().find_map(|step| step.now.as_deref());
     let told = told.or(case.about.now.as_deref());
     let now = told.map_or(built.now, instant);
+    let session = built.session(&step.session);
+    let tier = if step.tier == Some(0) { Tier::Read } else { Tier::Evolve };
+    let spelled = |(name, value): &(String, Json)| (name.clone(), built.labels.spell_all(value));
+    let params: Vec<(String, Json)> = step.params.iter().map(spelled).collect();
+    if form == Form::Phases {
+        let preparing = Preparing { tier, params, now: Some(now), ..Preparing::default() };
+        return session.execute(&session.prepare(query, &preparing)?.token);
+    }
     let mut options = Options::at(now);
-    options.tier = if step.tier == Some(0) { Tier::Read } else { Tier::Evolve };
+    options.tier = tier;
     options.auto_toon = step.host.auto_toon;
     if step.host.counts_words {
         options.counter = &Words;
@@ -265,12 +277,10 @@ fn ask(case: &Case, at: usize, built: &Built, query: &[u8]) -> Result<Response, 
     if step.host.cancelled {
         options.cancel.cancel();
     }
-    let mut params = Params::new();
-    for (name, value) in &step.params {
-        params.bind(name, &built.labels.spell_all(value))?;
+    for (name, value) in &params {
+        options.params.bind(name, value)?;
     }
-    options.params = params;
-    built.session(&step.session).ask_with(query, &options)
+    session.ask_with(query, &options)
 }
 
 /// Counts words, so that a budget can be reckoned by hand.

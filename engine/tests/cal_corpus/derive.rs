@@ -125,7 +125,7 @@ pub(crate) fn literals(rules: &Rules) -> BTreeSet<String> {
                 parts.iter().for_each(|part| walk(name, part, found));
             }
             Expr::Optional(part) | Expr::Many(part, _) | Expr::List(part) => {
-                walk(name, part, found)
+                walk(name, part, found);
             }
         }
     }

@@ -2,8 +2,10 @@
 //! wire forms, and the check that they cover the language.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "a test stops at a surprise"
 )]
 

@@ -29,8 +29,7 @@ fn every_case_comes_out_as_it_says_in_both_forms() {
     let wanted = std::env::var("CAL_CASE").ok();
     let wanted = wanted.as_deref();
     // Cases that only read share a store.
-    let shared: BTreeMap<&str, Built> =
-        STORES.iter().map(|(name, spec)| (name.as_str(), Built::of(spec))).collect();
+    let shared = built();
     let run = |case: &Case| -> Option<String> {
         let name = &case.about.name;
         if wanted.is_some_and(|wanted| !name.contains(wanted)) {
@@ -61,6 +60,56 @@ fn names_of_cases_are_distinct() {
     names.sort();
     let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
     assert!(twice.is_empty(), "{twice:?}");
+}
+
+/// EXPLAIN shows what a RECALL asks in longer words: those answer the same.
+#[test]
+fn a_recall_without_its_shortcuts_answers_the_same() {
+    let shared = built();
+    let mut failures = Vec::new();
+    let mut recalls = 0;
+    for case in CASES.iter().filter(|case| case.steps.len() == 1) {
+        let step = &case.steps[0];
+        let built = &shared[case.about.store.as_str()];
+        let Some(Ok(query)) = query(step, &built.labels, Form::Text) else { continue };
+        let Ok(text) = String::from_utf8(query) else { continue };
+        let Ok(text) = cal::parse(&text).map(|statement| statement.to_string()) else { continue };
+        if step.error.is_some() || !text.starts_with("RECALL") {
+            continue;
+        }
+        let ask = |query: &str| {
+            let answer = ask(case, 0, built, query.as_bytes(), Form::Text);
+            answer.map(|answer| shown(&answer)).map_err(|error| error.to_string())
+        };
+        // One that is as long as can be has no room for EXPLAIN.
+        let Ok(plan) = ask(&format!("EXPLAIN {text}")) else { continue };
+        let parts = plan["plan"]["recalls"].as_array().unwrap();
+        // What is asked where nothing has the subject of an ABOUT is told beside it.
+        if parts.iter().any(|part| part.get("otherwise").is_some()) {
+            continue;
+        }
+        recalls += 1;
+        let longer = parts.last().unwrap()["desugared"].as_str().unwrap();
+        let (short, long) = (ask(&text).map(|it| found(&it)), ask(longer).map(|it| found(&it)));
+        if short != long {
+            failures.push(format!("{text}\n{short:?}\n{longer}\n{long:?}"));
+        }
+    }
+    assert!(recalls > 300, "{recalls}");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// What an answer has found, and the text it makes of it.
+fn found(answer: &Json) -> Vec<Json> {
+    let rows = answer["results"].as_array().cloned().unwrap_or_default();
+    let addresses = rows.iter().map(|row| row["content_address"].clone());
+    let rest = ["count", "values", "groups", "total", "formatted"];
+    addresses.chain(rest.map(|key| answer[key].clone())).collect()
+}
+
+/// Every store.
+fn built() -> BTreeMap<&'static str, Built> {
+    STORES.iter().map(|(name, spec)| (name.as_str(), Built::of(spec))).collect()
 }
 
 /// What differs from what the case says.

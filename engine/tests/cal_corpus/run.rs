@@ -54,6 +54,24 @@ fn every_case_comes_out_as_it_says_in_both_forms() {
     );
 }
 
+/// What a store keeps secret on the disk makes no difference, where no person is to be named.
+#[test]
+fn every_case_that_reads_what_is_nobodys_comes_out_so_in_an_encrypted_store() {
+    let nobodys =
+        |spec: &StoreSpec| !spec.steps.iter().any(|step| step["grain"].get("user_id").is_some());
+    let stores = STORES.iter().filter(|(_, spec)| nobodys(spec));
+    let shared: BTreeMap<&str, Built> =
+        stores.map(|(name, spec)| (name.as_str(), Built::encrypted(spec))).collect();
+    let reads = CASES.iter().filter(|case| case.steps.len() == 1 && !writes(&case.steps[0]));
+    let mut failures = Vec::new();
+    for case in reads {
+        let Some(built) = shared.get(case.about.store.as_str()) else { continue };
+        let why = step(case, 0, built, &mut built.labels.clone(), Form::Text).1;
+        failures.extend(why.into_iter().map(|why| format!("{}: {why}", case.about.name)));
+    }
+    assert!(shared.len() > 10 && failures.is_empty(), "{}", failures.join("\n"));
+}
+
 #[test]
 fn names_of_cases_are_distinct() {
     let mut names: Vec<_> = CASES.iter().map(|case| &case.about.name).collect();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use grainstore::format::parse_datetime;
 use grainstore::{
-    EpochMs, Grain, ManualClock, OpenOptions, Session, SessionOptions, Store, VerificationStatus,
+    EpochMs, Grain, ManualClock, MasterKey, OpenOptions, Session, SessionOptions, Store,
+    VerificationStatus,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -42,11 +43,22 @@ struct Call {
 
 impl Built {
     pub(crate) fn of(spec: &StoreSpec) -> Self {
+        Self::opened(spec, OpenOptions::new())
+    }
+
+    /// The same in an encrypted store, all of it folded into the indexes.
+    pub(crate) fn encrypted(spec: &StoreSpec) -> Self {
+        let built = Self::opened(spec, OpenOptions::new().key(MasterKey::new([7; 32])));
+        built.store.flush().unwrap();
+        built
+    }
+
+    fn opened(spec: &StoreSpec, options: OpenOptions) -> Self {
         let dir = TempDir::new().unwrap();
         let clock = Arc::new(ManualClock::following());
         let now = instant(&spec.now);
         clock.set(now);
-        let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
+        let options = options.create(true).clock(Arc::<ManualClock>::clone(&clock));
         let store = Store::open(dir.path().join("s.grains"), &options).unwrap();
         let mut built = Self { store, clock, labels: Labels::default(), now, _dir: dir };
         for step in &spec.steps {

@@ -222,6 +222,27 @@ fn markup_in_markdown_is_escaped() {
 }
 
 #[test]
+fn what_opens_a_block_is_text_behind_a_lead_and_in_the_list() {
+    for (fields, written) in [
+        (
+            r#""type": "workflow", "trigger": "asked", "steps": ["draft", "send"]"#,
+            "**Workflows**\n- asked: 1. draft  2. send\n",
+        ),
+        (
+            r#""type": "goal", "subject": "- a", "description": "-5 # by", "goal_state": "active""#,
+            "**Goals**\n- \\- a: -5 # by (active)\n",
+        ),
+        (
+            r#""type": "observation", "observer_id": "+1", "observer_type": "o", "object": "> 4 *""#,
+            "**Observations**\n- \\+1: > 4 \\*\n",
+        ),
+    ] {
+        let shown = item(&format!("{{{fields}}}"));
+        assert_eq!(render(&[shown], Format::Markdown, Level::Standard, &CLOCK), written);
+    }
+}
+
+#[test]
 fn every_format_is_found_by_its_name_in_any_case() {
     for format in Format::ALL {
         assert_eq!(Format::named(&format.name().to_uppercase()), Some(format));

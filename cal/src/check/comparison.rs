@@ -250,9 +250,8 @@ fn namespace(
     query: &mut Query,
 ) -> Result<()> {
     let namespace = text_of(value.node, value.span)?.into_owned();
-    if !recall::allows(context.memory.scope(), &namespace) {
-        recall::overwrite(&namespace, context);
-    } else if query.reach == Reach::Session {
+    let namespace = recall::own_or(namespace, context);
+    if query.reach == Reach::Session {
         query.reach = Reach::Exact(namespace);
     } else {
         query.require(Predicate::text(field, Comparator::Equal, namespace));

@@ -169,6 +169,13 @@ pub(crate) struct SortKey {
     pub(crate) descending: bool,
 }
 
+impl SortKey {
+    /// Whether it is the time of a grain, which memories visit by.
+    pub(crate) fn is_by_time(&self) -> bool {
+        self.field.name == "time"
+    }
+}
+
 /// How grains are shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Show {
@@ -362,6 +369,15 @@ impl SourceFrom {
 }
 
 impl RecallPlan {
+    /// What is done to the grains of a query in order. A leading sort by time is the order a memory visits
+    /// in anyway, but for a search, which gives the best first.
+    pub(crate) fn steps_after(&self, query: &Query) -> &[Step] {
+        match self.steps.split_first() {
+            Some((Step::Sort(key), rest)) if key.is_by_time() && query.search().is_none() => rest,
+            _ => &self.steps,
+        }
+    }
+
     /// How many grains it asks for.
     pub(crate) fn asked(&self) -> u64 {
         let takes = self.steps.iter().filter_map(|step| match step {

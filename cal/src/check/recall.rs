@@ -8,7 +8,7 @@ use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
 use super::{Context, comparison, condition, effects, options, stages};
 use crate::ast::{Arg, ConditionField, Extractor, Recall, Stage, Thread, Within};
-use crate::bounds::{Order, Reach, TimeRange, TypeSet, is_within};
+use crate::bounds::{Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::memory::Scope;
@@ -184,7 +184,6 @@ fn thread(
     fields: &mut Vec<Cow<'static, str>>,
 ) -> Result<Option<ThreadOf>> {
     let Some(thread) = &recall.thread else { return Ok(None) };
-    query.order = Order::Oldest;
     match &thread.node {
         Thread::Session(session) => {
             let session = context.text(session, thread.span)?;
@@ -228,25 +227,23 @@ fn times(
 /// IN: the namespaces to look at, never wider than the session.
 pub(super) fn reach(within: &Within<'_>, span: Span, context: &mut Context<'_>) -> Result<Reach> {
     let namespace = context.text(&within.namespace, span)?.to_owned();
-    if !allows(context.memory.scope(), &namespace) {
-        overwrite(&namespace, context);
-        return Ok(Reach::Session);
-    }
+    let namespace = own_or(namespace, context);
     Ok(if within.scope { Reach::Subtree(namespace) } else { Reach::Exact(namespace) })
 }
 
-/// Whether the namespace is the session's or lies below it.
-pub(super) fn allows(scope: &Scope, namespace: &str) -> bool {
-    scope.namespace.as_deref().is_none_or(|own| {
-        // Grains without a namespace belong to the shared partition, and so does such a session.
-        is_within(namespace, if own.is_empty() { SHARED } else { own })
-    })
-}
-
-/// W101: a namespace outside the session.
-pub(super) fn overwrite(namespace: &str, context: &mut Context<'_>) {
+/// The namespace; the session's own in place of one outside it, with W101.
+pub(super) fn own_or(namespace: String, context: &mut Context<'_>) -> String {
+    let own = own(context.memory.scope()).filter(|own| !is_within(&namespace, own));
+    let Some(own) = own.map(str::to_owned) else { return namespace };
     let message = format!("namespace \"{namespace}\" is outside the session, whose own was used");
     context.warn(codes::NAMESPACE_REPLACED, message);
+    own
+}
+
+/// The namespace of the session, if it is of one. Grains without a namespace belong to the shared
+/// partition, and so does a session of the empty one.
+fn own(scope: &Scope) -> Option<&str> {
+    scope.namespace.as_deref().map(|own| if own.is_empty() { SHARED } else { own })
 }
 
 /// Clauses that contradict the end of the pipeline: E021; extractors of a type without the field:

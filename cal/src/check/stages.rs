@@ -23,8 +23,8 @@ pub(super) struct Pipeline {
     pub(super) project: Option<ProjectPlan>,
 }
 
-/// The pipeline of a RECALL about `grain_type`. A leading sort by time becomes the order of the
-/// query; `dedup` acts on sorted grains before they are cut.
+/// The pipeline of a RECALL about `grain_type`. A leading sort by time is the order of the query as
+/// well; `dedup` acts on sorted grains before they are cut.
 pub(super) fn pipeline(
     recall: &Recall<'_>,
     grain_type: Option<GrainType>,
@@ -43,8 +43,12 @@ pub(super) fn pipeline(
         select: None,
         project: None,
     };
+    if recall.recent.is_some() || recall.thread.is_some() {
+        let descending = recall.recent.is_some();
+        let by_time = |field| Step::Sort(SortKey { field, descending });
+        pipeline.steps.extend(fields::by_name("time").map(by_time));
+    }
     if let Some(recent) = &recall.recent {
-        query.order = Order::Newest;
         pipeline.steps.push(Step::Take(limit(&recent.node, recent.span, "RECENT", context)?));
     }
     let mut ended: Option<&str> = None;
@@ -185,16 +189,15 @@ fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
 }
 
 /// A sort right after another makes that one vain: ties go by address, not by what was before. A
-/// leading sort by time is the order a memory visits in anyway.
+/// leading sort by time is the order a memory is to visit in.
 fn settle_order(steps: &mut Vec<Step>, query: &mut Query) {
     let both_sort = |a: &mut Step, b: &mut Step| matches!((a, b), (Step::Sort(_), Step::Sort(_)));
     steps.reverse();
     steps.dedup_by(both_sort);
     steps.reverse();
     if let Some(Step::Sort(key)) = steps.first()
-        && key.field.name == "time"
+        && key.is_by_time()
     {
         query.order = if key.descending { Order::Newest } else { Order::Oldest };
-        steps.remove(0);
     }
 }

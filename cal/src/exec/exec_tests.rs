@@ -426,6 +426,19 @@ fn warnings_stand_beside_the_answer() {
         assert_eq!(found, codes, "{source}");
     }
     assert_eq!(objects(&memory, "RECALL IN \"home\""), "d c b a");
+    memory.keep(
+        r#"{"type": "belief", "subject": "s", "relation": "r", "object": "below", "confidence": 1,
+            "namespace": "work:team"}"#,
+    );
+    // It is as if the session's had been written.
+    for (asked, found) in [
+        ("RECALL IN \"home\"", "d c b a"),
+        ("RECALL WHERE namespace = \"home\"", "d c b a"),
+        ("RECALL IN SCOPE \"home\"", "below d c b a"),
+        ("RECALL IN SCOPE \"work\"", "below d c b a"),
+    ] {
+        assert_eq!(objects(&memory, asked), found, "{asked}");
+    }
 }
 
 #[test]

@@ -124,20 +124,23 @@ impl Run<'_> {
     /// Hands the grains of a pipeline to `each`, without keeping them where no step needs them all;
     /// in the order of the result if that matters.
     fn each(&mut self, plan: &RecallPlan, ordered: bool, each: &mut Each<'_>) -> Result<()> {
-        let (window, rest) = Window::cut(&plan.steps);
-        let sorts_only = plan.steps.iter().all(|step| matches!(step, Step::Sort(_))) && !ordered;
-        let streams = rest.is_empty() && window.key.is_none() && window.dedup.is_none();
-        if !streams && !sorts_only {
-            let found = self.find(plan)?;
-            self.release(found.bytes);
+        self.reading(plan, |run, query| {
+            let steps = plan.steps_after(&query);
+            let (window, rest) = Window::cut(steps);
+            let sorts_only = steps.iter().all(|step| matches!(step, Step::Sort(_))) && !ordered;
+            let streams = rest.is_empty() && window.key.is_none() && window.dedup.is_none();
+            if streams || sorts_only {
+                return Ok(((), run.stream(query, &window, each)?));
+            }
+            let found = run.find_by(plan, query)?;
+            run.release(found.bytes);
             for hit in &found.hits {
                 if each(hit.into())?.is_break() {
                     break;
                 }
             }
-            return Ok(());
-        }
-        self.reading(plan, |run, query| Ok(((), run.stream(query, &window, each)?)))
+            Ok(((), found.total != Some(0)))
+        })
     }
 
     /// Hands the grains within a window that neither sorts nor drops any to `each`. Gives whether any

@@ -213,3 +213,15 @@ fn preparing_finds_the_target_and_writes_nothing() {
     assert!(execute(&memory, &query, &pinned, &Writes::default()).is_ok());
     assert_eq!(refused(&query, Tier::Evolve), "CAL-E040");
 }
+
+#[test]
+fn what_is_wrong_in_an_entry_of_a_batch_is_told_when_it_runs() {
+    let memory = Fake::at_work();
+    let options = Options::at(EpochMs::new(1_768_471_200_000));
+    let query = "BATCH { a: RECALL WHERE subjct = \"x\", b: RECALL }";
+    let prepared = prepare(&memory, query, &options).unwrap();
+    let answer = execute(&memory, query, &options, &Writes::default()).unwrap();
+    assert_eq!(prepared.query_hash, answer.meta.query_hash);
+    let parts: Vec<&str> = prepared.plan.recalls.iter().map(|recall| &*recall.part).collect();
+    assert_eq!(parts, ["entry b"]);
+}

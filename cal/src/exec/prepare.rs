@@ -10,6 +10,7 @@ use crate::codes::Warning;
 use crate::error::Result;
 use crate::gate::Admission;
 use crate::memory::Memory;
+use crate::print;
 use crate::response::PlanReport;
 use crate::source::Source;
 use crate::writes::Writes;
@@ -36,13 +37,14 @@ pub struct Preparation {
     pub warnings: Vec<Warning>,
 }
 
-/// Prepares one query. What it would be refused for before it writes, it is refused for here.
+/// Prepares one query. What it would be refused for before it writes, it is refused for here; what is
+/// wrong within an entry of a BATCH is told when it runs.
 ///
 /// # Errors
 /// As [`execute`](super::execute), but for what only shows once it runs.
 pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
     let source = Source::read(source)?;
-    let statement = source.statement()?;
+    let (statement, refused) = source.forgiving()?;
     let (place, tier) = (statement.place(), tier_of(&statement, options));
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
         let Admitted { plan, warnings, .. } = admitted;
@@ -68,7 +70,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
     Ok(Preparation {
         statement_type: statement.statement_type(),
         tier,
-        query_hash: statement.query_hash(),
+        query_hash: print::query_hash(&statement, &refused),
         text: statement.to_string(),
         plan,
         admission,

@@ -98,7 +98,8 @@ impl Run<'_> {
         })
     }
 
-    fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<Found> {
+    /// The same by a query that waits for nothing.
+    pub(super) fn find_by(&mut self, plan: &RecallPlan, mut query: Query) -> Result<Found> {
         let explained = match plan.show.explanation {
             true => Some(self.explained(&query)?),
             false => None,
@@ -107,7 +108,7 @@ impl Run<'_> {
         let mut kept = Kept { hits: Vec::new(), bytes: 0, total: Some(0) };
         let possible = !query.is_impossible();
         if possible {
-            let (window, rest) = Window::cut(&plan.steps);
+            let (window, rest) = Window::cut(plan.steps_after(&query));
             let limit = query.limit;
             query.limit = window.limit();
             kept = self.walk(&query, &window)?;

@@ -72,6 +72,10 @@ fn what_is_searched_for_comes_best_first_and_with_its_score() {
         (r#"RECALL LIKE "coffee""#, ""),
         (r#"RECALL beliefs LIKE "green tea" | ORDER BY subject DESC"#, "a plant, green trees, green tea"),
         (r#"RECALL beliefs LIKE "green tea" | ORDER BY score DESC | LIMIT 1"#, "green tea"),
+        (r#"RECALL beliefs LIKE "green tea" | ORDER BY time DESC"#, "a plant, green trees, green tea"),
+        (r#"RECALL beliefs LIKE "green tea" | ORDER BY time"#, "green tea, green trees, a plant"),
+        (r#"RECALL beliefs LIKE "green tea" RECENT 2"#, "a plant, green trees"),
+        (r#"RECALL beliefs ABOUT "green" RECENT 1"#, "green trees"),
         (r#"RECALL WHERE score > 0.5 AND subject = "bob""#, "green trees"),
         (r#"RECALL WHERE score >= 1 AND score > 0.2 AND subject = "bob""#, "green trees"),
         (r#"RECALL WHERE score > 1 AND subject = "bob""#, ""),
@@ -93,6 +97,20 @@ fn what_is_searched_for_comes_best_first_and_with_its_score() {
     assert_eq!(rows[0]["matched_fields"], json!(["confidence", "object"]));
     let selected = results(&memory, r#"RECALL LIKE "green tea" | SELECT object, score | LIMIT 1"#);
     assert_eq!(selected[0]["grain"], json!({"object": "green tea", "score": 1.0}));
+}
+
+/// However well its messages answer a search, a thread is told from its start.
+#[test]
+fn a_thread_is_in_the_order_of_time() {
+    let memory = library();
+    for (content, object) in [("some tea", "first"), ("green tea", "second")] {
+        memory.keep(&format!(
+            r#"{{"type": "event", "content": "{content}", "session_id": "s", "object": "{object}"}}"#
+        ));
+    }
+    let thread = results(&memory, r#"RECALL THREAD "s" LIKE "green tea""#);
+    let objects: Vec<_> = thread.iter().map(|row| row["grain"]["object"].clone()).collect();
+    assert_eq!(objects, ["first", "second"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::node::{Member, Node, Value};
 use super::table::{
     self, Choice, EXTENSION, EXTRACTORS, Form, Key, List, OPERATORS, QUERY, Row, STATEMENTS, Shape,
+    VERSION,
 };
 use crate::ast::Literal;
 use crate::codes::ErrorKind;
@@ -109,6 +110,10 @@ impl<'n> Speller<'n> {
         let mut first = true;
         for key in keys {
             let Some(value) = node.get(key.name) else { continue };
+            // The one version there is goes without saying.
+            if key.name == VERSION && matches!(&value.value, Value::Number(text) if text == "1") {
+                continue;
+            }
             if !std::mem::take(&mut first) {
                 self.words(between)?;
             }
@@ -291,14 +296,15 @@ impl<'n> Speller<'n> {
         self.words(&format!("\n{text}"))
     }
 
-    /// Words of the text form.
+    /// Words of the text form, as close to what stands before them as they read: a query in JSON is
+    /// measured as this text, so that what fits in text fits in JSON.
     #[expect(clippy::unnecessary_wraps, reason = "every step of the spelling reads the same")]
     fn words(&mut self, words: &str) -> Result<()> {
         let text = &mut self.spelled.text;
-        let joined = text.is_empty()
-            || text.ends_with(['(', '[', '{', ',', '='])
-            || words.starts_with([')', ']', '}', ',', ';', ':']);
-        if !joined && !words.is_empty() {
+        let runs_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-');
+        // A label of this name would read as the start of a hash.
+        let labels = text.ends_with("sha256:");
+        if labels || (text.ends_with(runs_on) && words.starts_with(runs_on)) {
             text.push(' ');
         }
         text.push_str(words);

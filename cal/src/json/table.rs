@@ -154,9 +154,12 @@ const fn option(name: &'static str, bare: bool, lead: &'static str, shape: Shape
     Row { name, text: name, bare, holds: Some((lead, shape, ")")) }
 }
 
+/// The key of the version.
+pub(super) const VERSION: &str = "cal_version";
+
 /// The keys every query may start with.
 pub(super) static QUERY: [Key; 2] = [
-    key("cal_version", "CAL /", Shape::Whole, "the version of the language: 1"),
+    key(VERSION, "CAL /", Shape::Whole, "the version of the language: 1"),
     key("let", "", Shape::List(&LETS), "recalls with names, for IN and for sources"),
 ];
 

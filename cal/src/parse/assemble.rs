@@ -42,10 +42,10 @@ pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
     Ok(assemble)
 }
 
-/// `ID?`: any word but FOR and FROM.
+/// `ID?`: any word but FOR, FROM and EXTENDS.
 fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
     let names = matches!(c.peek().kind, Kind::Word(_));
-    if !names || matches!(c.keyword(), Some(Keyword::For | Keyword::From)) {
+    if !names || is_no_name(c.keyword()) {
         return Ok(None);
     }
     let name = c.name("a name, FOR or FROM")?;
@@ -54,6 +54,10 @@ fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
         return Err(Error::new(ErrorKind::QueryTooLong, message).at(name.span));
     }
     Ok(Some(name))
+}
+
+fn is_no_name(keyword: Option<Keyword>) -> bool {
+    matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
 }
 
 fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {

@@ -5,7 +5,7 @@ use crate::ast::Describe;
 use crate::error::Result;
 use crate::lex::Kind;
 use crate::span::Spanned;
-use crate::types;
+use crate::types::{self, TypeName};
 use crate::words::Keyword;
 
 /// What DESCRIBE tells about.
@@ -28,12 +28,7 @@ pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
         "grain_types" => Describe::GrainTypes,
         "fields" => {
             c.bump()?;
-            let token = c.peek();
-            let name = types::by_singular(c.text(token));
-            if name.is_some() {
-                c.bump()?;
-            }
-            return Ok(Describe::Fields(name.map(|name| Spanned::new(name, token.span))));
+            return Ok(Describe::Fields(singular(c)?));
         }
         "capabilities" => Describe::Capabilities,
         "server" => Describe::Server,
@@ -43,4 +38,17 @@ pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
     };
     c.bump()?;
     Ok(described)
+}
+
+/// `singular?`: no other word may stand here.
+fn singular(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
+    let token = c.peek();
+    if !matches!(token.kind, Kind::Word(_)) {
+        return Ok(None);
+    }
+    let word = c.text(token);
+    let name =
+        types::by_singular(word).ok_or_else(|| types::unknown_singular(word).at(token.span))?;
+    c.bump()?;
+    Ok(Some(Spanned::new(name, token.span)))
 }

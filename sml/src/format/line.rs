@@ -13,8 +13,9 @@ use super::quote::is_bidi;
 use crate::project::Projection;
 use crate::table;
 
-/// What beside the signs of a sentence a format needs escaped: the text, and where in it.
-pub(super) type Special = fn(&str, usize, char) -> bool;
+/// What beside the signs of a sentence a format needs escaped: the text, where in it, and whether the
+/// text begins the sentence.
+pub(super) type Special = fn(&str, usize, char, bool) -> bool;
 
 /// Text on one line, without outer space: newlines, tabs and separators are spaces, other controls
 /// and those that reorder text are dropped.
@@ -55,15 +56,18 @@ pub(super) fn sentence(out: &mut String, shown: &Projection<'_>, style: &Style) 
         lead = None;
     }
     if let Some(lead) = &lead {
-        escape(out, lead, |text, at, c| ends_lead(text, at, c) || (style.special)(text, at, c));
+        escape(out, lead, |text, at, c| {
+            ends_lead(text, at, c) || (style.special)(text, at, c, true)
+        });
         out.push_str(": ");
     }
-    let leads = shown.grain_type != GrainType::Belief && lead.is_none();
+    let begins = lead.is_none();
+    let leads = shown.grain_type != GrainType::Belief && begins;
     let lists = !listed.is_empty();
     escape(out, &text, |text, at, c| {
         (leads && ends_lead(text, at, c))
             || (!lists && c == ')' && at + 1 == text.len())
-            || (style.special)(text, at, c)
+            || (style.special)(text, at, c, begins)
     });
     list(out, &listed, style);
 }
@@ -79,7 +83,7 @@ fn list(out: &mut String, listed: &[(Option<&Cow<'_, str>>, Cow<'_, str>)], styl
             matches!(c, '(' | ')')
                 || (c == ',' && is_followed_by_space(text, at))
                 || ends_lead(text, at, c)
-                || (style.special)(text, at, c)
+                || (style.special)(text, at, c, false)
         });
     }
     if !listed.is_empty() {

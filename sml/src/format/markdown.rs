@@ -62,7 +62,9 @@ fn head(frame: &Frame<'_>) -> String {
         out.push_str("## Context");
         if let Some(intent) = frame.intent {
             out.push_str(": ");
-            escape(&mut out, &one_line(intent), |text, at, c| c == '#' || is_markup(text, at, c));
+            escape(&mut out, &one_line(intent), |text, at, c| {
+                c == '#' || is_markup(text, at, c, false)
+            });
         }
         out.push('\n');
     }
@@ -77,13 +79,13 @@ fn heading(first: &Element<'_>) -> String {
     format!("**{initial}{}**\n", letters.as_str())
 }
 
-/// Whether a character is markup where it stands in a bullet.
-fn is_markup(text: &str, at: usize, c: char) -> bool {
+/// Whether a character is markup where it stands in a bullet, which the text begins or not.
+fn is_markup(text: &str, at: usize, c: char, begins: bool) -> bool {
     match c {
         '`' | '*' | '[' | ']' | '<' | '~' => true,
         '_' => !(is_word(before(text, at)) && is_word(after(text, at))),
-        '#' | '>' | '-' | '+' | '=' | '|' => at == 0,
-        '.' | ')' => is_followed_by_space(text, at) && is_number(text.get(..at)),
+        '#' | '>' | '-' | '+' | '=' | '|' => begins && at == 0,
+        '.' | ')' => begins && is_followed_by_space(text, at) && is_number(text.get(..at)),
         _ => false,
     }
 }

@@ -9,7 +9,7 @@ use crate::watch::Watch;
 /// Plain text.
 pub(super) struct Text;
 
-const STYLE: Style = Style { names: false, special: |_, _, _| false };
+const STYLE: Style = Style { names: false, special: |_, _, _, _| false };
 
 impl Layout for Text {
     fn frame(&self, _: &Frame<'_>) -> Vec<String> {

@@ -63,7 +63,7 @@ fn literals<'e>(expr: &'e Expr, found: &mut Vec<&'e str>) {
 }
 
 /// The grammar, read once.
-static RULES: LazyLock<Rules> = LazyLock::new(rules);
+static RULES: LazyLock<Rules> = LazyLock::new(|| rules(GRAMMAR));
 
 /// Codes of limits: sentences may be longer and deeper than a query.
 const LIMITS: [&str; 3] = ["CAL-E001", "CAL-E007", "CAL-E013"];

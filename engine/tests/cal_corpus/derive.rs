@@ -6,6 +6,10 @@ use std::rc::Rc;
 
 use crate::rules::{Expr, Rules, Terminal};
 
+/// The words before the text of a template, which is one token between its braces.
+const SECTIONS: [&str; 6] =
+    ["HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
+
 /// What a derivation went through, put together on the way.
 enum Trace {
     Nothing,
@@ -48,6 +52,7 @@ impl<'d> Derivation<'d> {
             Expr::Mark(mark) => {
                 named(self.token(at, |text| text == mark), &format!("{within}: {mark}"))
             }
+            Expr::Token(Terminal::Raw) => self.token(at, |_| is_raw(&self.tokens[..at])),
             Expr::Token(terminal) => self.token(at, |text| self.is(*terminal, text)),
             Expr::Rule(name) => self.rule(name, at),
             Expr::Sequence(parts) => {
@@ -99,7 +104,7 @@ impl<'d> Derivation<'d> {
 
     /// Whether a token is what a terminal stands for; a parameter stands for any literal.
     fn is(&self, terminal: Terminal, text: &str) -> bool {
-        let first = text.chars().next().unwrap();
+        let Some(first) = text.chars().next() else { return false };
         let word = (first.is_ascii_alphabetic() || first == '_') && !text.starts_with("sha256:");
         let number = first.is_ascii_digit() || (first == '-' && text.len() > 1);
         match terminal {
@@ -111,6 +116,8 @@ impl<'d> Derivation<'d> {
             Terminal::Int => (number && text.bytes().all(|b| b.is_ascii_digit())) || first == '$',
             Terminal::Hash => text.starts_with("sha256:") || first == '$',
             Terminal::Param => first == '$',
+            // Told by where it stands.
+            Terminal::Raw => false,
         }
     }
 }
@@ -176,6 +183,12 @@ fn tokens(statement: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = statement.trim_start();
     while let Some(first) = rest.chars().next() {
+        if is_raw(&tokens) {
+            let (raw, tail) = rest.split_at(grainstore_sml::body_end(rest.as_bytes()).unwrap());
+            tokens.push(raw);
+            rest = tail;
+            continue;
+        }
         let word = |text: &str| {
             text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len())
         };
@@ -200,6 +213,11 @@ fn tokens(statement: &str) -> Vec<&str> {
         rest = tail.trim_start();
     }
     tokens
+}
+
+/// Whether the text of a template stands next.
+fn is_raw(before: &[&str]) -> bool {
+    matches!(before, [.., word, "{"] if SECTIONS.iter().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
 /// The length of the string that a text starts with, quotes and all.

@@ -6,7 +6,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use grainstore::Preparing;
-use grainstore::cal::{self, Cancel, Error, Options, Response, Tier};
+use grainstore::cal::{self, Cancel, Error, Options, Response, StatementType, Tier};
 use grainstore_sml::TokenCounter;
 use serde_json::Value as Json;
 
@@ -227,7 +227,7 @@ fn step(
                     }
                 }
                 why.extend(differences(step, response, labels));
-                why.extend(envelope(response, &query));
+                why.extend(envelope(response, &query, tier_of(step)));
             }
             (Err(error), Some(expected)) => {
                 let text = (form != Form::Json).then(|| std::str::from_utf8(&query).unwrap_or(""));
@@ -304,12 +304,17 @@ fn normal_form(step: &Step, query: &str, labels: &Labels) -> Vec<String> {
 }
 
 /// What is wrong with the `_cal` of an answer, whatever was asked.
-fn envelope(response: &Response, query: &[u8]) -> Vec<String> {
+fn envelope(response: &Response, query: &[u8], asked: Tier) -> Vec<String> {
     let source = cal::Source::read_bytes(query);
     let Ok(source) = source else { return vec!["what was answered does not read".to_owned()] };
     // A BATCH with an entry that does not parse has no normal form.
     let Ok(statement) = source.statement() else { return Vec::new() };
-    let expected = ("1.0", statement.statement_type(), statement.tier(), statement.query_hash());
+    let tier = match statement.statement_type() {
+        // Kept by its namespace where the call may write, else by its session.
+        StatementType::DefineTemplate => u8::from(asked == Tier::Evolve),
+        _ => statement.tier(),
+    };
+    let expected = ("1.0", statement.statement_type(), tier, statement.query_hash());
     let meta = &response.meta;
     let found = (meta.version, meta.statement_type, meta.tier, meta.query_hash.clone());
     if found == expected {
@@ -319,13 +324,17 @@ fn envelope(response: &Response, query: &[u8]) -> Vec<String> {
     }
 }
 
+fn tier_of(step: &Step) -> Tier {
+    if step.tier == Some(0) { Tier::Read } else { Tier::Evolve }
+}
+
 fn ask(case: &Case, at: usize, built: &Built, query: &[u8], form: Form) -> Result<Response, Error> {
     let step = &case.steps[at];
     let told = case.steps[..=at].iter().rev().find_map(|step| step.now.as_deref());
     let told = told.or(case.about.now.as_deref());
     let now = told.map_or(built.now, instant);
     let session = built.session(&step.session);
-    let tier = if step.tier == Some(0) { Tier::Read } else { Tier::Evolve };
+    let tier = tier_of(step);
     let spelled = |(name, value): &(String, Json)| (name.clone(), built.labels.spell_all(value));
     let params: Vec<(String, Json)> = step.params.iter().map(spelled).collect();
     if form == Form::Phases {

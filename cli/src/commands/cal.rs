@@ -20,7 +20,7 @@ const MAX_QUERY: usize = 128 << 10;
 /// CAL's refusal of a statement that writes where only reading is allowed.
 pub(crate) const READS_ONLY: &str = "CAL-E044";
 
-/// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE; with --evolve also ADD, SUPERSEDE and REVERT
+/// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE, DEFINE TEMPLATE; with --evolve also ADD, SUPERSEDE and REVERT
 ///
 /// Grains are text where the statement or --as asks for it (AS sml, ASSEMBLE), else JSON; values,
 /// groups, counts, versions, differences, plans and descriptions are lines. With --json the answer is

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kit::{Place, Run, belief};
 
@@ -49,6 +49,33 @@ fn grains_are_sml_unless_something_else_is_asked_for() {
         (told[0]["results"].as_array().map(Vec::len), &told[1]["count"]),
         (Some(3), &Value::from(3))
     );
+}
+
+#[test]
+fn a_template_is_there_for_the_statements_behind_it_or_with_evolve_for_good() {
+    let place = place();
+    let define = "DEFINE TEMPLATE line EXTENDS compact ELEMENT {\n* {{grain.subject}}; \"{{grain.object}}\"\n};";
+    let assemble = "ASSEMBLE FROM (RECALL ABOUT \"bob\") FORMAT TEMPLATE line;";
+    let run = piped(&place, &format!("{define}\n{assemble}")).done();
+    assert_eq!(run.text(), "template line is kept for this session\n* bob; \"tea\"\n");
+    let gone = piped(&place, assemble);
+    assert!(gone.code == 1 && gone.err.contains("CAL-E085"), "{}", gone.err);
+    let kept = place.feed(&["repl", "--evolve"], define).done();
+    assert_eq!(kept.text(), "template line is kept for its namespace\n");
+    assert_eq!(piped(&place, assemble).done().text(), "* bob; \"tea\"\n");
+}
+
+#[test]
+fn over_rpc_a_template_is_there_for_the_same_namespace_until_the_store_is_closed() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let asked = |query: &str, namespace: &str| json!({ "query": query, "namespace": namespace });
+    let defined = rpc.result("cal", &asked("DEFINE TEMPLATE line HEADER {here}", "notes"));
+    assert_eq!((&defined["template"], &defined["kept"]), (&"line".into(), &"session".into()));
+    let assemble = "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE line";
+    let found = rpc.result("cal", &asked(assemble, "notes"));
+    assert_eq!(found["formatted_context"]["text"], "here\n");
+    assert_eq!(rpc.refusal("cal", &asked(assemble, "other")), "CAL-E085");
 }
 
 #[test]

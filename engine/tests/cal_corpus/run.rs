@@ -10,7 +10,7 @@ use grainstore::cal::{self, Cancel, Error, Options, Response, StatementType, Tie
 use grainstore_sml::TokenCounter;
 use serde_json::Value as Json;
 
-use crate::case::{Case, Step, StoreSpec, all, stores};
+use crate::case::{As, Case, Step, StoreSpec, all, stores};
 use crate::expect::{differences, of_error, shown};
 use crate::labels::Labels;
 use crate::stores::{Built, instant};
@@ -115,6 +115,41 @@ fn a_recall_without_its_shortcuts_answers_the_same() {
     }
     assert!(recalls > 300, "{recalls}");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// EXPLAIN tells of each statement that runs what it is, and runs nothing of it.
+#[test]
+fn every_statement_that_runs_is_explained() {
+    let shared = built();
+    let mut failures = Vec::new();
+    let mut explained = 0;
+    for case in CASES.iter().filter(|case| case.steps[0].error.is_none()) {
+        let step = &case.steps[0];
+        let built = &shared[case.about.store.as_str()];
+        let Some(text) = step.query.as_ref().map(|query| built.labels.spell(&query.text())) else {
+            continue;
+        };
+        let Ok(statement) = cal::parse(&text) else { continue };
+        let (text, tier) = (statement.to_string(), statement.tier());
+        // EXPLAIN stands behind the LETs, takes its room, and explains no definition of a template.
+        let unexplained = ["LET", "EXPLAIN", "DEFINE"].iter().any(|word| text.starts_with(word));
+        if unexplained || text.len() > 8_000 {
+            continue;
+        }
+        explained += 1;
+        let explain = format!("EXPLAIN {text}");
+        match ask(case, 0, built, explain.as_bytes(), Form::Text).map(|answer| shown(&answer)) {
+            Ok(answer) if answer["plan"]["statement"] == text && answer["plan"]["tier"] == tier => {
+            }
+            Ok(answer) => failures.push(format!("{text}: {answer}")),
+            Err(error) if step.host.is_silent() => failures.push(format!("{text}: {error}")),
+            Err(_) => {}
+        }
+    }
+    assert!(explained > 800, "{explained}");
+    let left = shared["empty"].session(&As::default()).ask("RECALL | COUNT").unwrap();
+    assert_eq!(shown(&left)["count"], 0, "an ADD that was explained was made");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// What an answer has found, and the text it makes of it.

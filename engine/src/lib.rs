@@ -98,7 +98,7 @@ pub use maintain::{
     Problem, Verification, doctor, verify,
 };
 pub use marks::Trial;
-pub use memory::Reading;
+pub use memory::{CAL_CONFORMANCE, Reading};
 pub use offer::Offer;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};

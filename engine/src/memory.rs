@@ -24,8 +24,14 @@ use crate::view::View;
 const MAX_NAMESPACES: usize = 100;
 /// Grains of a namespace that are looked at for one that a session for one user sees.
 const LOOKED_AT: usize = 256;
-/// What this version leaves out of the level of CAL it names.
-const EXCEPTIONS: [&str; 0] = [];
+/// The level of CAL that this version conforms to: the highest, but for what DESCRIBE capabilities lists.
+pub const CAL_CONFORMANCE: &str = "full";
+/// What this version leaves out of that level.
+const EXCEPTIONS: [&str; 3] = [
+    "WITH cache is refused (CAL-E021): an answer that is kept could outlive an erasure",
+    "streams are an iterator, a listener or lines of JSON: none over HTTP or WebSocket, and none is taken up again (CAL-E081)",
+    "next_cursor is always null: a statement goes on with OFFSET",
+];
 
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
@@ -215,7 +221,7 @@ impl Memory for Reading<'_> {
         Ok(Host {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            cal_conformance: "core",
+            cal_conformance: CAL_CONFORMANCE,
             exceptions: EXCEPTIONS.map(str::to_owned).to_vec(),
             namespaces,
             full_text: true,

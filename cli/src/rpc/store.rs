@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grainstore::{EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
+use grainstore::{CAL_CONFORMANCE, EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
 use serde_json::json;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
@@ -18,8 +18,6 @@ use crate::error::{Code, Error};
 /// What of OMS this version is (section 17): a production store, with encrypted envelopes under keys of
 /// people, blind tokens, the hexastore, full text, an audit chain, recovery and presets.
 const OMS_LEVEL: u8 = 3;
-/// What of CAL this version is.
-const CAL_CONFORMANCE: &str = "core";
 
 pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let Nothing {} = params::read(params)?;

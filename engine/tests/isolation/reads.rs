@@ -9,7 +9,7 @@ use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
 use grainstore::{
     AsOf, ContentAddress, EpochMs, Exporting, Lens, Listed, Page, Preparing, Relative, Session,
-    Walk,
+    Streaming, Walk,
 };
 use serde_json::json;
 
@@ -164,6 +164,8 @@ pub(crate) const READS: &[Read] = reads! {
             "RECALL beliefs WHERE subject IN (RECALL beliefs | SUBJECTS)",
             "RECALL beliefs AS sml",
             "ASSEMBLE FROM beliefs: (RECALL beliefs), talk: (RECALL events THREAD \"talk\")",
+            "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { HEADER { {{assembly.grain_count}} {{#each}}{{grain.content}}{{/each}} } }",
+            "DESCRIBE templates",
             "HISTORY WHERE subject = \"hub\" AND relation = \"knows\"",
             "EXPLAIN RECALL LIKE \"common\"",
             "DESCRIBE server",
@@ -177,6 +179,15 @@ pub(crate) const READS: &[Read] = reads! {
             told.bytes(&serde_json::to_vec(&prepared.plan).unwrap());
             told.json(&on.session.execute(&prepared.token).unwrap());
         }
+    };
+    "stream" Everything ["stream", "ask_streaming", "execute_streaming"] |on, told| {
+        let statement = "ASSEMBLE FROM beliefs: (RECALL beliefs), talk: (RECALL events LIKE \"common\") STREAM";
+        for event in on.session.stream(statement, Streaming::default()).unwrap() {
+            told.json(&event);
+        }
+        let prepared = on.session.prepare(statement.as_bytes(), &Preparing::default()).unwrap();
+        let answer = on.session.execute_streaming(&prepared.token, told).unwrap();
+        told.json(&answer);
     };
     "ask about a grain" Grain ["ask"] |on, told| {
         let address = on.address;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 
 use data_encoding::BASE64URL_NOPAD;
+use grainstore::cal::{Event, Listener};
 use grainstore::{Answer, ContentAddress, Cursor, Error, Stored};
 use serde::Serialize;
 
@@ -17,6 +19,13 @@ pub(crate) struct Told {
     pub(crate) shown: Option<BTreeSet<ContentAddress>>,
     /// The codes of what was refused.
     pub(crate) refused: Vec<&'static str>,
+}
+
+impl Listener for Told {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        self.json(&event);
+        ControlFlow::Continue(())
+    }
 }
 
 impl Told {

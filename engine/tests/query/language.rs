@@ -41,7 +41,9 @@ fn a_statement_comes_to_what_the_naive_reading_of_it_comes_to() {
             });
             assert!(
                 agree(&found, &expected),
-                "seed {seed}, {name}, as {namespace:?}, {query}\nfound    {found:?}\nexpected {expected:?}"
+                "seed {seed}, {name}, as {namespace:?}, {query}\nfound    {:.2000}\nexpected {:.2000}",
+                format!("{found:?}"),
+                format!("{expected:?}")
             );
             let (asked, answered) = kinds.entry(kind(&statement)).or_insert((0, 0));
             *asked += 1;

@@ -15,6 +15,8 @@ use crate::statements::{End, Recall, SetOperator, Stage, Statement, Within};
 /// LIMIT where a statement names none, and in a thread.
 const DEFAULT_LIMIT: usize = 20;
 const THREAD_LIMIT: usize = 1000;
+/// Values and groups that are shown.
+const SHOWN: usize = 1000;
 
 /// What a statement comes to.
 #[derive(Debug, PartialEq)]
@@ -161,7 +163,7 @@ impl<'i> Asked<'i> {
         let values = |of: fn(&Item) -> Option<Value>| {
             let mut seen = BTreeSet::new();
             let texts = found.iter().filter_map(|item| of(item)).map(|value| json(&value));
-            Outcome::Values(texts.filter(|text| seen.insert(text.clone())).collect())
+            Outcome::Values(texts.filter(|text| seen.insert(text.clone())).take(SHOWN).collect())
         };
         Some(match recall.end {
             End::Grains | End::First => {
@@ -184,6 +186,7 @@ impl<'i> Asked<'i> {
                 }
                 let mut groups: Vec<_> = groups.into_values().collect();
                 groups.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+                groups.truncate(SHOWN);
                 Outcome::Groups(groups)
             }
         })

@@ -106,5 +106,5 @@ pub use response::{
 };
 pub use scan::{Piece, PieceKind, scan};
 pub use search::{Ask, Diversity, Floor, Near, Rerank, Score, Search};
-pub use source::Source;
+pub use source::{Identity, Source};
 pub use writes::{WriteLimits, Writes};

@@ -1,10 +1,12 @@
 //! A query as it was sent, in either wire form, and where its errors stand in it.
 
-use crate::ast::Statement;
+use crate::ast::{Statement, StatementType};
 use crate::error::{Error, Result};
+use crate::exec::{Tier, tier_of};
 use crate::json::{self, Spelled};
 use crate::limits;
 use crate::parse::{self, Refused};
+use crate::print;
 
 /// One query: CAL in text, or in JSON where it starts with a brace.
 ///
@@ -24,6 +26,17 @@ pub struct Source<'a> {
     given: &'a str,
     /// The text a query in JSON stands for.
     spelled: Option<Spelled>,
+}
+
+/// A query without its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Which statement it is.
+    pub statement_type: StatementType,
+    /// The tier it runs in.
+    pub tier: u8,
+    /// `sha256:` and the SHA-256 of its normal form, parameters unbound.
+    pub query_hash: String,
 }
 
 impl<'a> Source<'a> {
@@ -61,6 +74,20 @@ impl<'a> Source<'a> {
     /// as text.
     pub fn statement(&self) -> Result<Statement<'_>> {
         parse::unplaced(self.text()).map_err(|error| self.locate(error))
+    }
+
+    /// What tells of it without its text, as an answer's `_cal` does: which statement it is, the tier it runs
+    /// in where it may go as far as `asked`, and its `query_hash`.
+    ///
+    /// # Errors
+    /// As [`Source::statement`], but for what stays in a slot of a BATCH.
+    pub fn identity(&self, asked: Tier) -> Result<Identity> {
+        let (statement, refused) = self.forgiving()?;
+        Ok(Identity {
+            statement_type: statement.statement_type(),
+            tier: tier_of(&statement, asked),
+            query_hash: print::query_hash(&statement, &refused),
+        })
     }
 
     /// Parses it to be run; see [`parse::forgiving`].

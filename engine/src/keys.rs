@@ -36,7 +36,7 @@ pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
 /// Audit sequence -> envelope of the reason given, beside the chain so that erasure can take it.
 pub(crate) const REASONS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("reasons");
-/// Number, from 1 -> envelope of a template in JSON. The table comes with the first.
+/// Number, which begins with what stands for its namespace -> envelope of a template in JSON. The table comes with the first.
 pub(crate) const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("templates");
 /// Name -> record: the rows below.

@@ -60,6 +60,14 @@ pub(super) fn of_format(
     }
 }
 
+impl NamedTemplate {
+    /// Whether its definition is one, of its name, that can be used.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        kept(self).is_ok()
+    }
+}
+
 /// A template that is kept, read again.
 fn kept(template: &NamedTemplate) -> Result<Template> {
     let statement = parse::unplaced(&template.definition)?;
@@ -68,6 +76,9 @@ fn kept(template: &NamedTemplate) -> Result<Template> {
         Error::new(ErrorKind::TemplateNotFound, message)
     };
     let Statement(Asked::Define(definition)) = &statement else { return Err(damaged()) };
+    if definition.node.name.node != template.name {
+        return Err(damaged());
+    }
     compiled(definition.node.extends.as_ref(), &definition.node.sections).map_err(|_| damaged())
 }
 

@@ -203,7 +203,7 @@ fn run_statement(
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
-        tier: tier_of(&statement, options),
+        tier: tier_of(&statement, options.tier),
         query_hash,
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.used,
@@ -246,7 +246,7 @@ fn admitted(
         return Err(error.at(place));
     }
     if let Some(gate) = options.gate {
-        let tier = tier_of(statement, options);
+        let tier = tier_of(statement, options.tier);
         let admission = Admission::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
@@ -254,8 +254,8 @@ fn admitted(
 }
 
 /// The tier a statement runs in: DEFINE TEMPLATE in the one it is asked for, others in the one they need.
-fn tier_of(statement: &Statement<'_>, options: &Options<'_>) -> u8 {
-    match (statement.statement_type(), options.tier) {
+pub(crate) fn tier_of(statement: &Statement<'_>, asked: Tier) -> u8 {
+    match (statement.statement_type(), asked) {
         (StatementType::DefineTemplate, Tier::Evolve) => 1,
         _ => statement.tier(),
     }

@@ -45,7 +45,7 @@ pub struct Preparation {
 pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
     let source = Source::read(source)?;
     let (statement, refused) = source.forgiving()?;
-    let (place, tier) = (statement.place(), tier_of(&statement, options));
+    let (place, tier) = (statement.place(), tier_of(&statement, options.tier));
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
         let Admitted { plan, warnings, .. } = admitted;
         let admission = Admission::of(&statement, tier, &plan, true);
@@ -97,6 +97,7 @@ impl Run<'_> {
                 Ok(Some(old.address))
             }
             Plan::Revert(plan) => Ok(Some(self.target(&plan.target)?.address)),
+            Plan::Define(plan) => self.definable(plan).map(|()| None),
             _ => Ok(None),
         }
     }

@@ -14,27 +14,48 @@ impl Run<'_> {
     /// E088 for a name that is taken, E089 where there are too many.
     pub(super) fn define(&self, plan: DefinePlan) -> Result<Answer> {
         let DefinePlan { name, extends, text: definition } = plan;
-        let keeper = match self.options.tier {
-            Tier::Read => TemplateKeeper::Session,
-            Tier::Evolve => TemplateKeeper::Namespace,
-        };
+        let keeper = self.keeper();
         let template = NamedTemplate { name: name.node, keeper, definition };
         match self.memory.keep_template(&template)? {
             TemplateKept::Kept => {
                 Ok(Answer::Defined { template: template.name, extends, kept: keeper })
             }
-            TemplateKept::Taken => {
-                let message = format!("there is a template called {}", template.name);
-                Err(Error::new(ErrorKind::TemplateTaken, message).at(name.span))
-            }
-            TemplateKept::Full => {
-                let of = match keeper {
-                    TemplateKeeper::Session => "session",
-                    TemplateKeeper::Namespace => "namespace",
-                };
-                let message = format!("a {of} has {} templates at most", NamedTemplate::MOST);
-                Err(Error::new(ErrorKind::TooManyTemplates, message).at(name.span))
-            }
+            refused => Err(unkept(&template, refused).at(name.span)),
         }
     }
+
+    /// Whether a definition would be kept, as far as that is known before it is tried.
+    ///
+    /// # Errors
+    /// As [`Run::define`].
+    pub(super) fn definable(&self, plan: &DefinePlan) -> Result<()> {
+        let keeper = self.keeper();
+        let template =
+            NamedTemplate { name: plan.name.node.clone(), keeper, definition: plan.text.clone() };
+        match template.among(&self.memory.templates()?) {
+            TemplateKept::Kept => Ok(()),
+            refused => Err(unkept(&template, refused).at(plan.name.span)),
+        }
+    }
+
+    fn keeper(&self) -> TemplateKeeper {
+        match self.options.tier {
+            Tier::Read => TemplateKeeper::Session,
+            Tier::Evolve => TemplateKeeper::Namespace,
+        }
+    }
+}
+
+/// Why a template is not kept.
+fn unkept(template: &NamedTemplate, refused: TemplateKept) -> Error {
+    if refused == TemplateKept::Full {
+        let of = match template.keeper {
+            TemplateKeeper::Session => "session",
+            TemplateKeeper::Namespace => "namespace",
+        };
+        let message = format!("a {of} has {} templates at most", NamedTemplate::MOST);
+        return Error::new(ErrorKind::TooManyTemplates, message);
+    }
+    let message = format!("there is a template called {}", template.name);
+    Error::new(ErrorKind::TemplateTaken, message)
 }

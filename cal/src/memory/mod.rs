@@ -193,6 +193,21 @@ pub enum TemplateKept {
 impl NamedTemplate {
     /// Templates of one namespace, and of one session, at most.
     pub const MOST: usize = 50;
+
+    /// What becomes of it beside those that a session can name. A name stands for one text: only the
+    /// session's own of the same text may be kept by its namespace, too.
+    #[must_use]
+    pub fn among(&self, known: &[Self]) -> TemplateKept {
+        let handed_on = |of: &Self| {
+            (of.keeper, self.keeper) == (TemplateKeeper::Session, TemplateKeeper::Namespace)
+                && of.definition == self.definition
+        };
+        if known.iter().any(|of| of.name == self.name && !handed_on(of)) {
+            return TemplateKept::Taken;
+        }
+        let alike = known.iter().filter(|of| of.keeper == self.keeper).count();
+        if alike >= Self::MOST { TemplateKept::Full } else { TemplateKept::Kept }
+    }
 }
 
 /// Takes the grains of a recall one by one; `Break` ends it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use grainstore_cal::{Answer, Slot, Source, Statement, StatementType, Tier};
+use grainstore_cal::{Answer, Slot, Source, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -76,18 +76,14 @@ impl Errand {
         token: Option<&CapabilityToken>,
         asked: Tier,
     ) -> Self {
-        let source = Source::read_bytes(query).ok();
-        let parsed = source.as_ref().and_then(|source| source.statement().ok());
-        let hash = match &parsed {
-            Some(statement) => Sha256::digest(statement.to_string()),
-            None => Sha256::digest(query),
-        };
-        let statement = parsed.as_ref().map(Statement::statement_type);
-        let tier = match (statement, asked) {
-            (Some(StatementType::DefineTemplate), Tier::Evolve) => 1,
-            _ => parsed.as_ref().map_or(0, Statement::tier),
-        };
-        Self { query_hash: hash.into(), statement, tier, ..Self::without_query(session, token) }
+        let identity = Source::read_bytes(query).and_then(|source| source.identity(asked)).ok();
+        let hash = identity.as_ref().and_then(|of| hash_in(&of.query_hash));
+        Self {
+            query_hash: hash.unwrap_or_else(|| Sha256::digest(query).into()),
+            statement: identity.as_ref().map(|of| of.statement_type),
+            tier: identity.map_or(0, |of| of.tier),
+            ..Self::without_query(session, token)
+        }
     }
 
     /// A call whose statement nobody knows: a token that is none.
@@ -190,6 +186,12 @@ impl CalledEntry {
             stream: StreamedEntry::of(fields),
         })
     }
+}
+
+/// The bytes of a `query_hash`.
+fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
+    let address: ContentAddress = query_hash.strip_prefix("sha256:")?.parse().ok()?;
+    Some(*address.as_bytes())
 }
 
 /// A statement as `_cal.statement_type` names it.

@@ -1,7 +1,7 @@
 //! Several sources into one text that never exceeds its budget (`cal.md` section 5, ASSEMBLE).
 //!
 //! Ties selection to the format, and answers for the budget: whatever the selection counted, the
-//! finished text is counted as a whole, and grains are dropped until it fits. Resolving sources and
+//! finished text is counted as a whole, and grains that do not fit are left out of it. Resolving sources and
 //! removing duplicates is the caller's duty.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use crate::chunks::{Chunk, chunks};
 use crate::error::Error;
 use crate::format::{Element, Format, Frame, Layout};
 use crate::item::{Item, Level};
+use crate::most::most;
 use crate::select::{Draft, Meter, Placed, choose_levels, disclose, meant, place};
 use crate::template::{Template, Templated};
 use crate::time::Clock;
@@ -161,8 +162,8 @@ pub fn assemble_telling(
     if told(shares(&drafts, &meter)).is_break() {
         return Err(Error::stopped());
     }
-    let mut placed = place(&mut drafts, options.disclosure, &mut meter)?;
-    let mut text = composer.fit(&mut placed, empty)?;
+    let placed = place(&mut drafts, options.disclosure, &mut meter)?;
+    let (placed, mut text) = composer.fit(&placed, empty)?;
     if composer.layout.shows_omitted() {
         text = composer.fit_omitted(&placed, &omitted(&drafts, &placed), text)?;
     }
@@ -253,13 +254,15 @@ fn omitted<'a>(drafts: &[Draft<'a>], placed: &[Placed<'_>]) -> Vec<Placed<'a>> {
 fn report(draft: &Draft<'_>, placed: &[Placed<'_>]) -> SourceReport {
     let label = draft.label.to_owned();
     let mut report = SourceReport { label, allocated: draft.allocated, ..SourceReport::default() };
+    let mut opened = BTreeSet::new();
     for placed in placed.iter().filter(|placed| placed.source == draft.source) {
         match placed.level {
             Level::Full => report.full += 1,
             Level::Standard => report.standard += 1,
             Level::Summary => report.summary += 1,
         }
-        report.used = report.used.saturating_add(placed.price);
+        let gap = if opened.insert(placed.group) { draft.opening(placed.group) } else { 0 };
+        report.used = report.used.saturating_add(placed.price).saturating_add(gap);
     }
     report.omitted = draft.len() - report.full - report.standard - report.summary;
     report
@@ -284,14 +287,14 @@ struct Composer<'c> {
 }
 
 impl Composer<'_> {
-    /// The text of all that was placed; where that is too much, of as many as fit, those dropped first
-    /// that were placed last.
-    fn fit(&self, placed: &mut Vec<Placed<'_>>, empty: Text) -> Result<Text, Error> {
-        let (kept, text) = self.most(placed.len(), empty, |count| {
-            self.text(placed.get(..count).unwrap_or_default(), &[])
-        })?;
-        placed.truncate(kept);
-        Ok(text)
+    /// The text of what was placed, and what of it that shows: all, or as many as fit, those placed
+    /// earlier before others.
+    fn fit<'p>(
+        &self,
+        placed: &[Placed<'p>],
+        empty: Text,
+    ) -> Result<(Vec<Placed<'p>>, Text), Error> {
+        most(placed, empty, |some| Ok(self.fitting(self.text(some, &[])?)))
     }
 
     /// The same text with what stands for grains that are left out, of as many as fit.
@@ -301,33 +304,12 @@ impl Composer<'_> {
         omitted: &[Placed<'_>],
         text: Text,
     ) -> Result<Text, Error> {
-        let with = |count| self.text(placed, omitted.get(..count).unwrap_or_default());
-        Ok(self.most(omitted.len(), text, with)?.1)
+        let (_, text) = most(omitted, text, |some| Ok(self.fitting(self.text(placed, some)?)))?;
+        Ok(text)
     }
 
-    /// The text of the most of `all` that fit, where that of none does, and how many they are. Bisection
-    /// keeps the number of recounts to the logarithm.
-    fn most(
-        &self,
-        all: usize,
-        none: Text,
-        text_of: impl Fn(usize) -> Result<Text, Error>,
-    ) -> Result<(usize, Text), Error> {
-        let whole = text_of(all)?;
-        if self.fits(&whole) {
-            return Ok((all, whole));
-        }
-        let (mut best, mut kept, mut too_many) = (none, 0, all);
-        while too_many - kept > 1 {
-            let middle = kept + (too_many - kept) / 2;
-            let text = text_of(middle)?;
-            if self.fits(&text) {
-                (best, kept) = (text, middle);
-            } else {
-                too_many = middle;
-            }
-        }
-        Ok((kept, best))
+    fn fitting(&self, text: Text) -> Option<Text> {
+        self.fits(&text).then_some(text)
     }
 
     /// Grains in the order of the sources and, within a source, in its own order.

@@ -291,3 +291,29 @@ fn a_counter_that_does_not_add_up_costs_grains_and_not_the_budget() {
     assert_eq!(shown, [(40, 0), (1, 39)]);
     assert_eq!(assembly.tokens, 41 * 41);
 }
+
+/// As [`Lines`]; what a text says of `heavy` weighs more the more it says besides.
+struct Crowded;
+
+impl TokenCounter for Crowded {
+    fn count(&self, text: &str) -> usize {
+        let lines = Lines.count(text);
+        if text.contains("heavy") && lines > 4 { lines + 50 } else { lines }
+    }
+
+    fn name(&self) -> &str {
+        "crowded"
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_finished_text_is_left_out_alone() {
+    let items = beliefs(&["heavy", "1", "2", "3"]);
+    let assembly = assemble(&[source("b", &items)], &options(Budget::Tokens(20)), &Crowded);
+    let assembly = assembly.unwrap();
+    assert_eq!(texts(&assembly), ["is 1", "is 2", "is 3"]);
+    let report = &assembly.sources[0];
+    // The opening of the group is taken by those that are left in it.
+    assert_eq!((report.standard, report.omitted, report.used), (3, 1, 4));
+    assert_eq!(assembly.tokens, 3 + 4);
+}

@@ -14,6 +14,7 @@
 //! - `budget`: splitting a budget over sources
 //! - `select`: which grains are shown, and at which level
 //! - `template`: formats that whoever asks writes down
+//! - `most`: as many of several things as fit together
 //! - `assemble`, `chunks`: several sources into one text that never exceeds its budget, and that text in pieces
 //! - `summarize`: the sentences that say most of what several grains say
 //! - `error`: the one error of the crate
@@ -45,6 +46,7 @@ mod chunks;
 mod error;
 mod format;
 mod item;
+mod most;
 mod page;
 mod project;
 mod select;

@@ -134,6 +134,7 @@ struct Entry<'a> {
 }
 
 /// A grain that is shown.
+#[derive(Clone, Copy)]
 pub(crate) struct Placed<'a> {
     pub(crate) source: usize,
     /// The place of its source in the order of priority.
@@ -141,8 +142,10 @@ pub(crate) struct Placed<'a> {
     /// Its place within the source.
     pub(crate) position: usize,
     pub(crate) item: &'a Item,
+    /// Which group of its source it is in.
+    pub(crate) group: usize,
     pub(crate) level: Level,
-    /// What it took, the opening of its group included where it opened one.
+    /// What it takes by itself, without the opening of its group.
     pub(crate) price: usize,
 }
 
@@ -184,9 +187,15 @@ impl<'a> Draft<'a> {
             rank: self.rank,
             position,
             item: entry.item,
+            group: entry.group,
             level: self.level,
             price: 0,
         })
+    }
+
+    /// What it takes to open the group.
+    pub(crate) fn opening(&self, group: usize) -> usize {
+        self.groups.get(group).map_or(0, |opening| opening.price)
     }
 
     fn set_level(&mut self, level: Level, meter: &mut Meter<'_>) -> Result<(), Error> {
@@ -232,17 +241,17 @@ impl<'a> Draft<'a> {
             let fitting = iter::successors(Some(self.level), lower).find_map(|level| {
                 let own =
                     if level == self.level { entry.price } else { meter.price(entry.item, level) };
-                let price = own.saturating_add(gap);
-                (price <= left).then_some((level, price))
+                (own.saturating_add(gap) <= left).then_some((level, own))
             });
             if let Some((level, price)) = fitting {
                 (entry.placed, opening.paid) = (true, true);
-                left -= price;
+                left -= price + gap;
                 placed.push(Placed {
                     source: self.source,
                     rank: self.rank,
                     position,
                     item: entry.item,
+                    group: entry.group,
                     level,
                     price,
                 });

@@ -5,10 +5,11 @@ use std::cell::Cell;
 use grainstore_format::{EpochMs, Grain};
 
 use super::*;
-use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, assemble};
+use crate::assemble::{Assembly, AssemblyOptions, Disclosure, Source, SourceReport, assemble};
 use crate::budget::Budget;
 use crate::format::{Format, render_watched};
 use crate::item::{Item, Level};
+use crate::template::{Preset, Section, Template};
 use crate::time::Clock;
 use crate::tokens::TokenCounter;
 
@@ -55,6 +56,15 @@ fn looked(
     format: Format,
     most: usize,
 ) -> (Result<Assembly, Error>, usize, usize) {
+    looked_by(items, (budget, format, None), most)
+}
+
+/// As [`looked`], by a template where there is one.
+fn looked_by(
+    items: &[Item],
+    (budget, format, template): (usize, Format, Option<&Template>),
+    most: usize,
+) -> (Result<Assembly, Error>, usize, usize) {
     let (looks, since) = (Cell::new(0), Cell::new(0));
     let stops = || {
         looks.set(looks.get() + 1);
@@ -65,7 +75,7 @@ fn looked(
     let source = |label| Source { label, items, asked: 3, failed: false };
     let options = AssemblyOptions {
         format,
-        template: None,
+        template,
         name: None,
         intent: None,
         budget: Budget::Tokens(budget),
@@ -94,6 +104,29 @@ fn an_assembly_stops_at_the_very_look_that_says_so() {
         }
         let (again, looks, _) = looked(&items, 1_200, format, all);
         assert_eq!((again.unwrap(), looks), (done, all), "{format:?}");
+    }
+}
+
+#[test]
+fn what_stands_for_grains_left_out_stops_too() {
+    let sections =
+        [(Section::Element, "- {{grain.content}}\n"), (Section::ElementOmit, "omitted\n")];
+    let template = Template::new(Preset::Compact, &sections).unwrap();
+    let items = items(300);
+    let of = |template| (60, Format::Sml, Some(template));
+    let (done, all, _) = looked_by(&items, of(&template), usize::MAX);
+    let done = done.unwrap();
+    let sum = |count: fn(&SourceReport) -> usize| done.sources.iter().map(count).sum::<usize>();
+    let (shown, omitted) = (sum(|of| of.standard + of.summary + of.full), sum(|of| of.omitted));
+    assert!(omitted > 50 * shown && shown > 0, "{shown} and {omitted}");
+    // The text of all those left out is tried, and looks once for each.
+    let silent = Template::new(Preset::Compact, &sections[..1]).unwrap();
+    let (_, without, _) = looked_by(&items, of(&silent), usize::MAX);
+    assert!(all - without >= omitted, "{all} and {without}");
+    for most in [without, all - 1] {
+        let (stopped, looks, _) = looked_by(&items, of(&template), most);
+        assert_eq!(stopped.unwrap_err().code(), "CAL-E082", "at {most}");
+        assert_eq!(looks, most + 1);
     }
 }
 

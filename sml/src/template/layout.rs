@@ -241,7 +241,9 @@ impl Layout for Templated<'_> {
             self.before(&mut page.text, element, &before, &scope);
             self.write_element(&mut page.text, element, &scope);
             before.last = Some(element);
-            if !element.omitted {
+            if element.omitted {
+                watch.check()?;
+            } else {
                 before.shown = Some(element);
                 page.cut()?;
             }

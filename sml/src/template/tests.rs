@@ -272,6 +272,31 @@ fn a_text_has_two_characters_for_each_token_of_its_budget() {
 }
 
 #[test]
+fn small_grains_stay_behind_one_that_is_too_long_for_the_text() {
+    let event = |chars| {
+        item(&format!(r#"{{"type": "event", "role": "user", "content": "{}"}}"#, "x".repeat(chars)))
+    };
+    let each = "{{#each}}{{grain.content}} {{/each}}\n";
+    let element = (Section::Element, "- {{grain.content}}\n");
+    for (sections, budget, long) in [
+        (&[element][..], Budget::Grains(10), 36_000),
+        (&[element, (Section::Header, each)], Budget::Tokens(4000), 7_000),
+        (&[element, (Section::Footer, each)], Budget::Tokens(4000), 7_000),
+    ] {
+        for place in 0..7 {
+            let items: Vec<_> =
+                (0..7).map(|at| event(if at == place { long } else { 30 })).collect();
+            let assembly = assembled((Preset::Compact, sections), &[("s", &items)], |options| {
+                options.budget = budget;
+            });
+            let source = &assembly.sources[0];
+            assert_eq!((source.standard, source.omitted), (6, 1), "{budget:?}, {long} at {place}");
+            assert_eq!(assembly.text.lines().filter(|line| line.starts_with("- ")).count(), 6);
+        }
+    }
+}
+
+#[test]
 fn what_a_query_chose_is_all_a_template_shows_of_a_grain() {
     let attributes = vec![("confidence".to_owned(), Cell::Number("0.9".to_owned()))];
     let chosen = Some(Chosen { text: Some("chosen".to_owned()), attributes });

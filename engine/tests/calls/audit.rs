@@ -60,6 +60,20 @@ fn what_writes_is_told_alike_in_json() {
 }
 
 #[test]
+fn a_batch_with_an_entry_that_does_not_read_has_the_hash_of_its_answer() {
+    let world = World::new();
+    let agent = world.agent("work");
+    let query = b"BATCH { a: RECALL beliefs, b: RECALL bogus }";
+    let prepared = agent.prepare(query, &Preparing::default()).unwrap();
+    let answer = agent.execute(&prepared.token).unwrap();
+    let found = calls(&world);
+    let [(_, call)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(call.statement.as_deref(), Some("batch"));
+    let hash = grainstore::ContentAddress::from_bytes(call.query_hash);
+    assert_eq!(answer.meta.query_hash, format!("sha256:{hash}"));
+}
+
+#[test]
 fn refusals_of_what_writes_have_one_entry_each() {
     let world = World::new();
     let agent = world.agent("work");

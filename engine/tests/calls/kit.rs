@@ -56,6 +56,12 @@ impl World {
         })
     }
 
+    /// A host of a namespace, who acts for no user.
+    pub(crate) fn host(&self, namespace: &str) -> Session {
+        let options = SessionOptions { user_id: None, ..self.agent(namespace).options().clone() };
+        self.store.session(options)
+    }
+
     /// A belief about bob, in a namespace.
     pub(crate) fn put(&self, namespace: &str, object: &str) -> ContentAddress {
         self.put_fields(&json!({"namespace": namespace, "object": object}))

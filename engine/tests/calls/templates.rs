@@ -60,11 +60,17 @@ fn a_namespace_keeps_one_for_everybody_in_it_and_for_good() {
         let world = World::with(options.clone());
         world.put("work", "tea");
         let agent = world.agent("work");
-        agent.ask(BRIEF).unwrap();
-        assert_eq!(store_it(&agent), "done");
-        assert_eq!(store_it(&agent), "CAL-E088");
+        assert_eq!(store_it(&agent), "ERR_ACCESS", "for one user");
+        let host = world.host("work");
+        host.ask(&BRIEF.replace('*', "-")).unwrap();
+        assert_eq!(store_it(&host), "CAL-E088", "its own says something else");
+        let host = world.host("work");
+        host.ask(BRIEF).unwrap();
+        assert_eq!(store_it(&host), "done");
+        assert_eq!(store_it(&host), "CAL-E088");
+        assert_eq!(code(host.prepare(BRIEF.as_bytes(), &evolving())), "CAL-E088");
         assert_eq!(code(world.agent("work").ask(BRIEF)), "CAL-E088", "in no session either");
-        let described = shown(&agent.ask("DESCRIBE templates").unwrap());
+        let described = shown(&host.ask("DESCRIBE templates").unwrap());
         let listed = described["description"]["templates"].as_array().unwrap();
         assert_eq!(listed.len(), 1, "the session's own gave way");
         assert_eq!(
@@ -74,7 +80,7 @@ fn a_namespace_keeps_one_for_everybody_in_it_and_for_good() {
         for namespace in ["work:a", "wor", "other"] {
             let elsewhere = world.agent(namespace);
             assert_eq!(said(&elsewhere), "CAL-E085", "{namespace}");
-            assert_eq!(store_it(&elsewhere), "done", "{namespace}");
+            assert_eq!(store_it(&world.host(namespace)), "done", "{namespace}");
         }
         assert_eq!(said(&world.operator()), "CAL-E085", "of the whole store");
         let verified = world.store.verify(true).unwrap();
@@ -93,7 +99,7 @@ fn a_namespace_keeps_one_for_everybody_in_it_and_for_good() {
 #[test]
 fn a_stored_template_has_its_entry_and_a_refused_one_too() {
     let world = World::new();
-    let agent = world.agent("work");
+    let agent = world.host("work");
     agent.ask(BRIEF).unwrap();
     assert!(world.entries().iter().all(|entry| entry.call.is_none()), "a session's own has none");
     store_it(&agent);
@@ -113,7 +119,7 @@ fn a_stored_template_has_its_entry_and_a_refused_one_too() {
 #[test]
 fn where_nothing_is_written_a_template_that_was_to_stay_is_refused() {
     let world = World::new();
-    let (operator, agent) = (world.operator(), world.agent("work"));
+    let (operator, agent) = (world.operator(), world.host("work"));
     let before = agent.prepare(BRIEF.as_bytes(), &evolving()).unwrap().token;
     operator.switch_cal(CalSwitch::Reads, "an incident").unwrap();
     assert_eq!(store_it(&agent), "CAL-E044");
@@ -128,7 +134,7 @@ fn where_nothing_is_written_a_template_that_was_to_stay_is_refused() {
 #[test]
 fn a_token_defines_in_its_tier_and_only_where_its_terms_say_so() {
     let world = World::new();
-    let agent = world.agent("work");
+    let agent = world.host("work");
     let prepared = agent.prepare(BRIEF.as_bytes(), &evolving()).unwrap();
     assert_eq!((prepared.tier, prepared.token.tier), (1, 1));
     assert_eq!(prepared.side_effects, ["keeps a template for the namespace"]);
@@ -152,7 +158,7 @@ fn a_token_defines_in_its_tier_and_only_where_its_terms_say_so() {
 #[test]
 fn a_namespace_has_fifty_at_most() {
     let world = World::new();
-    let agent = world.agent("work");
+    let agent = world.host("work");
     let define = |at: usize| {
         let query = format!("DEFINE TEMPLATE t{at} ELEMENT {{x}}");
         code(agent.ask_with(query.as_bytes(), &tier_one()))
@@ -161,19 +167,18 @@ fn a_namespace_has_fifty_at_most() {
         assert_eq!(define(at), "done");
     }
     assert_eq!(define(50), "CAL-E089");
-    let elsewhere = world.agent("other");
-    assert_eq!(store_it(&elsewhere), "done");
+    assert_eq!(store_it(&world.host("other")), "done");
 }
 
 #[test]
 fn in_an_encrypted_store_no_template_stands_in_the_open() {
     let world = World::with(OpenOptions::new().key(MasterKey::new([7; 32])));
-    store_it(&world.agent("xochipilli"));
+    store_it(&world.host("xochipilli"));
     world.store.flush().unwrap();
     let files = world.dir.path().join("s.grains");
     assert!(!is_there(&files, b"quetzalcoatl") && !is_there(&files, b"xochipilli"));
     let plain = World::new();
-    store_it(&plain.agent("xochipilli"));
+    store_it(&plain.host("xochipilli"));
     plain.store.flush().unwrap();
     let files = plain.dir.path().join("s.grains");
     assert!(is_there(&files, b"quetzalcoatl"), "what is looked for can be found");
@@ -185,7 +190,7 @@ fn templates_outlast_scrubbing_compaction_and_backup() {
         let world = World::with(options.clone());
         let erased = world.put("work", "coffee");
         world.put("work", "tea");
-        store_it(&world.agent("work"));
+        store_it(&world.host("work"));
         let erasing = Erasing::new().now(true);
         world.operator().erase(&erased, "asked to", &erasing).unwrap();
         world.store.scrub().unwrap();

@@ -51,7 +51,7 @@ impl Run<'_> {
     }
 
     fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
-        if plan.select.is_none() {
+        if plan.select.is_none() || plan.show.provenance {
             self.gives_whole(&hit.grain)?;
         }
         let show = &plan.show;

@@ -60,6 +60,9 @@ impl Run<'_> {
         let mut items = Vec::with_capacity(hits.len());
         for hit in hits {
             self.go_on()?;
+            if project.is_none() {
+                self.gives_whole(&hit.grain)?;
+            }
             let mut item = self.item(hit)?;
             item.chosen = project.map(|plan| chosen(plan, hit, &item, clock));
             items.push(item);
@@ -72,6 +75,7 @@ impl Run<'_> {
         if let Some(address) = item.agreed_address()
             && let Some(agreed) = self.memory.get(&address)?
         {
+            self.gives_whole(&agreed.grain)?;
             item.resolve_agreed(&plain(&agreed))?;
         }
         Ok(item)

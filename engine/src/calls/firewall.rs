@@ -138,7 +138,7 @@ impl Gate for Guard<'_> {
             by_field.article
         );
         let error = Error::new(ErrorKind::Policy, message);
-        Err(error.with_hint("name the fields that are needed: | SELECT object, time").into())
+        Err(error.with_hint("name the fields that are needed: | SELECT object, time, or PROJECT content(object) in a source of an ASSEMBLE").into())
     }
 
     fn reads_text(&self) -> bool {

@@ -231,12 +231,12 @@ fn summaries_have_a_section_of_their_own_or_that_of_all() {
 fn grains_that_do_not_fit_are_left_out_whole_and_may_be_told_of() {
     let long = "word ".repeat(60);
     let items = [belief("one"), belief(&long), belief("two")];
-    let omits = "({{grain.type}} of {{grain.subject}})\n";
+    let omits = "({{grain.type}}{{grain.subject}}{{grain.content}})\n";
     let sections = [(Section::Element, "- {{grain.content}}\n"), (Section::ElementOmit, omits)];
     let assembly = assembled((Preset::Compact, &sections), &[("s", &items)], |options| {
         options.budget = Budget::Tokens(60);
     });
-    assert_eq!(assembly.text, "- works at one\n(belief of alice)\n- works at two\n");
+    assert_eq!(assembly.text, "- works at one\n(belief)\n- works at two\n");
     assert_eq!((assembly.sources[0].standard, assembly.sources[0].omitted), (2, 1));
     // What tells of them goes before a grain does.
     let assembly = assembled((Preset::Compact, &sections), &[("s", &items)], |options| {

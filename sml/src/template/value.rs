@@ -125,6 +125,9 @@ impl<'s> Scope<'s> {
 
     fn of_its_grain(&self, variable: Variable) -> Option<Cell<'s>> {
         let element = self.grain?;
+        if element.omitted && says_something(variable) {
+            return None;
+        }
         match variable {
             Variable::GrainContent => Some(element.shown.text.as_ref().into()),
             Variable::GrainType => Some(element.shown.grain_type.name().into()),
@@ -152,6 +155,19 @@ impl<'s> Scope<'s> {
             (None, Disclosure::Auto) => "auto",
         }
     }
+}
+
+/// Whether a variable gives out something that a grain says: one that was left out says nothing.
+fn says_something(variable: Variable) -> bool {
+    !matches!(
+        variable,
+        Variable::GrainType
+            | Variable::GrainScore
+            | Variable::GrainCreatedAt
+            | Variable::GrainRelativeTime
+            | Variable::GrainIsFull
+            | Variable::GrainIsSummary
+    )
 }
 
 /// The name PROJECT has for what a variable shows.

@@ -1,7 +1,9 @@
 //! What the audit log is told of the events of a streamed call (spec section 6): how many went to whom,
 //! and how it ended. Never what is in them.
 
+use std::any::Any;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use grainstore_cal::{Began, Event, EventKind, Listener};
 use grainstore_format::{Map, Value};
@@ -60,7 +62,6 @@ impl Listener for Noting<'_> {
 
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         let note = self.note.get_or_insert_default();
-        note.events = note.events.saturating_add(1);
         let mut ends = false;
         match &event.kind {
             EventKind::Error { source: Some(_), .. } => {
@@ -71,10 +72,51 @@ impl Listener for Noting<'_> {
             _ => {}
         }
         let taken = self.listener.event(event);
+        note.events = note.events.saturating_add(1);
         if taken.is_break() && !ends {
             note.cancelled.get_or_insert(BY_LISTENER);
         }
         taken
+    }
+}
+
+/// A listener whose panic is kept, so that it is not taken for damage of the storage it is called under.
+pub(super) struct Caught<'l> {
+    listener: &'l mut dyn Listener,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'l> Caught<'l> {
+    /// Nothing yet.
+    pub(super) fn of(listener: &'l mut dyn Listener) -> Self {
+        Self { listener, panic: None }
+    }
+
+    /// Goes on with the panic of the listener, if there was one.
+    pub(super) fn resume(self) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+    }
+
+    /// What the listener says; nothing once it panicked.
+    fn run<T>(&mut self, tell: impl FnOnce(&mut dyn Listener) -> T) -> Option<T> {
+        if self.panic.is_some() {
+            return None;
+        }
+        let listener = &mut *self.listener;
+        let told = catch_unwind(AssertUnwindSafe(|| tell(listener)));
+        told.map_err(|panic| self.panic = Some(panic)).ok()
+    }
+}
+
+impl Listener for Caught<'_> {
+    fn begins(&mut self, began: &Began<'_>) {
+        self.run(|listener| listener.begins(began));
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        self.run(|listener| listener.event(event)).unwrap_or(ControlFlow::Break(()))
     }
 }
 

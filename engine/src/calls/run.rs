@@ -7,7 +7,7 @@ use grainstore_cal::{self as cal, Listener, Memory, Options, Preparation, Respon
 use super::bounded::Bounded;
 use super::errand::Errand;
 use super::firewall::Guard;
-use super::noted::Noting;
+use super::noted::{Caught, Noting};
 use super::prepare::refused;
 use super::switch::CalSwitch;
 use super::token::CapabilityToken;
@@ -23,7 +23,25 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::ask_with`] or [`Session::ask_streaming`].
+    ///
+    /// # Panics
+    /// Where the listener does, once the call is over and in the audit log.
     pub(crate) fn call(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let Some(listener) = listener else { return self.call_noted(query, options, token, None) };
+        let mut caught = Caught::of(listener);
+        let answered = self.call_noted(query, options, token, Some(&mut caught));
+        caught.resume();
+        answered
+    }
+
+    /// Runs a query, and tells the audit log of it.
+    fn call_noted(
         &self,
         query: &[u8],
         options: &Options<'_>,
@@ -50,9 +68,9 @@ impl Session {
         }
         match answered {
             Ok(answer) => {
-                session.count_access(&answer).map_err(refused)?;
                 let grains = answer.meta.budget.grains_returned;
                 session.note_answer(&answer.answer, grains).map_err(refused)?;
+                session.count_access(&answer).map_err(refused)?;
                 Ok(answer)
             }
             Err(error) => Err(session.told_refusal(&errand, error)),

@@ -176,6 +176,21 @@ fn the_audit_log_tells_what_became_of_the_events() {
 }
 
 #[test]
+fn a_panic_of_the_listener_is_its_own_and_the_call_is_in_the_log() {
+    let world = filled(OpenOptions::new().preset(Preset::named("hipaa").unwrap()));
+    let agent = world.agent("work");
+    let mut failing = |_: Event| -> ControlFlow<()> { panic!("the host's own") };
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        agent.ask_streaming(QUERY.as_bytes(), &options(), &mut failing).map(drop)
+    }));
+    assert_eq!(ended.unwrap_err().downcast_ref::<&str>(), Some(&"the host's own"));
+    let refused = world.entries().into_iter().next_back().unwrap().call.unwrap();
+    assert_eq!(refused.code.as_deref(), Some("CAL-E082"));
+    assert_eq!(refused.stream.unwrap().cancel_reason.as_deref(), Some("listener"));
+    assert_eq!(heard(&agent, QUERY).1, "done");
+}
+
+#[test]
 fn with_a_token_the_events_are_in_the_log_of_every_store() {
     let world = filled(OpenOptions::new());
     let agent = world.agent("work");

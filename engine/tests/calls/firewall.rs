@@ -87,7 +87,16 @@ fn hipaa_gives_out_health_data_by_named_fields_alone() {
         ("RECALL beliefs | SELECT object", "done"),
         ("RECALL beliefs | COUNT", "done"),
         (r#"RECALL beliefs WHERE object = "a bicycle""#, "done"),
-        ("ASSEMBLE FROM (RECALL beliefs)", "done"),
+        ("RECALL beliefs | SELECT object WITH provenance", "ERR_POLICY"),
+        ("ASSEMBLE FROM (RECALL beliefs)", "ERR_POLICY"),
+        ("ASSEMBLE FROM (RECALL beliefs) WITH summarize", "ERR_POLICY"),
+        (
+            "ASSEMBLE FROM (RECALL beliefs) FORMAT TEMPLATE { ELEMENT { {{grain.object}} } }",
+            "ERR_POLICY",
+        ),
+        ("ASSEMBLE FROM (RECALL beliefs AS json) BUDGET 20 tokens", "CAL-E076"),
+        ("ASSEMBLE FROM (RECALL beliefs | PROJECT content(object))", "done"),
+        (r#"ASSEMBLE FROM (RECALL beliefs WHERE object = "a bicycle")"#, "done"),
     ] {
         assert_eq!(code(operator.ask(query)), expected, "{query}");
     }

@@ -105,7 +105,10 @@ fn stream(question: Question<'_>, context: &mut Context<'_>) -> Result<()> {
     let ended = Interrupt::caught()?
         .during(|cancel| Question { cancel, ..question }.ask_streaming(&session, &mut listener));
     written?;
-    ended.map(drop)
+    for warning in &ended?.meta.warnings {
+        output.note(&format!("warning: {}: {}", warning.code, warning.message));
+    }
+    Ok(())
 }
 
 /// A parameter as it is bound on the command line.

@@ -168,6 +168,15 @@ fn values_are_escaped_for_the_place_they_stand_in() {
         ("<x/>{{grain.object}}", "<x/>a&lt;b> \"c\" &amp;lt; d'e - f"),
         ("<x y=\"{{grain.object}}\">", "<x y=\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\">"),
         ("\"{{grain.object}}\"", "\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\""),
+        (
+            "<x y='\"' z='{{grain.object}}'>",
+            "<x y='\"' z='a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f'>",
+        ),
+        (
+            "<!-- don't \" --><y a='{{grain.object}}'>",
+            "<!-- don't \" --><y a='a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f'>",
+        ),
+        ("<_x a='{{grain.object}}'>", "<_x a='a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f'>"),
         ("5\" <x y=\"{{grain.object}}\">", "5\" <x y=\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\">"),
         ("<x y={{grain.object}}>", "<x y=a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f>"),
         ("a < b {{grain.object}}", "a < b a&lt;b> \"c\" &amp;lt; d'e - f"),

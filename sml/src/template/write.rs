@@ -40,6 +40,8 @@ enum Place {
     Tag,
     /// Between quotes in a tag.
     Attribute,
+    /// Between single quotes in a tag.
+    Single,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,8 +49,10 @@ enum Tag {
     #[default]
     Opens,
     Closes,
-    /// It is one by itself: `<br/>`, `<!-- -->`.
+    /// It is one by itself: `<br/>`.
     Alone,
+    /// What begins with `<!`, where quotes are signs of their own.
+    Remark,
 }
 
 impl<'w> Writer<'w> {
@@ -98,7 +102,7 @@ impl<'w> Writer<'w> {
             Place::Text if self.markup.open > 0 => escape_text(self.out, value),
             Place::Text => escape_text(self.out, &one_line(value)),
             Place::Quoted | Place::Attribute => escape_attribute(self.out, value),
-            Place::Tag => escape_attribute(self.out, &without_ends(value)),
+            Place::Tag | Place::Single => escape_attribute(self.out, &without_ends(value)),
         }
     }
 }
@@ -114,8 +118,9 @@ impl Markup {
                 (Place::Text | Place::Quoted, '<') if opens_tag(next) => self.enter(next),
                 (Place::Text, '"') => self.place = Place::Quoted,
                 (Place::Quoted, '"' | '\n') => self.place = Place::Text,
-                (Place::Tag, '"') => self.place = Place::Attribute,
-                (Place::Attribute, '"') => self.place = Place::Tag,
+                (Place::Tag, '"') if self.tag != Tag::Remark => self.place = Place::Attribute,
+                (Place::Tag, '\'') if self.tag != Tag::Remark => self.place = Place::Single,
+                (Place::Attribute, '"') | (Place::Single, '\'') => self.place = Place::Tag,
                 (Place::Tag, '/') if next == Some('>') => self.tag = Tag::Alone,
                 (Place::Tag, '>') => self.leave(),
                 _ => {}
@@ -127,7 +132,7 @@ impl Markup {
         self.place = Place::Tag;
         self.tag = match next {
             Some('/') => Tag::Closes,
-            Some('!') => Tag::Alone,
+            Some('!') => Tag::Remark,
             _ => Tag::Opens,
         };
     }
@@ -137,14 +142,17 @@ impl Markup {
         match self.tag {
             Tag::Opens => self.open = self.open.saturating_add(1),
             Tag::Closes => self.open = self.open.saturating_sub(1),
-            Tag::Alone => {}
+            Tag::Alone | Tag::Remark => {}
         }
     }
 }
 
-/// Whether a `<` before this opens a tag; one before a space is a sign of its own.
+/// Whether a `<` before this opens a tag; one before a space, a digit or another sign is a sign of its own.
 fn opens_tag(next: Option<char>) -> bool {
-    next.is_none_or(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!'))
+    let sign = |next: char| {
+        next.is_whitespace() || next.is_ascii_digit() || matches!(next, '=' | '<' | '-')
+    };
+    next.is_none_or(|next| !sign(next))
 }
 
 /// A value without what would end a tag, or a value in single quotes.

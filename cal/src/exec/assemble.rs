@@ -28,8 +28,6 @@ const TOON_CHOSEN: &str =
 pub(super) struct Resolved {
     pub(super) hits: Vec<Hit>,
     pub(super) answer: SourceAnswer,
-    /// Grains in texts of its own, with AS or WITH summarize, whatever the budget leaves of them.
-    given: usize,
 }
 
 impl Run<'_> {
@@ -107,7 +105,7 @@ impl Run<'_> {
         self.used.tokens_used = count(assembly.tokens);
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
-            self.used.grains_returned += shown(&report).max(count(resolved.given));
+            self.used.grains_returned += shown(&report);
             (source.label, answer(resolved.answer, &report))
         });
         Answer::Assembly {
@@ -180,7 +178,6 @@ impl Run<'_> {
             let found = self.source(source);
             self.go_on()?;
             let found = found.unwrap_or_else(|error| Resolved {
-                given: 0,
                 hits: Vec::new(),
                 answer: SourceAnswer {
                     error: Some(self.source.locate(error)),
@@ -201,7 +198,6 @@ impl Run<'_> {
 
     fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
         let mut answer = SourceAnswer::default();
-        let mut given = 0;
         let hits = match &source.from {
             SourceFrom::Let(at, _) => self.grains_of(*at)?,
             SourceFrom::Recall(plan) => {
@@ -212,13 +208,10 @@ impl Run<'_> {
                     answer.formatted = Some(text);
                 }
                 answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
-                if answer.formatted.is_some() || answer.summarized.is_some() {
-                    given = hits.len();
-                }
                 hits
             }
         };
-        Ok(Resolved { hits, answer, given })
+        Ok(Resolved { hits, answer })
     }
 }
 
@@ -244,7 +237,6 @@ fn summaries(
     for (source, items) in resolved.iter_mut().zip(items) {
         if source.answer.error.is_none() {
             source.answer.summarized = Some(summarize(items, clock, watch)?);
-            source.given = items.len();
         }
     }
     Ok(())

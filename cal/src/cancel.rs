@@ -4,21 +4,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A handle that loops look at. Clones share the request to stop and the time that does not count, each
-/// with its own deadline.
+/// A handle that loops look at. Clones share the request to stop, and a clone of a handle with a deadline
+/// shares that as well.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     shared: Arc<Shared>,
-    /// When to stop if no time was excused.
-    deadline: Option<Instant>,
+    limit: Option<Arc<Limit>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     requested: AtomicBool,
-    excused_us: AtomicU64,
     #[cfg(test)]
     looks: Looks,
+}
+
+/// A deadline, and those it stands within.
+#[derive(Debug)]
+struct Limit {
+    deadline: Instant,
+    /// How far it was put off.
+    excused_us: AtomicU64,
+    outer: Option<Arc<Limit>>,
 }
 
 /// How often it was looked at, and at which look it cancels.
@@ -48,24 +55,24 @@ impl Cancel {
     /// The same handle that also stops `time` from now, or earlier where it already would.
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
-        let own = Instant::now().checked_add(time);
-        let own = own.and_then(|own| own.checked_sub(self.excused()));
-        let deadline = match (self.deadline, own) {
-            (Some(outer), Some(own)) => Some(outer.min(own)),
-            (outer, own) => outer.or(own),
-        };
-        Self { shared: Arc::clone(&self.shared), deadline }
+        let Some(deadline) = Instant::now().checked_add(time) else { return self.clone() };
+        let (excused_us, outer) = (AtomicU64::new(0), self.limit.clone());
+        let limit = Some(Arc::new(Limit { deadline, excused_us, outer }));
+        Self { shared: Arc::clone(&self.shared), limit }
     }
 
-    /// Puts every deadline off by a time that was spent on what is not the statement's work, such as an
-    /// index that had to be read again.
+    /// Puts the deadlines of this handle off by a time that was spent on what is not the statement's work,
+    /// such as an index that had to be read again. Those that another statement has of the same host stay.
     pub fn excuse(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.shared.excused_us.fetch_add(micros, Ordering::Relaxed);
+        for limit in self.limits() {
+            limit.excused_us.fetch_add(micros, Ordering::Relaxed);
+        }
     }
 
-    fn excused(&self) -> Duration {
-        Duration::from_micros(self.shared.excused_us.load(Ordering::Relaxed))
+    /// Its deadlines, the one set last first.
+    fn limits(&self) -> impl Iterator<Item = &Limit> {
+        std::iter::successors(self.limit.as_deref(), |limit| limit.outer.as_deref())
     }
 
     /// Asks everyone who holds the handle to stop.
@@ -81,15 +88,18 @@ impl Cancel {
         if self.shared.requested.load(Ordering::Relaxed) {
             return Some(Stop::Cancelled);
         }
-        let deadline = self.deadline.and_then(|deadline| deadline.checked_add(self.excused()));
-        deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| Stop::Timeout)
+        if self.limit.is_none() {
+            return None;
+        }
+        let now = Instant::now();
+        self.limits().any(|limit| limit.is_over(now)).then_some(Stop::Timeout)
     }
 
     /// A handle that lets so many looks pass and cancels at the next.
     #[cfg(test)]
     pub(crate) fn after(looks: u64) -> Self {
         let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
-        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), deadline: None }
+        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), limit: None }
     }
 
     /// How often anybody looked.
@@ -116,6 +126,13 @@ impl Cancel {
     }
 }
 
+impl Limit {
+    fn is_over(&self, now: Instant) -> bool {
+        let excused = Duration::from_micros(self.excused_us.load(Ordering::Relaxed));
+        self.deadline.checked_add(excused).is_some_and(|deadline| now >= deadline)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,12 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_excused_puts_off_the_deadlines_there_are_and_no_later_one() {
+    fn time_that_is_excused_puts_off_the_deadlines_of_one_statement_and_of_no_other() {
         let host = Cancel::new();
-        let late = host.within(Duration::ZERO);
+        let (late, other) = (host.within(Duration::ZERO), host.within(Duration::ZERO));
+        let inner = late.within(Duration::ZERO);
         assert_eq!(late.stopped(), Some(Stop::Timeout));
-        late.clone().excuse(Duration::from_secs(3600));
-        assert_eq!(late.stopped(), None);
+        inner.clone().excuse(Duration::from_secs(3600));
+        assert_eq!((inner.stopped(), late.stopped()), (None, None));
+        assert_eq!(other.stopped(), Some(Stop::Timeout));
         assert_eq!(host.within(Duration::ZERO).stopped(), Some(Stop::Timeout));
         host.cancel();
         assert_eq!(late.stopped(), Some(Stop::Cancelled));

@@ -11,12 +11,18 @@ use crate::codes::Warning;
 use crate::error::Error;
 
 /// Takes the events of a streamed ASSEMBLE, in their order, while it is put together. The time it takes
-/// for them is not the statement's.
+/// for them is not the statement's, as long as [`crate::Options::patience`] lasts.
 pub trait Listener {
     /// The statement was checked and may run: what follows are events, the last of which says how it
     /// ended. Without this call there is none.
     fn begins(&mut self, began: &Began<'_>) {
         let _ = began;
+    }
+
+    /// The text is written, and events that tell of what is in it follow: of this many grains. Called once,
+    /// or not at all where it did not come so far.
+    fn gives(&mut self, grains: u64) {
+        let _ = grains;
     }
 
     /// One event. `Break` cancels the assembly, and no event follows.

@@ -70,6 +70,8 @@ pub(crate) const ROW_BYTES: usize = 64 << 20;
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);
 /// Time for one ASSEMBLE.
 pub(crate) const ASSEMBLE_TIME: Duration = Duration::from_secs(10);
+/// Time for who listens to an ASSEMBLE, beside that (ours).
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What relevance counts for in `diversity(mmr)` where no lambda is given.
 pub(crate) const LAMBDA: f64 = 0.5;

@@ -60,6 +60,24 @@ impl Session {
         more.chunks(MAX_NAMED).try_for_each(|some| self.push_note(record(some)))
     }
 
+    /// Notes a call in CAL that was to show what a statement would do.
+    ///
+    /// # Errors
+    /// As [`Session::note_read`].
+    pub(crate) fn note_step(&self, errand: &Arc<Errand>) -> Result<()> {
+        let call = Some(errand.note().over(None, None));
+        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Cal, Vec::new()) })
+    }
+
+    /// Notes a call in CAL that ended with this code when some of so many grains were given out.
+    ///
+    /// # Errors
+    /// As [`Session::note_read`].
+    pub(crate) fn note_part(&self, errand: &Arc<Errand>, grains: u64, code: &str) -> Result<()> {
+        let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
+        self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Read, Vec::new()) })
+    }
+
     /// Notes that a call in CAL was refused with this code.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ mod template;
 mod value;
 mod walk;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use grainstore_format::{ContentAddress, EpochMs, Grain};
 use grainstore_sml::{Clock, Estimator, TokenCounter};
@@ -82,6 +82,9 @@ pub struct Options<'o> {
     pub totals: bool,
     /// The host's handle to stop it.
     pub cancel: Cancel,
+    /// How long the listener of a streamed ASSEMBLE may take for its events, all together, before it takes
+    /// from the time of the statement: 60 seconds. The statement keeps its view of the store meanwhile.
+    pub patience: Duration,
     /// Counts tokens.
     pub counter: &'o dyn TokenCounter,
     /// The most grains a RECALL gives that names no number, where the host wants fewer than CAL does.
@@ -106,6 +109,7 @@ impl Options<'_> {
             expansion: None,
             totals: true,
             cancel: Cancel::new(),
+            patience: limits::PATIENCE,
             counter: &Estimator,
             few: None,
             gate: None,

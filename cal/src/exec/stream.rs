@@ -2,7 +2,7 @@
 //! (spec section 8, Streaming ASSEMBLE).
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use grainstore_sml::{Assembly, Budget, Shares};
@@ -28,6 +28,8 @@ pub(super) struct Stream<'r> {
     listener: &'r mut dyn Listener,
     assembly_id: Arc<str>,
     plan: StreamPlan,
+    /// What is left of the time that the listener may take.
+    patience: Duration,
     /// Whether the listener goes on taking events.
     listens: bool,
 }
@@ -42,7 +44,7 @@ impl<'r> Stream<'r> {
     ) -> Self {
         let assembly_id: Arc<str> = assembly_id(query_hash, options).into();
         listener.begins(&Began { assembly_id: &assembly_id, options: &plan.to_string() });
-        Self { listener, assembly_id, plan, listens: true }
+        Self { listener, assembly_id, plan, patience: options.patience, listens: true }
     }
 
     fn wants(&self, class: Class) -> bool {
@@ -60,6 +62,15 @@ impl<'r> Stream<'r> {
             let event = Event { assembly_id: Arc::clone(&self.assembly_id), kind };
             self.listens = self.listener.event(event).is_continue();
         }
+    }
+
+    /// The same, and how much of the time it took is the listener's.
+    fn send_timed(&mut self, kind: EventKind) -> Duration {
+        let began = Instant::now();
+        self.send(kind);
+        let taken = began.elapsed().min(self.patience);
+        self.patience = self.patience.saturating_sub(taken);
+        taken
     }
 }
 
@@ -115,9 +126,7 @@ impl Run<'_> {
     /// E082 where the listener takes no more, or the host cancelled meanwhile; E075.
     fn tell(&mut self, kind: EventKind) -> Result<()> {
         let Some(stream) = &mut self.stream else { return Ok(()) };
-        let began = Instant::now();
-        stream.send(kind);
-        self.cancel.excuse(began.elapsed());
+        self.cancel.excuse(stream.send_timed(kind));
         if !stream.listens {
             let message = "nobody takes the events of the assembly any longer";
             return Err(Error::new(ErrorKind::Cancelled, message));
@@ -212,9 +221,9 @@ impl Run<'_> {
         assembly: &Assembly,
         format: &'static str,
     ) -> Result<()> {
-        if self.stream.is_none() {
-            return Ok(());
-        }
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let grains_included = assembly.sources.iter().map(shown).sum();
+        stream.listener.gives(grains_included);
         let levels = assembly.sources.iter().map(|report| Levels {
             source: report.label.clone(),
             full: count(report.full),
@@ -234,7 +243,7 @@ impl Run<'_> {
             tokens_used: count(assembly.tokens),
             budget_remaining: left,
             utilization: share(total.saturating_sub(left), total),
-            grains_included: assembly.sources.iter().map(shown).sum(),
+            grains_included,
             grains_omitted: assembly.sources.iter().map(|report| count(report.omitted)).sum(),
             sources_failed: failed.map(|(source, _)| source.label.clone()).collect(),
             format,

@@ -451,6 +451,55 @@ fn an_assembly_that_takes_too_long_ends_with_an_error() {
 }
 
 #[test]
+fn a_listener_takes_from_the_time_of_the_statement_once_patience_is_over() {
+    let time = Duration::from_millis(500);
+    let heard_for = |patience| {
+        let options = Options { cancel: Cancel::new().within(time), patience, ..options() };
+        let (mut events, memory) = (0, four_beliefs());
+        let mut ear = |_| {
+            if events == 0 {
+                std::thread::sleep(time + time / 5);
+            }
+            events += 1;
+            ControlFlow::Continue(())
+        };
+        let ended = stream(&memory, TWO.as_bytes(), &options, &Writes::default(), &mut ear);
+        (ended.err().map(|error| error.code().to_owned()), events)
+    };
+    let late = (Some("CAL-E075".to_owned()), 2);
+    assert_eq!(heard_for(Duration::ZERO), late, "the first, and how it ended");
+    assert_eq!(heard_for(Duration::from_secs(3600)).0, None);
+}
+
+#[test]
+fn a_listener_is_told_of_the_grains_before_any_event_that_tells_of_them() {
+    struct Told(Vec<String>);
+    impl Listener for Told {
+        fn gives(&mut self, grains: u64) {
+            self.0.push(format!("{grains} grains"));
+        }
+        fn event(&mut self, event: Event) -> ControlFlow<()> {
+            self.0.push(event.kind.name().to_owned());
+            ControlFlow::Continue(())
+        }
+    }
+    let heard = |source: &str| {
+        let mut told = Told(Vec::new());
+        let ended =
+            stream(&four_beliefs(), source.as_bytes(), &options(), &Writes::default(), &mut told);
+        (ended.is_ok(), told.0)
+    };
+    let (done, told) = heard("ASSEMBLE FROM (RECALL) STREAM { budget, chunks }");
+    assert!(done);
+    let gives: Vec<_> = told.iter().filter(|name| name.ends_with("grains")).collect();
+    assert_eq!(gives, ["4 grains"]);
+    let at = |name: &str| told.iter().position(|of| of == name).unwrap();
+    assert!(at("4 grains") < at("disclosure_decided") && at("disclosure_decided") < at("chunk"));
+    let (done, told) = heard("ASSEMBLE FROM (RECALL beliefs WHERE subject IN ($p)) STREAM");
+    assert_eq!((done, told.is_empty()), (false, true), "refused before it begins");
+}
+
+#[test]
 fn a_hundred_thousand_results_are_left_halfway() {
     let memory = four_beliefs();
     memory.again.set(24_999);

@@ -60,9 +60,9 @@ pub struct CalledEntry {
     pub namespace: Option<String>,
     /// The pseudonym of the agent.
     pub agent: Option<String>,
-    /// Grains that were given out.
+    /// Grains that were given out; of a stream that ended early those of its text.
     pub result_count: Option<u64>,
-    /// The code it was refused with.
+    /// The code it was refused with, or a stream ended early with.
     pub code: Option<String>,
     /// What became of its events, where it was streamed.
     pub stream: Option<StreamedEntry>,
@@ -105,6 +105,11 @@ impl Errand {
     pub(super) fn was_streamed(&self, note: StreamNote) {
         // A call is over once.
         let _ = self.streamed.set(note);
+    }
+
+    /// The grains that its events told of, where it was streamed and came so far.
+    pub(super) fn gave(&self) -> Option<u64> {
+        self.streamed.get().and_then(StreamNote::given)
     }
 
     /// Whether there is to be an entry in a store whose rules do not ask for reads: of what writes, and of

@@ -19,6 +19,8 @@ pub(crate) struct StreamNote {
     events: u64,
     cancelled: Option<&'static str>,
     sources_failed: u64,
+    /// Grains of the text, once events told of it.
+    given: Option<u64>,
 }
 
 /// What an entry of the audit log has of the events of a call.
@@ -58,6 +60,11 @@ impl Listener for Noting<'_> {
     fn begins(&mut self, began: &Began<'_>) {
         self.note = Some(StreamNote { options: began.options.to_owned(), ..StreamNote::default() });
         self.listener.begins(began);
+    }
+
+    fn gives(&mut self, grains: u64) {
+        self.note.get_or_insert_default().given = Some(grains);
+        self.listener.gives(grains);
     }
 
     fn event(&mut self, event: Event) -> ControlFlow<()> {
@@ -115,12 +122,21 @@ impl Listener for Caught<'_> {
         self.run(|listener| listener.begins(began));
     }
 
+    fn gives(&mut self, grains: u64) {
+        self.run(|listener| listener.gives(grains));
+    }
+
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.run(|listener| listener.event(event)).unwrap_or(ControlFlow::Break(()))
     }
 }
 
 impl StreamNote {
+    /// The grains of its text, of which any may have been handed over; nothing where it did not come so far.
+    pub(super) fn given(&self) -> Option<u64> {
+        self.given
+    }
+
     /// Its part of the map of an entry.
     pub(super) fn fields(&self) -> Map {
         let mut fields = Map::from([

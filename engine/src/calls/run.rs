@@ -86,20 +86,22 @@ impl Session {
         }
     }
 
-    /// Runs a step of CAL that runs no statement; where it is refused the audit log is told so.
+    /// Runs a step of CAL that runs no statement, and tells the audit log of it: where it is refused, and where
+    /// reads are told, since what it answers is an estimate of what is there.
     pub(super) fn noted_step<T>(
         &self,
         query: &[u8],
         tier: Tier,
         step: impl FnOnce() -> Result<T, cal::Error>,
     ) -> Result<T, cal::Error> {
-        step().map_err(|error| {
-            if !self.store().inner().regime().audits_reads() {
-                return self.told_if_writing(query, tier, error);
-            }
-            let errand = Arc::new(Errand::of(self, query, None, tier));
-            self.on(&errand).told_refusal(&errand, error)
-        })
+        if !self.store().inner().regime().audits_reads() {
+            return step().map_err(|error| self.told_if_writing(query, tier, error));
+        }
+        let errand = Arc::new(Errand::of(self, query, None, tier));
+        let session = self.on(&errand);
+        let done = step().map_err(|error| session.told_refusal(&errand, error))?;
+        session.note_step(&errand).map_err(refused)?;
+        Ok(done)
     }
 
     /// The refusal of a token, with its entry in the audit log.
@@ -113,7 +115,11 @@ impl Session {
         if errand.is_told() {
             return error;
         }
-        match self.note_refused_call(errand, error.code()) {
+        let noted = match errand.gave() {
+            Some(grains) => self.note_part(errand, grains, error.code()),
+            None => self.note_refused_call(errand, error.code()),
+        };
+        match noted {
             Ok(()) => error,
             Err(failed) => refused(failed),
         }

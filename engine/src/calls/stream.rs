@@ -2,9 +2,10 @@
 //! whoever asks for the next one.
 //!
 //! Events are made while the statement runs. Between the two threads wait at most a few of them: who
-//! takes none holds the statement up, for which its own time stands still.
+//! takes none holds the statement up, for which its own time stands still, until patience is over.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use grainstore_cal::{
     self as cal, Began, Cancel, Event, Format, Listener, Options, Params, Response,
@@ -15,11 +16,13 @@ use super::prepare::refused;
 use super::token::CapabilityToken;
 use crate::error::Error;
 use crate::session::Session;
-use crate::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use crate::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use crate::sync::thread::{self, JoinHandle};
 
 /// Events that may wait to be taken.
 const WAITING: usize = 16;
+/// How long it sleeps before it looks for room again: first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
 
 /// How a statement is streamed from a thread of its own. Tokens are counted as by default.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,9 @@ pub struct Streaming {
     pub auto_toon: bool,
     /// The present, against which phrases are resolved; the store's now where none is named.
     pub now: Option<EpochMs>,
+    /// How long it may wait, all together, for its events to be taken; 60 seconds where nothing is said. It
+    /// ends then with `CAL-E082`, so that it does not hold its view of the store for good.
+    pub patience: Option<Duration>,
 }
 
 impl Session {
@@ -93,10 +99,11 @@ impl Session {
         let (session, cancel, query) = (self.clone(), Cancel::new(), query.to_owned());
         let own = cancel.clone();
         let run = move || {
-            let Streaming { params, as_format, auto_toon, now } = streaming;
-            let now = now.unwrap_or_else(|| session.now());
-            let options = Options { params, as_format, auto_toon, cancel: own, ..Options::at(now) };
-            session.ask_streaming(query.as_bytes(), &options, &mut Sending(sender))
+            let Streaming { params, as_format, auto_toon, now, patience } = streaming;
+            let usual = Options::at(now.unwrap_or_else(|| session.now()));
+            let patience = patience.unwrap_or(usual.patience);
+            let options = Options { params, as_format, auto_toon, cancel: own, patience, ..usual };
+            session.ask_streaming(query.as_bytes(), &options, &mut Sending { sender, patience })
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
         let worker = worker.map_err(|error| refused(Error::from(error)))?;
@@ -115,24 +122,43 @@ enum Message {
     Event(Event),
 }
 
-struct Sending(SyncSender<Message>);
+struct Sending {
+    sender: SyncSender<Message>,
+    /// What is left of the time it may wait.
+    patience: Duration,
+}
 
-impl Listener for Sending {
-    fn begins(&mut self, _: &Began<'_>) {
-        // Who went away is noticed at the first event.
-        let _ = self.0.send(Message::Began);
-    }
-
-    fn event(&mut self, event: Event) -> ControlFlow<()> {
-        match self.0.send(Message::Event(event)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+impl Sending {
+    /// Waits until there is room. `Break` where nobody takes anything any longer.
+    fn send(&mut self, mut message: Message) -> ControlFlow<()> {
+        let mut pause = PAUSES.0;
+        loop {
+            match self.sender.try_send(message) {
+                Ok(()) => return ControlFlow::Continue(()),
+                Err(TrySendError::Full(back)) if !self.patience.is_zero() => message = back,
+                Err(_) => return ControlFlow::Break(()),
+            }
+            thread::sleep(pause);
+            self.patience = self.patience.saturating_sub(pause);
+            pause = (pause * 2).min(PAUSES.1);
         }
     }
 }
 
+impl Listener for Sending {
+    fn begins(&mut self, _: &Began<'_>) {
+        // Who went away is noticed at the first event.
+        let _ = self.send(Message::Began);
+    }
+
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        self.send(Message::Event(event))
+    }
+}
+
 /// The events of a streamed ASSEMBLE, in their order. The last says how it ended: `assembly_completed`,
-/// `error` without a source, or `cancelled`; [`EventStream::finish`] has the answer or the error then.
+/// `error` without a source, or `cancelled`; [`EventStream::finish`] has the answer or the error then. One
+/// whose events were not taken for longer than [`Streaming::patience`] ends without a last event.
 /// Dropping it cancels what still runs, and waits until it has stopped.
 #[derive(Debug)]
 pub struct EventStream {
@@ -189,4 +215,25 @@ impl Drop for EventStream {
 /// The thread ended without an answer, which takes a panic of the host's own code.
 fn lost() -> Error {
     Error::integrity("the thread of the stream ended without an answer")
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_nothing_is_waited_for_until_patience_is_over() {
+        let (sender, receiver) = sync_channel(1);
+        let mut sending = Sending { sender, patience: Duration::from_millis(20) };
+        assert!(sending.send(Message::Began).is_continue());
+        assert!(sending.send(Message::Began).is_break(), "nobody made room");
+        assert!(sending.patience.is_zero());
+        assert!(receiver.recv().is_ok());
+        assert!(sending.send(Message::Began).is_continue(), "there is room, and no need to wait");
+        sending.patience = Duration::MAX;
+        let late = thread::spawn(move || (thread::sleep(PAUSES.1), receiver.recv().is_ok()).1);
+        assert!(sending.send(Message::Began).is_continue());
+        assert!(late.join().unwrap());
+        assert!(sending.send(Message::Began).is_break(), "it went away");
+    }
 }

@@ -154,6 +154,10 @@ fn the_audit_log_tells_what_became_of_the_events() {
     let ended = agent.ask_streaming(QUERY.as_bytes(), &asked, &mut cancelling);
     assert_eq!(code(ended), "CAL-E082");
     assert_eq!(noted(&world).unwrap().cancel_reason.as_deref(), Some("host"));
+    let read = world.entries().into_iter().next_back().unwrap();
+    assert_eq!((read.operation.as_str(), read.decision.as_str()), ("read", "done"));
+    let call = read.call.unwrap();
+    assert_eq!((call.result_count, call.code.as_deref()), (Some(12), Some("CAL-E082")));
     let mut deaf = |_: Event| ControlFlow::Break(());
     assert_eq!(code(agent.ask_streaming(QUERY.as_bytes(), &options(), &mut deaf)), "CAL-E082");
     let entry = noted(&world).unwrap();

@@ -58,10 +58,27 @@ impl Params {
         pairs.collect()
     }
 
+    /// About how many bytes of memory the names and values take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|(name, value)| name.len().saturating_add(taken(value))).sum()
+    }
+
     /// The value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Literal<'static>> {
         self.0.get(name)
     }
+}
+
+/// The bytes of a value, with what holds it.
+fn taken(value: &Literal<'_>) -> usize {
+    let own = match value {
+        Literal::Text(text) | Literal::Hash(text) => text.len(),
+        Literal::Number(number) => number.text.len(),
+        Literal::Array(items) => items.iter().map(|item| taken(&item.node)).sum(),
+        _ => 0,
+    };
+    own.saturating_add(size_of::<Literal<'_>>())
 }
 
 fn scalar(name: &str, value: &Value) -> Result<Literal<'static>> {
@@ -118,6 +135,19 @@ mod tests {
             let refused = Params::new().bind("$p", &value).err();
             assert_eq!(refused.as_ref().map(Error::code), code, "{value}");
         }
+    }
+
+    #[test]
+    fn what_values_take_grows_with_their_text_and_their_number() {
+        let taken = |value: &Value| {
+            let mut params = Params::new();
+            params.bind("p", value).unwrap();
+            params.bytes()
+        };
+        let one = taken(&json!("a"));
+        assert_eq!(taken(&json!("a".repeat(1_000))), one + 999);
+        assert!(taken(&json!(vec!["a"; 1_000])) > 1_000 * (one - 2));
+        assert_eq!(Params::new().bytes(), 0);
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::reach::in_scope;
 const MOST: usize = 4096;
 /// Of one who asks.
 const MOST_OF_ONE: usize = 256;
+/// Bytes that their statements may take with their parameters, and those of one who asks.
+const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES_OF_ONE: usize = 16 << 20;
 
 /// A statement, as it was prepared.
 #[derive(Debug)]
@@ -78,9 +81,11 @@ impl Kept {
             entries.retain(|_, entry| entry.statement.is_some());
         }
         let asker = statement.session.clone();
-        let own = entries.values().filter(|entry| entry.waits_for(&asker)).count();
-        if entries.len() >= MOST || own >= MOST_OF_ONE {
-            let message = "too many prepared statements wait to be executed";
+        let own = entries.values().filter(|entry| entry.asker == asker);
+        let (all, own) = (Held::by(entries.values(), &statement), Held::by(own, &statement));
+        let room = entries.len() < MOST && all.bytes <= MOST_BYTES;
+        if !room || own.statements > MOST_OF_ONE || own.bytes > MOST_BYTES_OF_ONE {
+            let message = "too many prepared statements wait to be executed, or too large ones";
             return Err(Error::new(ErrorKind::Limit, message)
                 .with_hint("execute them, or wait until their tokens are over (five minutes)"));
         }
@@ -153,10 +158,29 @@ impl Entry {
     fn is_over(&self, now: EpochMs) -> bool {
         now.get() >= self.expires_at || Instant::now() >= self.until
     }
+}
 
-    /// Whether it is one of this asker's that may still be executed.
-    fn waits_for(&self, asker: &SessionOptions) -> bool {
-        self.statement.is_some() && self.asker == *asker
+/// What statements take that may still be executed.
+struct Held {
+    statements: usize,
+    bytes: usize,
+}
+
+impl Held {
+    /// Of these, and one more.
+    fn by<'e>(entries: impl Iterator<Item = &'e Entry>, more: &Statement) -> Self {
+        let mut held = Self { statements: 1, bytes: more.bytes() };
+        for statement in entries.filter_map(|entry| entry.statement.as_ref()) {
+            held.statements += 1;
+            held.bytes = held.bytes.saturating_add(statement.bytes());
+        }
+        held
+    }
+}
+
+impl Statement {
+    fn bytes(&self) -> usize {
+        self.text.len().saturating_add(self.params.bytes())
     }
 }
 

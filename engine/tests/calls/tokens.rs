@@ -308,4 +308,17 @@ fn one_who_asks_cannot_fill_the_store_with_prepared_statements() {
     assert_eq!(code(prepare(&agent)), "done");
     world.clock.set(EpochMs::new(START_MS + FIVE_MINUTES_MS));
     assert_eq!(code(prepare(&agent)), "done", "those are over");
+    let large = Preparing {
+        params: vec![("text".to_owned(), "x".repeat(7 << 20).into())],
+        ..Preparing::default()
+    };
+    let prepare = |session: &grainstore::Session| {
+        session.prepare(b"RECALL beliefs WHERE object = $text", &large)
+    };
+    let first = prepare(&agent).unwrap().token;
+    assert_eq!(code(prepare(&agent)), "done");
+    assert_eq!(code(prepare(&agent)), "ERR_LIMIT", "what they hold counts as well");
+    assert_eq!(code(prepare(&other)), "done");
+    assert_eq!(code(agent.execute(&first)), "done");
+    assert_eq!(code(prepare(&agent)), "done");
 }

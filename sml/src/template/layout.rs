@@ -141,7 +141,15 @@ impl<'t> Templated<'t> {
     }
 
     /// The sources, with what is shown of them.
-    fn told<'w>(&'w self, frame: &'w Frame<'w>, elements: &'w [Element<'w>]) -> Vec<Told<'w>> {
+    ///
+    /// # Errors
+    /// That it was stopped.
+    fn told<'w>(
+        &'w self,
+        frame: &'w Frame<'w>,
+        elements: &'w [Element<'w>],
+        watch: Watch<'_>,
+    ) -> Result<Vec<Told<'w>>, Error> {
         let mut told: Vec<Told<'w>> = self.sources.clone();
         let shown = elements.iter().filter(|element| !element.omitted);
         for element in shown.clone() {
@@ -154,6 +162,7 @@ impl<'t> Templated<'t> {
             let whole = self.whole(frame, &told, elements, 0);
             let mut text = String::new();
             for element in shown {
+                watch.check()?;
                 text.clear();
                 self.write_element(&mut text, element, &Scope::new(&whole));
                 if let Some(sum) = tokens.get_mut(element.group.source) {
@@ -164,7 +173,7 @@ impl<'t> Templated<'t> {
                 source.tokens = tokens;
             }
         }
-        told
+        Ok(told)
     }
 
     /// Characters of the text at most.
@@ -231,7 +240,7 @@ impl Layout for Templated<'_> {
         used: usize,
         watch: Watch<'w>,
     ) -> Result<Page<'w>, Error> {
-        let told = self.told(frame, elements);
+        let told = self.told(frame, elements, watch)?;
         let whole = self.whole(frame, &told, elements, used);
         let scope = Scope::new(&whole);
         let mut page = Page::starting(String::new(), watch);

@@ -164,8 +164,8 @@ fn values_are_escaped_for_the_place_they_stand_in() {
     let hostile = r#"a<b> \"c\" &lt; d'e\n- f"#;
     for (written, expected) in [
         ("{{grain.object}}", "a&lt;b> \"c\" &amp;lt; d'e - f"),
-        ("<x>{{grain.object}}</x>", "<x>a&lt;b> \"c\" &amp;lt; d'e\n- f</x>"),
-        ("<x/>{{grain.object}}", "<x/>a&lt;b> \"c\" &amp;lt; d'e - f"),
+        ("<x>{{grain.object}}</x>", "<x>a&lt;b> \"c\" &amp;lt; d'e - f</x>"),
+        ("<br>{{grain.object}}", "<br>a&lt;b> \"c\" &amp;lt; d'e - f"),
         ("<x y=\"{{grain.object}}\">", "<x y=\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\">"),
         ("\"{{grain.object}}\"", "\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\""),
         (

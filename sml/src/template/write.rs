@@ -24,10 +24,8 @@ pub(super) struct Writer<'w> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Markup {
     place: Place,
-    /// Elements that are open.
-    open: usize,
-    /// What the tag is that stands open.
-    tag: Tag,
+    /// Whether the tag that stands open began with `<!`: quotes are signs of their own there.
+    remark: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,17 +40,6 @@ enum Place {
     Attribute,
     /// Between single quotes in a tag.
     Single,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Tag {
-    #[default]
-    Opens,
-    Closes,
-    /// It is one by itself: `<br/>`.
-    Alone,
-    /// What begins with `<!`, where quotes are signs of their own.
-    Remark,
 }
 
 impl<'w> Writer<'w> {
@@ -98,8 +85,7 @@ impl<'w> Writer<'w> {
 
     fn value(&mut self, value: &str) {
         match self.markup.place {
-            // An element holds its text on as many lines as that has.
-            Place::Text if self.markup.open > 0 => escape_text(self.out, value),
+            // No value begins a line that the template has not.
             Place::Text => escape_text(self.out, &one_line(value)),
             Place::Quoted | Place::Attribute => escape_attribute(self.out, value),
             Place::Tag | Place::Single => escape_attribute(self.out, &without_ends(value)),
@@ -115,34 +101,16 @@ impl Markup {
             // A value may follow where the text ends.
             let next = chars.as_str().chars().next();
             match (self.place, c) {
-                (Place::Text | Place::Quoted, '<') if opens_tag(next) => self.enter(next),
+                (Place::Text | Place::Quoted, '<') if opens_tag(next) => {
+                    *self = Self { place: Place::Tag, remark: next == Some('!') };
+                }
                 (Place::Text, '"') => self.place = Place::Quoted,
-                (Place::Quoted, '"' | '\n') => self.place = Place::Text,
-                (Place::Tag, '"') if self.tag != Tag::Remark => self.place = Place::Attribute,
-                (Place::Tag, '\'') if self.tag != Tag::Remark => self.place = Place::Single,
+                (Place::Quoted, '"' | '\n') | (Place::Tag, '>') => self.place = Place::Text,
+                (Place::Tag, '"') if !self.remark => self.place = Place::Attribute,
+                (Place::Tag, '\'') if !self.remark => self.place = Place::Single,
                 (Place::Attribute, '"') | (Place::Single, '\'') => self.place = Place::Tag,
-                (Place::Tag, '/') if next == Some('>') => self.tag = Tag::Alone,
-                (Place::Tag, '>') => self.leave(),
                 _ => {}
             }
-        }
-    }
-
-    fn enter(&mut self, next: Option<char>) {
-        self.place = Place::Tag;
-        self.tag = match next {
-            Some('/') => Tag::Closes,
-            Some('!') => Tag::Remark,
-            _ => Tag::Opens,
-        };
-    }
-
-    fn leave(&mut self) {
-        self.place = Place::Text;
-        match self.tag {
-            Tag::Opens => self.open = self.open.saturating_add(1),
-            Tag::Closes => self.open = self.open.saturating_sub(1),
-            Tag::Alone | Tag::Remark => {}
         }
     }
 }

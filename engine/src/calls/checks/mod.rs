@@ -4,6 +4,8 @@
 mod data;
 mod language;
 mod log;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

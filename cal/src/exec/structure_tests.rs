@@ -645,6 +645,26 @@ fn explain_tells_the_plan_and_runs_nothing() {
     );
 }
 
+#[test]
+fn tokens_are_expected_where_grains_become_text() {
+    let memory = with_goals();
+    let tokens = |source: &str| run(&memory, source).unwrap()["plan"]["estimated_tokens"].clone();
+    for source in [
+        "EXPLAIN RECALL | COUNT",
+        "EXPLAIN RECALL | HASHES",
+        "EXPLAIN RECALL | GROUP BY relation",
+        "LET $h = RECALL | HASHES; EXPLAIN RECALL | COUNT",
+        "EXPLAIN RECALL WHERE relation IN (RECALL | OBJECTS) | COUNT",
+        "EXPLAIN COALESCE (RECALL | COUNT, RECALL | COUNT)",
+    ] {
+        assert_eq!(tokens(source), json!(0), "{source}");
+    }
+    let some = tokens("EXPLAIN RECALL");
+    assert_ne!(some, json!(0));
+    assert_eq!(tokens("LET $h = RECALL | HASHES; EXPLAIN RECALL"), some);
+    assert_eq!(tokens("LET $all = RECALL; EXPLAIN ASSEMBLE FROM $all"), some);
+}
+
 /// What a RECALL finds, whatever it answers.
 fn objects_or_answer(memory: &Fake, source: &str) -> Value {
     let mut answer = run(memory, source).unwrap_or_else(|error| panic!("{source}: {error}"));

@@ -162,6 +162,48 @@ fn only_beliefs_with_a_version_before_them_are_reverted() {
 }
 
 #[test]
+fn explain_tells_what_a_write_would_be_refused_for() {
+    let mut memory = Fake::at_work();
+    let [first, second, third] = versions(&memory);
+    let goal = memory.keep(r#"{"type": "goal", "description": "d", "goal_state": "active"}"#);
+    let elsewhere = memory.keep(&belief("s", "r", "o", r#", "namespace": "home""#));
+    let plan = |memory: &Fake, tier, source: &str| {
+        let options = Options { tier, ..options() };
+        run_with(memory, &format!("EXPLAIN {source}"), &options).unwrap()["plan"].clone()
+    };
+    let codes = |memory: &Fake, tier, source: &str| {
+        let refusals = plan(memory, tier, source)["refusals"].clone();
+        let code = |refusal: &Value| refusal["code"].as_str().unwrap().to_owned();
+        refusals.as_array().into_iter().flatten().map(code).collect::<Vec<_>>().join(" ")
+    };
+    let supersede = |target: &str| format!("SUPERSEDE {target} SET object = \"o\" REASON \"r\"");
+    let revert = |target: &str| format!("REVERT {target} REASON \"r\"");
+    for (source, expected) in [
+        (supersede(&format!("sha256:{third}")), ""),
+        (supersede(&format!("sha256:{second}")), "CAL-E040"),
+        (supersede(&format!("sha256:{goal}")), "CAL-E042"),
+        (supersede(&format!("sha256:{elsewhere}")), "CAL-E045"),
+        (supersede("sha256:00000000"), "CAL-E046"),
+        (revert(&format!("sha256:{third}")), ""),
+        (revert(&format!("sha256:{first}")), "CAL-E041"),
+        (revert("sha256:00000000"), "CAL-E046"),
+    ] {
+        assert_eq!(codes(&memory, Tier::Evolve, &source), expected, "{source}");
+        // Who only reads is not told of what lies elsewhere.
+        let reading = format!("CAL-E044 {expected}").replace("E045", "E046");
+        assert_eq!(codes(&memory, Tier::Read, &source), reading.trim_end(), "{source}");
+        let later = plan(&memory, Tier::Evolve, &source)["checked_later"].clone();
+        assert_eq!(later[0], "the invalidation policy of the grain it supersedes", "{source}");
+    }
+    let add =
+        "ADD observation SET subject = \"s\" SET relation = \"r\" SET object = \"o\" REASON \"r\"";
+    assert_eq!(codes(&memory, Tier::Evolve, add), "");
+    (memory.scope.agent_id, memory.scope.actor) = (None, None);
+    assert_eq!(codes(&memory, Tier::Evolve, add), "CAL-E050");
+    assert!(plan(&memory, Tier::Evolve, "RECALL").get("checked_later").is_none());
+}
+
+#[test]
 fn a_revert_needs_tier_one_and_a_reason_and_has_a_quota() {
     let memory = Fake::at_work();
     let [_, _, third] = versions(&memory);

@@ -288,6 +288,23 @@ fn an_answer_that_comes_at_once_says_that_stream_did_nothing() {
 }
 
 #[test]
+fn texts_that_no_event_carries_are_warned_of() {
+    let memory = four_beliefs();
+    for (source, warned) in [
+        ("ASSEMBLE FROM (RECALL)", false),
+        ("ASSEMBLE FROM (RECALL AS markdown)", true),
+        ("ASSEMBLE FROM (RECALL WITH summarize)", true),
+        ("ASSEMBLE FROM (RECALL) WITH summarize", true),
+        ("LET $all = RECALL; ASSEMBLE FROM $all", false),
+    ] {
+        let events = all(&memory, source, &options()).0.events;
+        let warnings = &events.last().unwrap()["summary"]["warnings"];
+        let about = |warning: &Value| warning["message"].as_str().unwrap().contains("no event");
+        assert_eq!(warnings.as_array().unwrap().iter().any(about), warned, "{source}");
+    }
+}
+
+#[test]
 fn the_same_question_has_the_same_events_and_another_another_id() {
     let memory = four_beliefs();
     let (first, second) = (all(&memory, TWO, &options()).0, all(&memory, TWO, &options()).0);

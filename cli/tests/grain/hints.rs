@@ -177,3 +177,14 @@ fn what_is_wrong_with_a_key_is_told_with_where_to_name_one_and_leaves_nothing_be
     let told = hint(&plain.grain(&["policy", "show", "nonsense"]), "ERR_IO");
     assert!(told.contains("gdpr") && told.contains("lgpd"), "{told}");
 }
+
+#[test]
+fn a_template_that_ends_with_the_command_is_said_to() {
+    let place = Place::with_store();
+    let define = "DEFINE TEMPLATE lines HEADER {x}";
+    let gone = place.grain(&["cal", define]).done();
+    assert!(gone.err.contains("--evolve"), "{}", gone.err);
+    let kept = place.grain(&["cal", "--evolve", define]).done();
+    assert_eq!(kept.err, "");
+    assert!(place.grain(&["cal", "DESCRIBE templates"]).done().text().contains("lines"));
+}

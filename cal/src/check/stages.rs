@@ -141,7 +141,9 @@ impl Pipeline {
             condition::belongs(field, grain_type)?;
             if !fields::is_projectable(field.node) {
                 let message = format!("SELECT does not take {}", field.node.name);
-                return Err(Error::new(ErrorKind::WrongStage, message).at(field.span));
+                let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+                let valid = fields::projectable_names(grain_type);
+                return Err(error.suggest("use one of the listed fields").valid(valid));
             }
             if !selected.contains(&field.node) {
                 selected.push(field.node);
@@ -185,7 +187,8 @@ fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
         return Ok(field.node);
     }
     let message = format!("GROUP BY does not take {}", field.node.name);
-    Err(Error::new(ErrorKind::WrongStage, message).at(field.span).valid(fields::GROUPABLE))
+    let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+    Err(error.suggest("use one of the listed fields").valid(fields::GROUPABLE))
 }
 
 /// A sort right after another makes that one vain: ties go by address, not by what was before. A

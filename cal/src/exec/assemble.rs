@@ -191,7 +191,12 @@ impl Run<'_> {
             let first = resolved.iter().find_map(|source| source.answer.error.as_ref());
             let cause = first.map_or_else(String::new, ToString::to_string);
             let message = format!("every source failed, the first with {cause}");
-            return Err(Error::new(ErrorKind::AllSourcesFailed, message));
+            let error = Error::new(ErrorKind::AllSourcesFailed, message);
+            let helps = |cause: &&Error| cause.suggestion() != ErrorKind::Memory.advice();
+            return Err(match first.filter(helps) {
+                Some(cause) => error.suggest(cause.suggestion()),
+                None => error,
+            });
         }
         Ok(resolved)
     }

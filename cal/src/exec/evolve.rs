@@ -124,7 +124,8 @@ impl Run<'_> {
         if plan.grain_type == GrainType::Observation && !fields.contains_key("observer_id") {
             let message =
                 "ADD observation needs SET observer_id = ... without an agent in the session";
-            return Err(Error::new(ErrorKind::MissingField, message).at(plan.place));
+            let error = Error::new(ErrorKind::MissingField, message).at(plan.place);
+            return Err(error.suggest("add SET observer_id = \"...\": who or what observed it"));
         }
         Ok(fields)
     }

@@ -219,7 +219,7 @@ fn what_cannot_be_told_from_the_rest_of_a_batch_refuses_all_of_it() {
     let table = [
         ("BATCH { a: RECALL, b: ADD belief SET object = \"o\" REASON \"r\" }", "CAL-E002 at ADD"),
         ("BATCH { a: RECALL x, a: RECALL }", "CAL-E009 at a"),
-        ("BATCH { a: RECALL x", "CAL-E002 at x"),
+        ("BATCH { a: RECALL x", "CAL-E003 at x"),
         ("BATCH { a: RECALL WHERE subject IN (\"x\", b: RECALL }", "CAL-E002 at b"),
         ("BATCH { a: RECALL LIMIT 12abc, b: RECALL }", "CAL-E006 at 12abc"),
         ("EXPLAIN BATCH { a: RECALL beleifs }", "CAL-E003 at beleifs"),

@@ -368,7 +368,7 @@ fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Co
         Shape::Field | Shape::Shown => match text.split_once(':') {
             Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(Cow::Borrowed(text)),
             None if is_word(text) => Ok(Cow::Borrowed(text)),
-            _ => Err(fields::unknown(text).at(node.span)),
+            _ => Err(fields::unknown(text, None).at(node.span)),
         },
         Shape::Name | Shape::Variable if !is_word(text) => {
             let error = wrong(node, name, "is no name");

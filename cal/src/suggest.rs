@@ -39,7 +39,7 @@ pub(crate) fn closest(
 fn distance(given: &str, name: &str) -> Option<usize> {
     /// Letters of a word that is too short to tell what it is near.
     const SHORT: usize = 3;
-    let is_word = name.starts_with(|first: char| first.is_alphabetic());
+    let is_word = name.contains(char::is_alphabetic);
     let begins = given.len() == SHORT && name.starts_with(given);
     if !is_word || (given.len() <= SHORT && !begins) {
         return None;
@@ -83,10 +83,11 @@ mod tests {
             ("", None),
             ("tag", Some("tags")),
             ("tgs", None),
+            (".tmier", Some(".timer")),
             ("a", None),
             ("x", None),
         ] {
-            let known = ["beliefs", "goals", "events", "tags", "AS", "|"];
+            let known = ["beliefs", "goals", "events", "tags", "AS", "|", ".timer"];
             let found = closest(given, known).map(|(word, _)| word);
             assert_eq!(found, expected, "{given}");
         }

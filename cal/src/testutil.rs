@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState};
+use grainstore_format::{
+    ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState, GrainType,
+};
 
 use crate::bounds::{Order, is_within};
 use crate::cancel::Cancel;
@@ -210,7 +212,10 @@ impl Memory for Fake {
         };
         let visible = self.visible();
         let start = visible.iter().find(|kept| kept.address == *message);
-        if let Some(id) = start.and_then(|kept| text(kept, "session_id")) {
+        let is_message =
+            |kept: &&Kept| GrainRef::new(&kept.blob).unwrap().grain_type() == GrainType::Event;
+        let Some(start) = start.filter(is_message) else { return Ok(Vec::new()) };
+        if let Some(id) = text(start, "session_id") {
             let here = visible.iter().filter(|kept| text(kept, "session_id").as_ref() == Some(&id));
             return Ok(here.map(|kept| kept.address).take(limit).collect());
         }

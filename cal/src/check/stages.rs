@@ -161,11 +161,12 @@ fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) ->
             let error = Error::new(ErrorKind::BadNumber, format!("{name} is at least 1"));
             Err(error.at(span).suggest(format!("write a number from 1 to {}", limits::MAX_LIMIT)))
         }
-        count if count > limits::MAX_LIMIT => {
-            let message = format!("{name} {count} is above the maximum of {}", limits::MAX_LIMIT);
+        rows if rows > limits::MAX_LIMIT => {
+            let (written, most) = (count.written(rows), limits::MAX_LIMIT);
+            let message = format!("{name} {written} is above the maximum of {most}");
             Err(Error::new(ErrorKind::LimitTooLarge, message).at(span))
         }
-        count => Ok(count),
+        rows => Ok(rows),
     }
 }
 

@@ -646,6 +646,36 @@ fn explain_tells_the_plan_and_runs_nothing() {
 }
 
 #[test]
+fn a_refusal_says_the_number_that_was_written_and_what_a_grain_is_instead() {
+    let memory = with_goals();
+    let goal = run(&memory, "RECALL goals LIMIT 1 | HASHES").unwrap()["values"][0].clone();
+    let thread = format!("RECALL THREAD FROM sha256:{}", goal.as_str().unwrap());
+    let huge = "99999999999999999999999";
+    for (source, told) in [
+        (format!("RECALL LIMIT {huge}"), format!("LIMIT {huge} is above")),
+        (format!("RECALL RECENT {huge}"), format!("RECENT {huge} is above")),
+        (
+            format!("ASSEMBLE FROM (RECALL) BUDGET 00{huge} tokens"),
+            format!("BUDGET {huge} is above"),
+        ),
+        (
+            format!("ASSEMBLE FROM (RECALL) STREAM {{ chunk_size = {huge} }}"),
+            format!("chunk_size {huge} is not"),
+        ),
+        (thread, "is no message: it is one of the goals".to_owned()),
+        ("RECALL THREAD FROM sha256:00000000".to_owned(), "leads to no grain".to_owned()),
+    ] {
+        let error = execute(&memory, &source, &options(), &Writes::default()).unwrap_err();
+        assert!(error.message().contains(&told), "{source}: {error}");
+        if let Ok(statement) = crate::parse(&source) {
+            let printed = statement.to_string();
+            assert_eq!(crate::parse(&printed).unwrap().to_string(), printed);
+            assert_eq!(printed.contains(huge), source.contains(huge), "{printed}");
+        }
+    }
+}
+
+#[test]
 fn tokens_are_expected_where_grains_become_text() {
     let memory = with_goals();
     let tokens = |source: &str| run(&memory, source).unwrap()["plan"]["estimated_tokens"].clone();

@@ -90,7 +90,13 @@ fn describe_tells_what_can_be_named_and_how_templates_are_written() {
     assert_eq!(told["templates"][0]["kept"], "session");
     let definition = told["templates"][0]["definition"].as_str().unwrap();
     assert_eq!(crate::parse(definition).unwrap(), crate::parse(BRIEF).unwrap());
-    assert_eq!(told["limits"], json!({ "bytes": 4096, "templates": 50 }));
+    assert_eq!(
+        told["limits"],
+        json!({
+            "bytes": 4096, "templates": 50, "name_characters": 64, "nesting": 5, "each": 200,
+            "characters_a_token": 2,
+        })
+    );
     assert_eq!(told["variables"].as_array().unwrap().len(), 32);
     assert_eq!(told["sections"].as_array().unwrap().len(), 6);
 }

@@ -30,6 +30,7 @@ fn what_is_no_grain_is_told_as_what_it_looks_like() {
     let cut = &cose[..cose.len() - 1];
     let untagged = &cose[1..];
     let none: &[u8] = b"";
+    let tagged = json.replacen('{', r#"{"tags": ["x"], "#, 1);
     for (arguments, input, code, told) in [
         (&["put"][..], &cose[..], "ERR_CORRUPT", "looks like a COSE_Sign1: --format cose"),
         (&["put"], untagged, "ERR_CORRUPT", "looks like a COSE_Sign1: --format cose"),
@@ -37,6 +38,7 @@ fn what_is_no_grain_is_told_as_what_it_looks_like() {
         (&["put"], &container, "ERR_CORRUPT", "`grain import` takes it"),
         (&["put"], b"{\"type\": \"belief\",}", "ERR_CORRUPT", "mend the JSON"),
         (&["put"], b"{\"a\": 1, \"a\": 1}", "ERR_CORRUPT", "keep one of the two"),
+        (&["put"], tagged.as_bytes(), "ERR_SCHEMA", "structural_tags for tags"),
         (&["supersede", &about, "-"], none, "ERR_CORRUPT", "give a grain as one JSON object"),
         (&["encode"], b" \n", "ERR_CORRUPT", "give a grain as one JSON object"),
         (&["put", "--format", "mg"], json.as_bytes(), "ERR_VERSION", "--format json"),

@@ -32,6 +32,12 @@ pub(crate) enum Wanted {
     Category,
     /// A format of answers.
     Format,
+    /// An option of STREAM.
+    Streamed,
+    /// A source of an ASSEMBLE: in parentheses, or one of these LETs.
+    Source(BTreeSet<String>),
+    /// A variable of a template.
+    Variable,
     /// One of these labels or names.
     Names(BTreeSet<String>),
     /// In a text: what a field holds.
@@ -99,12 +105,15 @@ const STAGES: &[&str] = &[
     "OBJECTS", "HASHES",
 ];
 /// The clauses of ASSEMBLE.
-const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
+const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
 /// The clauses of ADD, SUPERSEDE and REVERT.
 const EVOLVING: &[&str] = &["SET", "REASON"];
 /// The parts of a template.
 const OF_TEMPLATE: &[&str] =
     &["EXTENDS", "HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
+/// Those of one in braces.
+const SECTIONS: &[&str] =
+    &["HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
 /// The clauses of HISTORY.
 const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
 /// What stands behind a field.
@@ -129,9 +138,21 @@ pub(crate) fn place(before: &str) -> Place {
         PieceKind::Keyword | PieceKind::Name | PieceKind::Forbidden => (start, false, line.word()),
         PieceKind::Parameter => (start, false, Wanted::Names(line.lets())),
         PieceKind::Wrong if word == "$" => (start, false, Wanted::Names(line.lets())),
+        PieceKind::Template => match tag(word) {
+            Some(name) => (start.saturating_add(name), false, Wanted::Variable),
+            None => (before.len(), false, Wanted::Nothing),
+        },
         _ => (before.len(), false, Wanted::Nothing),
     };
     Place { start, quoted, wanted }
+}
+
+/// Where the name begins of the tag that is being written at the end of the text of a template.
+fn tag(text: &str) -> Option<usize> {
+    let opens = text.rfind("{{")?.saturating_add(2);
+    let name = text.get(opens..)?.trim_start_matches(['#', '^', '/', ' ']);
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    is_name.then(|| text.len().saturating_sub(name.len()))
 }
 
 /// The pieces before the word at the cursor.
@@ -160,6 +181,9 @@ impl<'l> Line<'l> {
     /// What may stand here outside of a text.
     fn word(&self) -> Wanted {
         let Some((kind, last)) = self.back(1) else { return Wanted::Keywords(STARTS) };
+        if let Some(wanted) = self.in_braces(&last) {
+            return wanted;
+        }
         match (kind, last.as_str()) {
             (PieceKind::Semicolon, _) | (PieceKind::Keyword, "EXPLAIN") => Wanted::Keywords(STARTS),
             (PieceKind::Keyword, keyword) => self.after_keyword(keyword),
@@ -169,6 +193,7 @@ impl<'l> Line<'l> {
             (PieceKind::Mark, ">") if self.governing() == "PRIORITY" => {
                 Wanted::Names(self.labels())
             }
+            (PieceKind::Mark, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
             (PieceKind::Mark, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
             (PieceKind::Mark, ":") if self.head() == "BATCH" => {
                 Wanted::Keywords(&["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"])
@@ -198,6 +223,9 @@ impl<'l> Line<'l> {
             "HISTORY" => Wanted::Keywords(&["WHERE", "IN"]),
             "IN" => Wanted::Keywords(&["SCOPE"]),
             "THREAD" => Wanted::Keywords(&["FROM"]),
+            "FROM" if !self.back(2).is_some_and(|(_, word)| word == "THREAD") => {
+                Wanted::Source(self.lets())
+            }
             "ASSEMBLE" => Wanted::Keywords(&["FOR", "FROM"]),
             "DEFINE" => Wanted::Keywords(&["TEMPLATE"]),
             "ABOUT" | "LIKE" | "SINCE" | "BETWEEN" | "LIMIT" | "OFFSET" | "RECENT" | "BUDGET"
@@ -212,8 +240,37 @@ impl<'l> Line<'l> {
         match self.governing().as_str() {
             "SELECT" | "SET" => Wanted::Field(self.named_type()),
             "WITH" => Wanted::Options,
+            "FROM" => Wanted::Source(self.lets()),
             _ => Wanted::Nothing,
         }
+    }
+
+    /// What the braces around the cursor call for, behind `last`: those of STREAM and of a template.
+    fn in_braces(&self, last: &str) -> Option<Wanted> {
+        let mut depth = 0_usize;
+        let opens = self.pieces.iter().rposition(|piece| {
+            if piece.kind != PieceKind::Mark {
+                return false;
+            }
+            match self.text_of(piece) {
+                ")" | "]" | "}" => depth = depth.saturating_add(1),
+                "(" | "[" | "{" if depth == 0 => return true,
+                "(" | "[" | "{" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            false
+        })?;
+        let opening = self.pieces.get(opens)?;
+        let before = self.pieces.get(opens.checked_sub(1)?)?;
+        if self.text_of(opening) != "{" || self.is(before, "BATCH") {
+            return None;
+        }
+        Some(match last {
+            "{" | "," if self.is(before, "STREAM") => Wanted::Streamed,
+            _ if self.is(before, "STREAM") => Wanted::Nothing,
+            "{" | "}" => Wanted::Keywords(SECTIONS),
+            _ => Wanted::Nothing,
+        })
     }
 
     fn in_parentheses(&self) -> Wanted {
@@ -362,8 +419,9 @@ mod tests {
     #[test]
     fn every_word_that_is_offered_is_a_word_of_the_grammar() {
         let known: Vec<_> = vocabulary::keywords().collect();
-        let all = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_TEMPLATE, OF_HISTORY, TESTS];
-        for word in all.iter().flat_map(|words| words.iter()) {
+        let of_clauses = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
+        let all = of_clauses.into_iter().chain([OF_TEMPLATE, SECTIONS]);
+        for word in all.flat_map(|words| words.iter()) {
             assert!(known.contains(word), "{word}");
         }
     }
@@ -401,6 +459,33 @@ mod tests {
             ("DEFINE ", Wanted::Keywords(&["TEMPLATE"])),
             ("DEFINE TEMPLATE brief ", Wanted::Keywords(OF_TEMPLATE)),
             ("DEFINE TEMPLATE brief ELEMENT { RECALL", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief ELEMENT {", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief ELEMENT { RECALL ", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief ELEMENT {\n  REC\nWHERE ", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief ELEMENT { {{grain.c", Wanted::Variable),
+            ("DEFINE TEMPLATE brief ELEMENT { {{#", Wanted::Variable),
+            ("DEFINE TEMPLATE brief ELEMENT { {{grain.content}} gr", Wanted::Nothing),
+            ("DEFINE TEMPLATE brief {", Wanted::Keywords(SECTIONS)),
+            ("DEFINE TEMPLATE brief EXTENDS compact { ELEMENT {x} ", Wanted::Keywords(SECTIONS)),
+            ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ", Wanted::Keywords(SECTIONS)),
+            ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} H", Wanted::Keywords(SECTIONS)),
+            ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} } ", Wanted::Keywords(ASSEMBLY)),
+            ("ASSEMBLE FROM (RECALL) STREAM { ", Wanted::Streamed),
+            ("ASSEMBLE FROM (RECALL) STREAM { progress, bud", Wanted::Streamed),
+            ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = ", Wanted::Nothing),
+            ("ASSEMBLE FROM (RECALL) STREAM { all } ", Wanted::Keywords(ASSEMBLY)),
+            ("ASSEMBLE FROM ", Wanted::Source(BTreeSet::new())),
+            ("ASSEMBLE FROM a: ", Wanted::Source(BTreeSet::new())),
+            (
+                "LET $who = RECALL; ASSEMBLE FROM a: (RECALL x), ",
+                Wanted::Source(["$who".to_owned()].into()),
+            ),
+            ("RECALL THREAD FROM ", Wanted::Nothing),
+            ("BATCH { a: RECALL goals ", Wanted::Keywords(CLAUSES)),
+            (
+                "BATCH { a: ",
+                Wanted::Keywords(&["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"]),
+            ),
             ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
             ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
             ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),

@@ -148,11 +148,15 @@ pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
     let near = suggest::closest(name, names_for(grain_type)).map(|(near, _)| near);
     let advice = match near.or_else(|| Some(suggest::closest(name, names())?.0)) {
         Some(near) => format!("Did you mean \"{near}\"?{}", only_of(near, grain_type)),
+        None if grain_type.is_none() => NO_TYPE.to_owned(),
         None => ErrorKind::UnknownField.advice().to_owned(),
     };
     let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{name}\""));
     error.suggest(advice).valid(names_for(grain_type))
 }
+
+/// What to do about an unknown field in a statement about no type.
+const NO_TYPE: &str = "use a listed field, or name the grain type whose field it is";
 
 /// That the field is of another type than the statement is about, where it is.
 fn only_of(name: &str, grain_type: Option<GrainType>) -> String {

@@ -194,7 +194,10 @@ impl Run<'_> {
             let error = Error::new(ErrorKind::AllSourcesFailed, message);
             let helps = |cause: &&Error| cause.suggestion() != ErrorKind::Memory.advice();
             return Err(match first.filter(helps) {
-                Some(cause) => error.suggest(cause.suggestion()),
+                Some(cause) => {
+                    let advice = ErrorKind::AllSourcesFailed.advice();
+                    error.suggest(format!("{advice}; the first: {}", cause.suggestion()))
+                }
                 None => error,
             });
         }

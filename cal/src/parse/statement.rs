@@ -54,7 +54,7 @@ fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
     };
     match c.peek().kind {
         Kind::End => Ok(Statement(asked)),
-        Kind::Mark(Mark::Semicolon) => Err(c.unexpected(&after).suggest(NO_SEMICOLON)),
+        Kind::Mark(Mark::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
         _ => Err(behind(&asked, c.unexpected(&after), c)),
     }
 }

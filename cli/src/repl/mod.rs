@@ -46,7 +46,6 @@ use history::Kept;
 pub(crate) use interrupt::Interrupt;
 use prompt::{Flow, Prompt, Settings};
 use screen::Screen;
-use split::Entry;
 
 pub(crate) use screen::is_on_terminal;
 

@@ -223,7 +223,7 @@ impl<'l> Line<'l> {
             "HISTORY" => Wanted::Keywords(&["WHERE", "IN"]),
             "IN" => Wanted::Keywords(&["SCOPE"]),
             "THREAD" => Wanted::Keywords(&["FROM"]),
-            "FROM" if !self.back(2).is_some_and(|(_, word)| word == "THREAD") => {
+            "FROM" if self.back(2).is_none_or(|(_, word)| word != "THREAD") => {
                 Wanted::Source(self.lets())
             }
             "ASSEMBLE" => Wanted::Keywords(&["FOR", "FROM"]),

@@ -101,6 +101,14 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
     Err(fields::unknown(text, c.about()).at(token.span))
 }
 
+/// A field of which only `named` may stand here.
+pub(super) fn field_among(
+    c: &mut Cursor<'_>,
+    named: impl IntoIterator<Item = &'static str>,
+) -> Result<Spanned<FieldRef>> {
+    field(c).map_err(|error| error.valid(named))
+}
+
 fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {
     if let Some(comparator) = comparator(c)? {
         return Ok(Test::Compare(comparator, value::value(c)?));

@@ -468,6 +468,9 @@ fn what_would_be_accepted_can_be_typed() {
         ("BATCH { a: RECALL events LIMIT 1, b: RECALL goals WHERE x = 1 }", "goal_state", "role"),
         ("RECALL goals WHERE", "goal_state", "role"),
         ("RECALL events PROJECT content(x)", "session_id", "query"),
+        ("RECALL ORDER BY x", "time", "tags"),
+        ("RECALL GROUP BY", "relation", "time"),
+        ("RECALL goals SELECT x", "goal_state", "query"),
         ("RECALL WITH", "superseded", "an option"),
         ("RECALL ABOUT \"a\" x", "PROJECT", "a clause"),
     ] {

@@ -11,6 +11,8 @@ pub struct Cancel {
     shared: Arc<Shared>,
     /// When to stop if no time was excused.
     deadline: Option<Instant>,
+    /// Whether the part of a statement that it is for is wanted no longer.
+    unwanted: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,20 @@ impl Cancel {
             (Some(outer), Some(own)) => Some(outer.min(own)),
             (outer, own) => outer.or(own),
         };
-        Self { shared: Arc::clone(&self.shared), deadline }
+        Self { deadline, ..self.clone() }
+    }
+
+    /// The same handle for a part of a statement that may turn out not to be wanted: [`Cancel::drop_part`]
+    /// stops it and its clones, and nobody else. A part has no parts.
+    pub(crate) fn for_part(&self) -> Self {
+        Self { unwanted: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Stops the work that a handle of [`Cancel::for_part`] was made for.
+    pub(crate) fn drop_part(&self) {
+        if let Some(unwanted) = &self.unwanted {
+            unwanted.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Puts every deadline off by a time that was spent on what is not the statement's work, such as an
@@ -78,7 +93,8 @@ impl Cancel {
     pub fn stopped(&self) -> Option<Stop> {
         #[cfg(test)]
         self.look();
-        if self.shared.requested.load(Ordering::Relaxed) {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is_set(&self.shared.requested) || self.unwanted.as_deref().is_some_and(is_set) {
             return Some(Stop::Cancelled);
         }
         let deadline = self.deadline.and_then(|deadline| deadline.checked_add(self.excused()));
@@ -89,7 +105,7 @@ impl Cancel {
     #[cfg(test)]
     pub(crate) fn after(looks: u64) -> Self {
         let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
-        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), deadline: None }
+        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), ..Self::default() }
     }
 
     /// How often anybody looked.
@@ -132,6 +148,21 @@ mod tests {
         );
         host.cancel();
         assert_eq!(late.check(), Err(Stop::Cancelled));
+    }
+
+    #[test]
+    fn what_is_not_wanted_stops_alone_and_the_host_stops_it_too() {
+        let host = Cancel::new();
+        let (part, other) = (host.for_part(), host.for_part());
+        let within = part.within(Duration::from_secs(3600));
+        part.drop_part();
+        assert_eq!(part.stopped(), Some(Stop::Cancelled));
+        assert_eq!(within.stopped(), Some(Stop::Cancelled), "a handle made of it");
+        assert_eq!((host.stopped(), other.stopped()), (None, None));
+        host.drop_part();
+        assert_eq!(host.stopped(), None, "it is nobody's part");
+        host.cancel();
+        assert_eq!(other.stopped(), Some(Stop::Cancelled));
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn given() -> Given {
         let (name, definition) =
             (format!("brief_{n}"), format!("DEFINE TEMPLATE brief_{n} ELEMENT {{}}"));
         let template = NamedTemplate { name, keeper: TemplateKeeper::Namespace, definition };
-        memory.templates.borrow_mut().push(template);
+        memory.templates.lock().unwrap().push(template);
     }
     Given { memory, old, new, goal, elsewhere }
 }

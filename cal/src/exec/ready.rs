@@ -1,5 +1,7 @@
 //! What a RECALL waits for: LETs, the values of subqueries, the members of a thread.
 
+use std::sync::Arc;
+
 use grainstore_format::{ContentAddress, GrainType};
 
 use super::Run;
@@ -41,7 +43,7 @@ impl Run<'_> {
                     .find(&binding.recall)
                     .map(|found| LetValue::Grains(found.hits, found.bytes)),
             };
-            self.lets.push(bound);
+            self.lets.push(Arc::new(bound));
         }
     }
 
@@ -105,7 +107,7 @@ impl Run<'_> {
     }
 
     fn values_of(&self, at: usize) -> Result<Texts> {
-        match self.lets.get(at) {
+        match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
             Some(Err(error)) => Err(error.clone()),
             // The checker lets no other LET through.
@@ -117,7 +119,7 @@ impl Run<'_> {
 
     /// The grains of a LET.
     pub(super) fn grains_of(&mut self, at: usize) -> Result<Vec<Hit>> {
-        let (hits, bytes) = match self.lets.get(at) {
+        let (hits, bytes) = match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Grains(hits, bytes))) => (hits.clone(), *bytes),
             Some(Err(error)) => return Err(error.clone()),
             Some(Ok(LetValue::Values(_))) | None => (Vec::new(), 0),

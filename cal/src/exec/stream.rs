@@ -8,7 +8,8 @@ use data_encoding::HEXLOWER;
 use grainstore_sml::{Assembly, Budget, Shares};
 use sha2::{Digest, Sha256};
 
-use super::assemble::{Resolved, shown};
+use super::assemble::shown;
+use super::sources::Resolved;
 use super::{Options, Run, count};
 use crate::check::plan::{AssemblePlan, Plan, SourceFrom, SourcePlan, StreamPlan};
 use crate::codes::{self, ErrorKind};

@@ -1,6 +1,8 @@
 //! Queries made of queries, and what stands beside grains: subqueries, LET, set operations, BATCH,
 //! COALESCE, extractors, groups, threads, EXPLAIN and DESCRIBE, as tables.
 
+use std::sync::atomic::Ordering;
+
 use grainstore_format::{EpochMs, VerificationStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -591,7 +593,7 @@ fn explain_tells_the_plan_and_runs_nothing() {
         let same = objects_or_answer(&memory, source);
         assert_eq!(objects_or_answer(&memory, expected), same, "{source}");
     }
-    memory.recalls.set(0);
+    memory.recalls.store(0, Ordering::Relaxed);
     let explained = plan("EXPLAIN RECALL beliefs WHERE subject IN (RECALL MY beliefs | SUBJECTS)");
     assert_eq!(
         explained["recalls"]
@@ -639,7 +641,7 @@ fn explain_tells_the_plan_and_runs_nothing() {
         assert_eq!(explained["recalls"].as_array().unwrap().len(), recalls, "{source}");
         assert_eq!(explained["side_effects"].as_array().unwrap().is_empty(), tier == 0);
     }
-    assert_eq!(memory.recalls.get(), 0);
+    assert_eq!(memory.recalls.load(Ordering::Relaxed), 0);
     assert!(
         plan("EXPLAIN ASSEMBLE FROM (RECALL) BUDGET 10 tokens")["estimated_tokens"] == json!(10)
     );

@@ -1,6 +1,8 @@
 //! SUPERSEDE, REVERT and ADD where older versions matter: which target is current, what a goal waits
 //! for, and what was said before.
 
+use std::sync::atomic::Ordering;
+
 use grainstore_format::{ContentAddress, VerificationStatus};
 use serde_json::{Value, json};
 
@@ -93,7 +95,7 @@ fn a_revert_says_again_what_the_version_before_said() {
     assert_eq!(said["object"], json!("two"));
     assert_eq!(said["derived_from"], json!([third.to_string()]));
     assert_eq!(said["supersession_justification"], json!("two was right"));
-    assert_eq!(memory.reasons.borrow().last().map(String::as_str), Some("two was right"));
+    assert_eq!(memory.reasons.lock().unwrap().last().map(String::as_str), Some("two was right"));
     let chain = run(&memory, &format!("HISTORY sha256:{second}")).unwrap();
     let objects: Vec<&str> = chain["versions"]
         .as_array()
@@ -152,10 +154,10 @@ fn only_beliefs_with_a_version_before_them_are_reverted() {
     let derived = memory.keep(&belief("s", "r", "q", &format!(r#", "derived_from": ["{third}"]"#)));
     let source = format!("REVERT sha256:{derived} REASON \"r\"");
     assert_eq!(write(&memory, &source), Err(format!("CAL-E041 at sha256:{derived}")));
-    memory.claim_ambiguous.set(true);
+    memory.claim_ambiguous.store(true, Ordering::Relaxed);
     let source = "REVERT sha256:00000000 REASON \"r\"";
     assert_eq!(write(&memory, source), Err("CAL-E015 at sha256:00000000".to_owned()));
-    memory.claim_ambiguous.set(false);
+    memory.claim_ambiguous.store(false, Ordering::Relaxed);
     memory.refusal = Some(MemoryError::new("ERR_INVALIDATION_DENIED", "locked by policy", "ask"));
     let source = format!("REVERT sha256:{third} REASON \"r\"");
     assert_eq!(write(&memory, &source), Err("ERR_INVALIDATION_DENIED at ".to_owned()));

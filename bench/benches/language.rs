@@ -28,6 +28,16 @@ fn four_kilobytes() -> String {
     format!("RECALL beliefs WHERE object IN ({}) AND confidence >= 0.5 LIMIT 9", values.join(", "))
 }
 
+/// An ASSEMBLE whose sources all search, for words that every grain has and some that few have.
+fn searches(sources: usize) -> String {
+    let source = |n| {
+        let words = format!("answer number {} to a question", n * 1_013);
+        format!("found{n}: (RECALL beliefs LIKE {words:?} LIMIT 20)")
+    };
+    let sources: Vec<String> = (1..=sources).map(source).collect();
+    format!("ASSEMBLE FROM {} BUDGET 2000 tokens", sources.join(", "))
+}
+
 fn parsing(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
     group.bench_function("typical", |b| {
@@ -84,6 +94,12 @@ fn asking(c: &mut Criterion) {
     group.bench_function("assemble_2000_tokens_of_three", |b| {
         b.iter(|| session.ask(black_box(ASSEMBLE)).unwrap());
     });
+    for sources in [1, 2, 8] {
+        let query = searches(sources);
+        group.bench_function(format!("assemble_of_{sources}_searches"), |b| {
+            b.iter(|| session.ask(black_box(&query)).unwrap());
+        });
+    }
     group.finish();
 }
 

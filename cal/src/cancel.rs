@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 pub struct Cancel {
     shared: Arc<Shared>,
     limit: Option<Arc<Limit>>,
+    /// Whether the part of a statement that it is for is wanted no longer.
+    unwanted: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +60,20 @@ impl Cancel {
         let Some(deadline) = Instant::now().checked_add(time) else { return self.clone() };
         let (excused_us, outer) = (AtomicU64::new(0), self.limit.clone());
         let limit = Some(Arc::new(Limit { deadline, excused_us, outer }));
-        Self { shared: Arc::clone(&self.shared), limit }
+        Self { limit, ..self.clone() }
+    }
+
+    /// The same handle for a part of a statement that may turn out not to be wanted: [`Cancel::drop_part`]
+    /// stops it and its clones, and nobody else. A part has no parts.
+    pub(crate) fn for_part(&self) -> Self {
+        Self { unwanted: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Stops the work that a handle of [`Cancel::for_part`] was made for.
+    pub(crate) fn drop_part(&self) {
+        if let Some(unwanted) = &self.unwanted {
+            unwanted.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Puts the deadlines of this handle off by a time that was spent on what is not the statement's work,
@@ -85,12 +100,11 @@ impl Cancel {
     pub fn stopped(&self) -> Option<Stop> {
         #[cfg(test)]
         self.look();
-        if self.shared.requested.load(Ordering::Relaxed) {
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        if is_set(&self.shared.requested) || self.unwanted.as_deref().is_some_and(is_set) {
             return Some(Stop::Cancelled);
         }
-        if self.limit.is_none() {
-            return None;
-        }
+        self.limit.as_ref()?;
         let now = Instant::now();
         self.limits().any(|limit| limit.is_over(now)).then_some(Stop::Timeout)
     }
@@ -99,7 +113,7 @@ impl Cancel {
     #[cfg(test)]
     pub(crate) fn after(looks: u64) -> Self {
         let looks = Looks { had: AtomicU64::new(0), cancels_after: Some(looks) };
-        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), limit: None }
+        Self { shared: Arc::new(Shared { looks, ..Shared::default() }), ..Self::default() }
     }
 
     /// How often anybody looked.
@@ -149,6 +163,21 @@ mod tests {
         );
         host.cancel();
         assert_eq!(late.check(), Err(Stop::Cancelled));
+    }
+
+    #[test]
+    fn what_is_not_wanted_stops_alone_and_the_host_stops_it_too() {
+        let host = Cancel::new();
+        let (part, other) = (host.for_part(), host.for_part());
+        let within = part.within(Duration::from_secs(3600));
+        part.drop_part();
+        assert_eq!(part.stopped(), Some(Stop::Cancelled));
+        assert_eq!(within.stopped(), Some(Stop::Cancelled), "a handle made of it");
+        assert_eq!((host.stopped(), other.stopped()), (None, None));
+        host.drop_part();
+        assert_eq!(host.stopped(), None, "it is nobody's part");
+        host.cancel();
+        assert_eq!(other.stopped(), Some(Stop::Cancelled));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use grainstore_format::GrainType;
 use crate::codes::ErrorKind;
 use crate::error::Error;
 use crate::suggest;
+use crate::types;
 
 /// What a field holds, which decides the values it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,16 +131,41 @@ pub(crate) fn names_for(grain_type: Option<GrainType>) -> impl Iterator<Item = &
     FIELDS.iter().filter(usable).map(|field| field.name)
 }
 
+/// The fields that SELECT and PROJECT take in a statement about `grain_type`.
+pub(crate) fn projectable_names(
+    grain_type: Option<GrainType>,
+) -> impl Iterator<Item = &'static str> {
+    names_for(grain_type).filter(|name| !NOT_PROJECTABLE.contains(name))
+}
+
 /// The names of every field, for "did you mean".
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FIELDS.iter().map(|field| field.name)
 }
 
-/// E004 for a name that is no field.
-pub(crate) fn unknown(name: &str) -> Error {
-    let advice = suggest::did_you_mean(name, names(), ErrorKind::UnknownField.advice());
+/// E004 for a name that is no field, in a statement about `grain_type`.
+pub(crate) fn unknown(name: &str, grain_type: Option<GrainType>) -> Error {
+    let near = suggest::closest(name, names_for(grain_type)).map(|(near, _)| near);
+    let advice = match near.or_else(|| Some(suggest::closest(name, names())?.0)) {
+        Some(near) => format!("Did you mean \"{near}\"?{}", only_of(near, grain_type)),
+        None if grain_type.is_none() => NO_TYPE.to_owned(),
+        None => ErrorKind::UnknownField.advice().to_owned(),
+    };
     let error = Error::new(ErrorKind::UnknownField, format!("unknown field \"{name}\""));
-    error.suggest(advice).valid(names_for(None))
+    error.suggest(advice).valid(names_for(grain_type))
+}
+
+/// What to do about an unknown field in a statement about no type.
+const NO_TYPE: &str = "use a listed field, or name the grain type whose field it is";
+
+/// That the field is of another type than the statement is about, where it is.
+fn only_of(name: &str, grain_type: Option<GrainType>) -> String {
+    match by_name(name).and_then(|field| field.owner) {
+        Some(owner) if Some(owner) != grain_type => {
+            format!(" It is a field of {} only.", types::plural_of(owner))
+        }
+        _ => String::new(),
+    }
 }
 
 /// The names ORDER BY takes.

@@ -8,7 +8,7 @@ use crate::check::complexity::Weighed;
 use crate::check::plan::RequestPlan;
 use crate::memory::MemoryError;
 
-/// Asked about every statement that passed the checker.
+/// Asked about every statement that passed the checker, and about grains from several threads at once.
 pub trait Gate: Sync {
     /// Says whether the statement may run.
     ///

@@ -110,10 +110,10 @@ impl<'a> Lexer<'a> {
         let text = self.source.get(start..).unwrap_or("");
         let Some(length) = grainstore_sml::body_end(text.as_bytes()) else {
             self.at = self.source.len();
-            let message = "the text of the template is never closed";
+            let message = "the text of the template is never closed: no } belongs to this {";
             let error = Error::new(ErrorKind::TemplateSyntax, message);
             let advice = "close it with }; single braces in it balance, and tags end with }}";
-            return Err(error.at(Span::new(start, self.at)).suggest(advice));
+            return Err(error.at(Span::new(start.saturating_sub(1), start)).suggest(advice));
         };
         self.at += length;
         Ok(self.token(start, Kind::Raw))

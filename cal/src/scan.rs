@@ -63,7 +63,14 @@ pub fn scan(source: &str) -> Vec<Piece> {
             Ok(token) if token.kind == Kind::End => (None, source.len()),
             Ok(token) => (Some((token.span.start(), kind(token.kind))), token.span.end()),
             Err(error) => {
-                let (start, end) = error.place().map_or((from, from), |at| (at.start(), at.end()));
+                let (start, end) = match error.place() {
+                    // The place is the brace before the text.
+                    Some(at) if error.kind() == ErrorKind::TemplateSyntax => {
+                        (at.end(), source.len())
+                    }
+                    Some(at) => (at.start(), at.end()),
+                    None => (from, from),
+                };
                 let end = end.max(start + 1);
                 let end = (end..).find(|end| source.is_char_boundary(*end)).unwrap_or(source.len());
                 lexer = Lexer::at(source, end.min(source.len()));

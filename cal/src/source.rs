@@ -7,6 +7,8 @@ use crate::json::{self, Spelled};
 use crate::limits;
 use crate::parse::{self, Refused};
 use crate::print;
+use crate::scan::{PieceKind, scan};
+use crate::span::Span;
 
 /// One query: CAL in text, or in JSON where it starts with a brace.
 ///
@@ -76,6 +78,22 @@ impl<'a> Source<'a> {
         parse::unplaced(self.text()).map_err(|error| self.locate(error))
     }
 
+    /// The same error, of the value that the parameter `name` was to be bound to, at the first place where
+    /// the query names it; as it is where the query does not.
+    #[must_use]
+    pub fn at_parameter(&self, error: Error, name: &str) -> Error {
+        let name = name.strip_prefix('$').unwrap_or(name);
+        let text = self.text();
+        let named = scan(text).into_iter().find(|piece| {
+            let text = text.get(piece.range.clone()).and_then(|text| text.strip_prefix('$'));
+            piece.kind == PieceKind::Parameter && text == Some(name)
+        });
+        match named {
+            Some(piece) => self.locate(error.at(Span::new(piece.range.start, piece.range.end))),
+            None => error,
+        }
+    }
+
     /// What tells of it without its text, as an answer's `_cal` does: which statement it is, the tier it runs
     /// in where it may go as far as `asked`, and its `query_hash`.
     ///
@@ -100,6 +118,33 @@ impl<'a> Source<'a> {
         match &self.spelled {
             Some(spelled) => json::locate(error, spelled, self.given),
             None => error.locate(self.given),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::params::Params;
+
+    #[test]
+    fn an_error_of_a_parameter_stands_where_the_query_names_it() {
+        let refused = Params::new().bind("$who", &json!("a\u{202E}b")).unwrap_err();
+        for (query, place, pointer) in [
+            ("RECALL -- $who\n ABOUT $whom LIKE $who", Some("$who"), None),
+            (
+                r#"{"statement": "recall", "about": {"param": "who"}}"#,
+                Some(r#"{"param": "who"}"#),
+                Some("/about"),
+            ),
+            ("RECALL", None, None),
+        ] {
+            let error = Source::read(query).unwrap().at_parameter(refused.clone(), "who");
+            let covered = error.position().and_then(|at| query.get(at.start..at.end));
+            assert_eq!((covered, error.pointer()), (place, pointer), "{query}");
+            assert_eq!(error.code(), "CAL-E071");
         }
     }
 }

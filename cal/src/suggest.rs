@@ -14,7 +14,8 @@ const ELSEWHERE: [(&str, &str); 7] = [
 /// The known word that is meant, with its distance: the one another language spells like `given`,
 /// else the closest one that is close enough.
 ///
-/// Letter case is ignored. Long input has no near word and is not measured.
+/// Letter case is ignored. Long input has no near word and is not measured; of a short word any other is
+/// near, so that only one it is the beginning of is meant by it, and by a single letter nothing.
 pub(crate) fn closest(
     given: &str,
     known: impl IntoIterator<Item = &'static str>,
@@ -26,16 +27,25 @@ pub(crate) fn closest(
     let translated = ELSEWHERE.iter().find(|(word, _)| word.eq_ignore_ascii_case(given));
     let translated = translated.map(|(_, ours)| *ours);
     let given = given.to_ascii_lowercase();
-    let far = given.len().div_ceil(3).max(1);
     let distance = |word: &'static str| match translated {
-        Some(ours) if ours == word => 0,
-        _ => strsim::osa_distance(&given, &word.to_ascii_lowercase()),
+        Some(ours) if ours == word => Some(0),
+        _ => distance(&given, &word.to_ascii_lowercase()),
     };
-    known
-        .into_iter()
-        .map(|word| (word, distance(word)))
-        .filter(|(_, distance)| *distance <= far)
-        .min_by_key(|(_, distance)| *distance)
+    let near = known.into_iter().filter_map(|word| Some((word, distance(word)?)));
+    near.min_by_key(|(_, distance)| *distance)
+}
+
+/// How far two names are from each other, where the one could be meant by the other.
+fn distance(given: &str, name: &str) -> Option<usize> {
+    /// Letters of a word that is too short to tell what it is near.
+    const SHORT: usize = 3;
+    let is_word = name.contains(char::is_alphabetic);
+    let begins = given.len() == SHORT && name.starts_with(given);
+    if !is_word || (given.len() <= SHORT && !begins) {
+        return None;
+    }
+    let distance = strsim::osa_distance(given, name);
+    (distance <= given.len().div_ceil(3)).then_some(distance)
 }
 
 /// The one of these names that is close enough, and closest.
@@ -43,9 +53,8 @@ pub(crate) fn closest_of<'n>(
     given: &str,
     known: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
-    let far = given.len().div_ceil(3).max(1);
-    let near = known.into_iter().map(|name| (strsim::osa_distance(given, name), name));
-    near.filter(|(distance, _)| *distance <= far).min().map(|(_, name)| name)
+    let near = known.into_iter().filter_map(|name| Some((distance(given, name)?, name)));
+    near.min().map(|(_, name)| name)
 }
 
 /// `Did you mean "x"?` for the word that is meant, else `otherwise`.
@@ -72,8 +81,14 @@ mod tests {
             ("gaols", Some("goals")),
             ("xyzzy", None),
             ("", None),
+            ("tag", Some("tags")),
+            ("tgs", None),
+            (".tmier", Some(".timer")),
+            ("a", None),
+            ("x", None),
         ] {
-            let found = closest(given, ["beliefs", "goals", "events"]).map(|(word, _)| word);
+            let known = ["beliefs", "goals", "events", "tags", "AS", "|", ".timer"];
+            let found = closest(given, known).map(|(word, _)| word);
             assert_eq!(found, expected, "{given}");
         }
     }

@@ -1,10 +1,13 @@
 //! A memory in memory, for the tests of this crate: encoded blobs in a list, every read a scan.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use grainstore_format::{ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState};
+use grainstore_format::{
+    ContentAddress, Encoding, EpochMs, Grain, GrainRef, GrainState, GrainType,
+};
 
 use crate::bounds::{Order, is_within};
 use crate::cancel::Cancel;
@@ -20,20 +23,25 @@ use crate::search::{Score, Search};
 #[derive(Default)]
 pub(crate) struct Fake {
     pub(crate) scope: Scope,
-    grains: RefCell<Vec<Kept>>,
+    grains: Mutex<Vec<Kept>>,
     /// What writes are refused with, where a test wants them refused.
     pub(crate) refusal: Option<MemoryError>,
     /// What recalls about this subject fail with.
     pub(crate) broken_subject: Option<String>,
-    pub(crate) reasons: RefCell<Vec<String>>,
+    pub(crate) reasons: Mutex<Vec<String>>,
+    /// What happens first in a recall.
+    pub(crate) begins: Option<Box<Begins>>,
     /// How often a recall or a count ran.
-    pub(crate) recalls: Cell<u64>,
+    pub(crate) recalls: AtomicU64,
     /// How often more than once a recall comes to each grain.
-    pub(crate) again: Cell<usize>,
-    pub(crate) templates: RefCell<Vec<NamedTemplate>>,
+    pub(crate) again: AtomicUsize,
+    pub(crate) templates: Mutex<Vec<NamedTemplate>>,
     /// Makes every prefix stand for several grains.
-    pub(crate) claim_ambiguous: Cell<bool>,
+    pub(crate) claim_ambiguous: AtomicBool,
 }
+
+/// Told what is recalled, and what stops it.
+pub(crate) type Begins = dyn Fn(&Query, &Cancel) + Send + Sync;
 
 #[derive(Clone)]
 struct Kept {
@@ -60,7 +68,8 @@ impl Fake {
     /// where it names none.
     pub(crate) fn keep(&self, json: &str) -> ContentAddress {
         let mut fields = serde_json::from_str::<serde_json::Map<_, _>>(json).unwrap();
-        let created_ms = 1_000_000_000_000_u64 + u64::try_from(self.grains.borrow().len()).unwrap();
+        let created_ms =
+            1_000_000_000_000_u64 + u64::try_from(self.grains.lock().unwrap().len()).unwrap();
         fields.entry("namespace").or_insert("work".into());
         fields.entry("created_at").or_insert(created_ms.into());
         let grain = Grain::from_json(&serde_json::Value::from(fields).to_string()).unwrap();
@@ -69,7 +78,7 @@ impl Fake {
 
     /// Changes the state of a grain.
     pub(crate) fn mark(&self, address: ContentAddress, change: impl FnOnce(&mut GrainState)) {
-        let mut grains = self.grains.borrow_mut();
+        let mut grains = self.grains.lock().unwrap();
         change(&mut grains.iter_mut().find(|kept| kept.address == address).unwrap().state);
     }
 
@@ -81,7 +90,7 @@ impl Fake {
         let blob = grain.encode(Encoding::MessagePack).unwrap();
         let address = blob.address();
         let kept = Kept { address, blob: blob.into_bytes(), state: GrainState::default() };
-        self.grains.borrow_mut().push(kept);
+        self.grains.lock().unwrap().push(kept);
         address
     }
 
@@ -91,7 +100,7 @@ impl Fake {
     }
 
     fn visible(&self) -> Vec<Kept> {
-        self.grains.borrow().iter().filter(|kept| self.sees(kept)).cloned().collect()
+        self.grains.lock().unwrap().iter().filter(|kept| self.sees(kept)).cloned().collect()
     }
 }
 
@@ -106,7 +115,10 @@ impl Memory for Fake {
         cancel: &Cancel,
         visit: &mut Visit<'_>,
     ) -> Result<Recalled, MemoryError> {
-        self.recalls.set(self.recalls.get() + 1);
+        self.recalls.fetch_add(1, Ordering::Relaxed);
+        if let Some(begins) = &self.begins {
+            begins(query, cancel);
+        }
         if self.broken_subject.is_some() && query.subject_eq() == self.broken_subject.as_deref() {
             return Err(MemoryError::new("ERR_BROKEN", "the subject is broken", ""));
         }
@@ -122,7 +134,7 @@ impl Memory for Fake {
             (rank, kept.address)
         });
         let (mut recalled, mut matched) = (Recalled::default(), 0);
-        let often = std::iter::repeat_n(&kept, self.again.get() + 1).flatten();
+        let often = std::iter::repeat_n(&kept, self.again.load(Ordering::Relaxed) + 1).flatten();
         for Kept { address, blob, state } in often {
             cancel.check()?;
             recalled.scanned += 1;
@@ -151,13 +163,15 @@ impl Memory for Fake {
     }
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
-        if self.claim_ambiguous.get() {
+        if self.claim_ambiguous.load(Ordering::Relaxed) {
             return Ok(Located::Several);
         }
         let starts = |kept: &&Kept| kept.address.to_string().starts_with(prefix.digits());
         let found: Vec<_> = self.visible().iter().filter(starts).map(|kept| kept.address).collect();
         Ok(match found.as_slice() {
-            [] if prefix.whole().is_some() && self.grains.borrow().iter().any(|k| starts(&k)) => {
+            [] if prefix.whole().is_some()
+                && self.grains.lock().unwrap().iter().any(|k| starts(&k)) =>
+            {
                 Located::Elsewhere
             }
             [] => Located::Nothing,
@@ -210,7 +224,10 @@ impl Memory for Fake {
         };
         let visible = self.visible();
         let start = visible.iter().find(|kept| kept.address == *message);
-        if let Some(id) = start.and_then(|kept| text(kept, "session_id")) {
+        let is_message =
+            |kept: &&Kept| GrainRef::new(&kept.blob).unwrap().grain_type() == GrainType::Event;
+        let Some(start) = start.filter(is_message) else { return Ok(Vec::new()) };
+        if let Some(id) = text(start, "session_id") {
             let here = visible.iter().filter(|kept| text(kept, "session_id").as_ref() == Some(&id));
             return Ok(here.map(|kept| kept.address).take(limit).collect());
         }
@@ -241,7 +258,7 @@ impl Memory for Fake {
 
     fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
         let lookups = query.predicates().iter().filter_map(Predicate::lookup);
-        let all = u64::try_from(self.grains.borrow().len()).unwrap();
+        let all = u64::try_from(self.grains.lock().unwrap().len()).unwrap();
         Ok(Explained {
             index: "time".to_owned(),
             lookups: lookups.map(|lookup| format!("{lookup:?}")).collect(),
@@ -263,11 +280,11 @@ impl Memory for Fake {
     }
 
     fn templates(&self) -> Result<Vec<NamedTemplate>, MemoryError> {
-        Ok(self.templates.borrow().clone())
+        Ok(self.templates.lock().unwrap().clone())
     }
 
     fn keep_template(&self, template: &NamedTemplate) -> Result<TemplateKept, MemoryError> {
-        let mut kept = self.templates.borrow_mut();
+        let mut kept = self.templates.lock().unwrap();
         let of_session = template.keeper == TemplateKeeper::Session;
         let takes = |of: &NamedTemplate| of_session || of.keeper == template.keeper;
         if kept.iter().any(|of| of.name == template.name && takes(of)) {
@@ -285,7 +302,7 @@ impl Memory for Fake {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone());
         }
-        self.reasons.borrow_mut().push(reason.to_owned());
+        self.reasons.lock().unwrap().push(reason.to_owned());
         Ok(self.store(&grain))
     }
 

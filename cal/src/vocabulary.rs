@@ -3,6 +3,7 @@
 //! Everything is read from the tables the parser and the checker use themselves, so that what is
 //! offered is what is understood. It knows no memory.
 
+use crate::ast::StreamOption;
 use crate::check::domain::DOMAINS;
 use crate::fields::{self, Shape};
 use crate::parse;
@@ -54,6 +55,11 @@ pub fn groupable() -> impl Iterator<Item = &'static str> {
 /// The options of WITH that this version acts on.
 pub fn options() -> impl Iterator<Item = &'static str> {
     parse::option_names()
+}
+
+/// The options of STREAM.
+pub fn streamed() -> impl Iterator<Item = &'static str> {
+    StreamOption::NAMES.into_iter()
 }
 
 /// What DESCRIBE tells about.
@@ -122,6 +128,10 @@ mod tests {
         }
         for what in described() {
             assert!(parse(&format!("DESCRIBE {what}")).is_ok(), "{what}");
+        }
+        for option in streamed().filter(|option| *option != "chunk_size") {
+            let query = format!("ASSEMBLE FROM (RECALL) STREAM {{ {option} }}");
+            assert!(parse(&query).is_ok(), "{query}");
         }
         for category in categories() {
             let query = format!("RECALL beliefs WHERE relation IS {category}");

@@ -86,10 +86,18 @@ impl Question<'_> {
         Error::cal(error, &String::from_utf8_lossy(self.query))
     }
 
+    /// An error of a parameter, at its name in the query.
+    fn failed_binding(&self, error: grainstore::cal::Error, name: &str) -> Error {
+        match Source::read_bytes(self.query) {
+            Ok(source) => self.failed(&source.at_parameter(error, name)),
+            Err(_) => self.failed(&error),
+        }
+    }
+
     fn options(&self, session: &Session) -> Result<Options<'static>> {
         let mut params = Params::new();
         for (name, value) in &self.params {
-            params.bind(name, value).map_err(|error| self.failed(&error))?;
+            params.bind(name, value).map_err(|error| self.failed_binding(error, name))?;
         }
         Ok(Options {
             tier: if self.evolve { Tier::Evolve } else { Tier::Read },

@@ -215,7 +215,8 @@ impl Error {
         if !refusal.hint.is_empty() {
             writeln!(to, "  hint: {}", printable(&refusal.hint))?;
         }
-        if !refusal.valid.is_empty() {
+        // A hint that names them all says it.
+        if !refusal.valid.iter().all(|valid| refusal.hint.contains(&**valid)) {
             writeln!(to, "  one of: {}", printable(&refusal.valid.join(", ")))?;
         }
         Ok(())
@@ -409,6 +410,15 @@ mod tests {
         assert!(told(&error, false).contains("\n  RECALL beleifs\n         ^^^^^^^\n"));
         let place = cal::Position { start: 22, end: 30, line: 2, col: 8 };
         assert_eq!(draw(query, place).unwrap(), "   WHERE nonsense = 1\n         ^^^^^^^^");
+    }
+
+    #[test]
+    fn what_would_be_accepted_is_listed_once() {
+        let of = |query: &str| told(&Error::cal(&cal::parse(query).unwrap_err(), query), false);
+        let listed = of("RECALL AS x");
+        assert!(listed.contains("hint: expected sml, ") && !listed.contains("one of"), "{listed}");
+        assert!(of("RECALL AS markdwn").contains("one of: sml, "));
+        assert!(!of("RECALL ABOUT").contains("one of"));
     }
 
     #[test]

@@ -23,8 +23,9 @@ use crate::value::{Int, Map, Value};
 pub(crate) fn fields(given: Map, max_depth: usize) -> Result<(GrainType, Map)> {
     let mut fields = canonical_map(given, 1, max_depth)?;
     let grain_type = grain_type(&fields)?;
-    check_names(&fields, |name| {
-        fields::by_name(name, grain_type).is_some() || fields::by_key(name, grain_type).is_none()
+    check_names(&fields, |name| match fields::by_name(name, grain_type) {
+        Some(_) => None,
+        None => fields::by_key(name, grain_type),
     })?;
     for (name, value) in &mut fields {
         let Some(def) = fields::by_name(name, grain_type) else {
@@ -106,12 +107,18 @@ fn within(error: Error, key: &str) -> Error {
 }
 
 /// A short key used as a name would smuggle its field past the schema.
-fn check_names(map: &Map, allowed: impl Fn(&str) -> bool) -> Result<()> {
-    match map.keys().find(|name| !allowed(name)) {
+fn check_names(map: &Map, meant: impl Fn(&str) -> Option<&'static FieldDef>) -> Result<()> {
+    match map.keys().find_map(|key| Some((key, meant(key)?))) {
         None => Ok(()),
-        Some(key) => Err(schema(key, format!("{key:?} is a short key; write the full name"))),
+        Some((key, FieldDef { name, .. })) => {
+            let message = format!("{key:?} is a short key; write the full name, {name}");
+            Err(schema(key, message).with_hint(FULL_NAMES))
+        }
     }
 }
+
+/// What to do about a short key.
+const FULL_NAMES: &str = "write fields by their full names, such as structural_tags for tags (docs/fields.md lists them)";
 
 fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
     let Value::Array(entries) = list else {
@@ -119,8 +126,11 @@ fn nested_maps(nested: &'static NestedFields, list: &mut Value) -> Result<()> {
     };
     for entry in entries {
         let Value::Map(map) = entry else { continue };
-        check_names(map, |name| nested.by_name(name).is_some() || nested.by_key(name).is_none())
-            .map_err(|e| e.at(nested.parent))?;
+        check_names(map, |name| match nested.by_name(name) {
+            Some(_) => None,
+            None => nested.by_key(name),
+        })
+        .map_err(|e| e.at(nested.parent))?;
         type_map(nested.fields, map).map_err(|e| e.at(nested.parent))?;
         if nested.parent == "content_refs" {
             type_map(&CITATION, map).map_err(|e| e.at(nested.parent))?;

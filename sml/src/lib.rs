@@ -71,7 +71,9 @@ pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;
 pub use template::{
-    MAX_TEMPLATE_BYTES, Preset, Section, Template, body_end, body_of, template_variables,
+    CHARS_A_TOKEN as TEMPLATE_CHARS_A_TOKEN, MAX_DEPTH as MAX_TEMPLATE_DEPTH,
+    MAX_EACH as MAX_TEMPLATE_EACH, MAX_TEMPLATE_BYTES, Preset, Section, Template, body_end,
+    body_of, template_variables,
 };
 pub use time::{Clock, date_or_iso, relative_time};
 #[cfg(feature = "cl100k")]

@@ -13,8 +13,8 @@ pub use cl100k::Cl100k;
 /// Assembly counts every line by itself and adds up, so a counter should be close to additive over
 /// lines: `count(a + b)` near `count(a) + count(b)` where `a` ends in a newline, and never less
 /// than `count(a)`. A counter that breaks this costs shown grains, never the budget: the finished
-/// text is counted whole, and grains are dropped until it fits.
-pub trait TokenCounter {
+/// text is counted whole, and grains are dropped until it fits. Several threads may count at once.
+pub trait TokenCounter: Sync {
     /// Tokens in `text`.
     fn count(&self, text: &str) -> usize;
 

@@ -1,6 +1,7 @@
 //! Stopping by counting looks: in every phase, soon, and for good.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grainstore_format::{EpochMs, Grain};
 
@@ -17,14 +18,14 @@ const CLOCK: Clock = Clock { now: EpochMs::new(1_768_471_200_000), iso_timestamp
 
 /// Counts bytes, and how often it was asked since the last look.
 struct Busy<'b> {
-    since: &'b Cell<usize>,
-    most: Cell<usize>,
+    since: &'b AtomicUsize,
+    most: AtomicUsize,
 }
 
 impl TokenCounter for Busy<'_> {
     fn count(&self, text: &str) -> usize {
-        self.since.set(self.since.get() + 1);
-        self.most.set(self.most.get().max(self.since.get()));
+        let since = self.since.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(since, Ordering::Relaxed);
         text.len()
     }
 
@@ -65,13 +66,13 @@ fn looked_by(
     (budget, format, template): (usize, Format, Option<&Template>),
     most: usize,
 ) -> (Result<Assembly, Error>, usize, usize) {
-    let (looks, since) = (Cell::new(0), Cell::new(0));
+    let (looks, since) = (Cell::new(0), AtomicUsize::new(0));
     let stops = || {
         looks.set(looks.get() + 1);
-        since.set(0);
+        since.store(0, Ordering::Relaxed);
         looks.get() > most
     };
-    let counter = Busy { since: &since, most: Cell::new(0) };
+    let counter = Busy { since: &since, most: AtomicUsize::new(0) };
     let source = |label| Source { label, items, asked: 3, failed: false };
     let options = AssemblyOptions {
         format,
@@ -85,7 +86,7 @@ fn looked_by(
         watch: Watch::until(&stops),
     };
     let done = assemble(&[source("a"), source("b")], &options, &counter);
-    (done, looks.get(), counter.most.get())
+    (done, looks.get(), counter.most.into_inner())
 }
 
 #[test]

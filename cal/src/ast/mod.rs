@@ -9,6 +9,7 @@ mod stream;
 mod template;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::span::{Span, Spanned};
 use crate::types::TypeName;
@@ -112,7 +113,7 @@ pub(crate) enum Arg<'a, T> {
 /// A place for text.
 pub(crate) type TextArg<'a> = Arg<'a, Cow<'a, str>>;
 /// A place for a whole number, zero included.
-pub(crate) type CountArg<'a> = Arg<'a, u64>;
+pub(crate) type CountArg<'a> = Arg<'a, Count<'a>>;
 /// A place for a number.
 pub(crate) type NumberArg<'a> = Arg<'a, Number<'a>>;
 /// A place for a hash: its 8 to 64 digits, without `sha256:`.
@@ -129,6 +130,40 @@ pub(crate) enum Literal<'a> {
     Param(&'a str),
     /// Never an array again.
     Array(Vec<Spanned<Literal<'a>>>),
+}
+
+/// A whole number from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count<'a> {
+    /// The largest there is in place of one that does not fit: limits refuse it anyway.
+    pub(crate) value: u64,
+    /// The digits of one that does not fit.
+    pub(crate) beyond: Option<&'a str>,
+}
+
+impl From<u64> for Count<'_> {
+    fn from(value: u64) -> Self {
+        Self { value, beyond: None }
+    }
+}
+
+impl fmt::Display for Count<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.beyond {
+            Some(digits) => f.write_str(digits),
+            None => self.value.fmt(f),
+        }
+    }
+}
+
+impl CountArg<'_> {
+    /// The number as it was written; `value` where a parameter stands for it.
+    pub(crate) fn written(&self, value: u64) -> String {
+        match self {
+            Self::Given(count) => count.to_string(),
+            Self::Param(_) => value.to_string(),
+        }
+    }
 }
 
 /// A finite number, with the spelling it was written in.

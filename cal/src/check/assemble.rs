@@ -127,8 +127,10 @@ fn budget(clause: Option<&Spanned<BudgetClause<'_>>>, context: &Context<'_>) -> 
             return Err(error.at(clause.node.amount.span));
         }
         if amount > most {
-            let message = format!("BUDGET {amount} is above the maximum of {most}");
-            return Err(Error::new(ErrorKind::BudgetExceeded, message).at(clause.node.amount.span));
+            let Spanned { node, span } = &clause.node.amount;
+            let written = node.written(amount);
+            let message = format!("BUDGET {written} is above the maximum of {most}");
+            return Err(Error::new(ErrorKind::BudgetExceeded, message).at(*span));
         }
     }
     let amount = usize::try_from(amount).unwrap_or(usize::MAX);

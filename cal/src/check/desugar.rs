@@ -68,7 +68,7 @@ fn thread<'a>(plain: &mut Recall<'a>, conditions: &mut Vec<Condition<'a>>) {
                 plain.stages.insert(0, at(order_by_time(Direction::Ascending)));
             }
             if !cuts(plain) && plain.recent.is_none() {
-                plain.stages.push(at(Stage::Limit(Arg::Given(limits::THREAD_LIMIT))));
+                plain.stages.push(at(Stage::Limit(Arg::Given(limits::THREAD_LIMIT.into()))));
             }
         }
         from @ Thread::From(_) => plain.thread = Some(at(from)),
@@ -84,7 +84,7 @@ fn stages(plain: &mut Recall<'_>) {
     if !cuts(plain) {
         let limit =
             if plain.thread.is_some() { limits::THREAD_LIMIT } else { limits::DEFAULT_LIMIT };
-        plain.stages.push(at(Stage::Limit(Arg::Given(limit))));
+        plain.stages.push(at(Stage::Limit(Arg::Given(limit.into()))));
     }
 }
 
@@ -115,7 +115,7 @@ fn order_by_time<'a>(direction: Direction) -> Stage<'a> {
     let field = fields::by_name("time").map(at);
     match field {
         Some(field) => Stage::OrderBy { field, direction: Some(direction) },
-        None => Stage::Offset(Arg::Given(0)),
+        None => Stage::Offset(Arg::Given(0.into())),
     }
 }
 

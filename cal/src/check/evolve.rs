@@ -13,6 +13,7 @@ use crate::fields::{self, GOAL_STATES};
 use crate::limits;
 use crate::span::Spanned;
 use crate::suggest;
+use crate::types;
 
 /// A field SET can write.
 struct Settable {
@@ -66,7 +67,7 @@ const REQUIRED: [&str; 3] = ["subject", "relation", "object"];
 pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
     let grain_type = add.grain_type.node.grain_type;
     if !matches!(grain_type, GrainType::Belief | GrainType::Observation | GrainType::Goal) {
-        let message = format!("ADD cannot create a {grain_type}");
+        let message = format!("ADD cannot create {}", types::plural_of(grain_type));
         let error = Error::new(ErrorKind::NotAddable, message).at(add.grain_type.span);
         return Err(error.valid(["belief", "observation", "goal"]));
     }
@@ -77,7 +78,7 @@ pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
     for clause in &add.sets {
         let row = settable(clause, &usable)?;
         if !usable(row) {
-            let message = format!("{} is no field of a {grain_type}", row.name);
+            let message = format!("{} is no field of {}", row.name, types::plural_of(grain_type));
             let error = Error::new(ErrorKind::WrongField, message).at(clause.name.span);
             return Err(error.suggest("use one of the listed fields").valid(names(&usable)));
         }

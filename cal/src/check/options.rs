@@ -51,10 +51,21 @@ pub(super) fn of_assemble(
         if about_grains {
             let message = format!("{} is an option of a RECALL", option.node);
             let error = Error::new(ErrorKind::WrongStage, message).at(option.span);
-            return Err(error.suggest(format!("write RECALL ... WITH {}", option.node)));
+            return Err(error.suggest(where_it_acts(&option.node)));
         }
     }
     Ok(show)
+}
+
+/// Where an option of a RECALL can do what an ASSEMBLE asks of it: within a source where it is about which
+/// grains there are, in a RECALL alone where it tells something of each.
+fn where_it_acts(option: &WithOption<'_>) -> String {
+    match option {
+        WithOption::Superseded | WithOption::ContradictionDetection | WithOption::Diversity(_) => {
+            format!("write it in the source it is about: FROM (RECALL ... WITH {option})")
+        }
+        _ => format!("a text tells it of no grain: ask RECALL ... WITH {option} by itself"),
+    }
 }
 
 /// The fields of `dedup`.

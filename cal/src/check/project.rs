@@ -44,7 +44,9 @@ fn checked(
             condition::belongs(&Spanned::new(row, field.span), grain_type)?;
             if !fields::is_projectable(row) {
                 let message = format!("PROJECT does not take {}", row.name);
-                return Err(Error::new(ErrorKind::WrongStage, message).at(field.span));
+                let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+                let valid = fields::projectable_names(grain_type);
+                return Err(error.suggest("use one of the listed fields").valid(valid));
             }
             Ok(Projected::Field(row))
         }

@@ -65,7 +65,7 @@ pub(super) fn recall_for(
     if let (Some(plain), true) = (&mut desugared, pipeline.limited_by_default)
         && let Some(Stage::Limit(limit)) = plain.stages.last_mut().map(|last| &mut last.node)
     {
-        *limit = Arg::Given(stages::default_limit(recall, context));
+        *limit = Arg::Given(stages::default_limit(recall, context).into());
     }
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),

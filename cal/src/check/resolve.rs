@@ -96,7 +96,7 @@ impl<'c> Context<'c> {
     /// A whole number of a clause.
     pub(super) fn whole(&self, arg: &CountArg<'_>, span: Span) -> Result<u64> {
         match arg {
-            Arg::Given(count) => Ok(*count),
+            Arg::Given(count) => Ok(count.value),
             Arg::Param(name) => match self.parameter(name, span)? {
                 Literal::Number(number) => number.text.parse().map_err(|_| {
                     let message = format!("{} is no whole number from 0", number.text);

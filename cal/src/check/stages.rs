@@ -141,7 +141,9 @@ impl Pipeline {
             condition::belongs(field, grain_type)?;
             if !fields::is_projectable(field.node) {
                 let message = format!("SELECT does not take {}", field.node.name);
-                return Err(Error::new(ErrorKind::WrongStage, message).at(field.span));
+                let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+                let valid = fields::projectable_names(grain_type);
+                return Err(error.suggest("use one of the listed fields").valid(valid));
             }
             if !selected.contains(&field.node) {
                 selected.push(field.node);
@@ -159,11 +161,12 @@ fn limit(count: &CountArg<'_>, span: Span, name: &str, context: &Context<'_>) ->
             let error = Error::new(ErrorKind::BadNumber, format!("{name} is at least 1"));
             Err(error.at(span).suggest(format!("write a number from 1 to {}", limits::MAX_LIMIT)))
         }
-        count if count > limits::MAX_LIMIT => {
-            let message = format!("{name} {count} is above the maximum of {}", limits::MAX_LIMIT);
+        rows if rows > limits::MAX_LIMIT => {
+            let (written, most) = (count.written(rows), limits::MAX_LIMIT);
+            let message = format!("{name} {written} is above the maximum of {most}");
             Err(Error::new(ErrorKind::LimitTooLarge, message).at(span))
         }
-        count => Ok(count),
+        rows => Ok(rows),
     }
 }
 
@@ -185,7 +188,8 @@ fn groupable(field: &Spanned<FieldRef>) -> Result<FieldRef> {
         return Ok(field.node);
     }
     let message = format!("GROUP BY does not take {}", field.node.name);
-    Err(Error::new(ErrorKind::WrongStage, message).at(field.span).valid(fields::GROUPABLE))
+    let error = Error::new(ErrorKind::WrongStage, message).at(field.span);
+    Err(error.suggest("use one of the listed fields").valid(fields::GROUPABLE))
 }
 
 /// A sort right after another makes that one vain: ties go by address, not by what was before. A

@@ -31,7 +31,8 @@ pub(super) fn stream(
                 let tokens = context.whole(size, option.span)?;
                 if !limits::CHUNK_TOKENS.contains(&tokens) {
                     let (least, most) = limits::CHUNK_TOKENS.into_inner();
-                    let message = format!("chunk_size {tokens} is not from {least} to {most}");
+                    let written = size.written(tokens);
+                    let message = format!("chunk_size {written} is not from {least} to {most}");
                     return Err(Error::new(ErrorKind::ChunkSize, message).at(option.span));
                 }
                 plan.chunk_tokens = usize::try_from(tokens).unwrap_or(usize::MAX);

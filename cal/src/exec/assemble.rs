@@ -1,4 +1,4 @@
-//! ASSEMBLE: sources resolved one by one, duplicates removed by priority, one text within a budget.
+//! ASSEMBLE: what the sources found, duplicates removed by priority, as one text within a budget.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,11 +9,12 @@ use grainstore_sml::{
     assemble_telling, summarize,
 };
 
+use super::sources::Resolved;
 use super::value::{Looked, ValueKey};
 use super::{Run, count};
 use crate::ast::Format;
 use crate::cancel::{Cancel, Stop};
-use crate::check::plan::{AssemblePlan, SourceFrom, SourcePlan};
+use crate::check::plan::{AssemblePlan, SourcePlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::FieldRef;
@@ -23,12 +24,6 @@ use crate::response::{Answer, FormattedContext, SourceAnswer, Sources};
 /// What the warning of a format that was chosen says.
 const TOON_CHOSEN: &str =
     "the estimate is above 85 % of the budget, so the format is toon; write FORMAT to choose one";
-
-/// A source after it ran.
-pub(super) struct Resolved {
-    pub(super) hits: Vec<Hit>,
-    pub(super) answer: SourceAnswer,
-}
 
 impl Run<'_> {
     /// Runs an ASSEMBLE statement.
@@ -165,53 +160,6 @@ impl Run<'_> {
                 .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
         };
         Ok(demand(&items)?.saturating_sub(demand(&[])?))
-    }
-
-    /// Runs the sources; a failed one is reported and its share goes to the others.
-    ///
-    /// # Errors
-    /// E075 when time is up, E082 when the host cancelled, E076 when every source failed.
-    fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
-        let mut resolved = Vec::with_capacity(plan.sources.len());
-        for (index, source) in plan.sources.iter().enumerate() {
-            self.tell_source(plan, index)?;
-            let found = self.source(source);
-            self.go_on()?;
-            let found = found.unwrap_or_else(|error| Resolved {
-                hits: Vec::new(),
-                answer: SourceAnswer {
-                    error: Some(self.source.locate(error)),
-                    ..SourceAnswer::default()
-                },
-            });
-            self.tell_resolved(plan, index, &found)?;
-            resolved.push(found);
-        }
-        if resolved.iter().all(|source| source.answer.error.is_some()) {
-            let first = resolved.iter().find_map(|source| source.answer.error.as_ref());
-            let cause = first.map_or_else(String::new, ToString::to_string);
-            let message = format!("every source failed, the first with {cause}");
-            return Err(Error::new(ErrorKind::AllSourcesFailed, message));
-        }
-        Ok(resolved)
-    }
-
-    fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
-        let mut answer = SourceAnswer::default();
-        let hits = match &source.from {
-            SourceFrom::Let(at, _) => self.grains_of(*at)?,
-            SourceFrom::Recall(plan) => {
-                let hits = self.find(plan)?.hits;
-                if let Some(format) = plan.format {
-                    let text =
-                        self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
-                    answer.formatted = Some(text);
-                }
-                answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
-                hits
-            }
-        };
-        Ok(Resolved { hits, answer })
     }
 }
 

@@ -50,7 +50,7 @@ fn given() -> Given {
         let (name, definition) =
             (format!("brief_{n}"), format!("DEFINE TEMPLATE brief_{n} ELEMENT {{}}"));
         let template = NamedTemplate { name, keeper: TemplateKeeper::Namespace, definition };
-        memory.templates.borrow_mut().push(template);
+        memory.templates.lock().unwrap().push(template);
     }
     Given { memory, old, new, goal, elsewhere }
 }
@@ -118,6 +118,7 @@ fn cases(given: &Given) -> Vec<Case> {
         case(Read, "RECALL ABOUT \"\\u202e\"", "CAL-E071", "\"\\u202e\"", "remove the invisible control"),
         case(Late, "ASSEMBLE FROM (RECALL)", "CAL-E075", "ASSEMBLE", "fewer or narrower sources"),
         case(Read, "ASSEMBLE FROM (RECALL ABOUT \"broken\")", "CAL-E076", "ASSEMBLE", "run the sources one by one"),
+        case(Read, "ASSEMBLE FROM (RECALL THREAD FROM sha256:00000000)", "CAL-E076", "ASSEMBLE", "check the hash"),
         case(Read, "ASSEMBLE FROM (RECALL) STREAM { chunk }", "CAL-E077", "chunk", "Did you mean \"chunks\"?"),
         case(Read, "ASSEMBLE FROM (RECALL) STREAM { chunk_size = 19 }", "CAL-E078", "chunk_size = 19", "20 to 1000"),
         case(Streamed, "RECALL", "CAL-E079", "RECALL", "as a whole"),
@@ -139,7 +140,7 @@ fn cases(given: &Given) -> Vec<Case> {
         case(Read, "DEFINE TEMPLATE t ELEMENT { {{> other}} }", "CAL-E094", "{{> other}}", "check the tags"),
         case(Read, "DEFINE TEMPLATE t ELEMENT { {{{grain.content}}} }", "CAL-E094", "{{{grain.content}}}", "write {{name}}"),
         case(Read, "DEFINE TEMPLATE t ELEMENT { {{#each}}x{{/each}} }", "CAL-E094", "{{#each}}", "HEADER or FOOTER"),
-        case(Read, "DEFINE TEMPLATE t ELEMENT { {x }", "CAL-E094", " {x }", "close it with }"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {x }", "CAL-E094", "{", "close it with }"),
         case(Read, "DEFINE TEMPLATE t HEADER {a} ELEMENT {b} HEADER {c}", "CAL-E095", "HEADER", "keep one"),
         case(Read, "DEFINE TEMPLATE t ELEMENT { {{^grain.is_summary}}x{{/grain.is_summary}} } ELEMENT_SUMMARY {y}", "CAL-E096", "ELEMENT", "leave grain.is_summary out"),
         case(Read, "CAL/2 RECALL", "CAL-E100", "2", "write CAL/1"),

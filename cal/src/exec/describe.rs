@@ -1,7 +1,10 @@
 //! DESCRIBE: the tables of the language and the facts of the host, as JSON.
 
 use grainstore_format::GrainType;
-use grainstore_sml::{MAX_TEMPLATE_BYTES, Section, template_variables};
+use grainstore_sml::{
+    MAX_TEMPLATE_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_EACH, Section, TEMPLATE_CHARS_A_TOKEN,
+    template_variables,
+};
 use serde_json::{Value, json};
 
 use super::{Run, Tier};
@@ -91,7 +94,14 @@ impl Run<'_> {
             "presets": FormatName::PRESETS.map(FormatName::name),
             "sections": Section::ALL.map(Section::keyword),
             "variables": template_variables().collect::<Vec<_>>(),
-            "limits": { "bytes": MAX_TEMPLATE_BYTES, "templates": NamedTemplate::MOST },
+            "limits": {
+                "bytes": MAX_TEMPLATE_BYTES,
+                "templates": NamedTemplate::MOST,
+                "name_characters": limits::NAME_CHARS,
+                "nesting": MAX_TEMPLATE_DEPTH,
+                "each": MAX_TEMPLATE_EACH,
+                "characters_a_token": TEMPLATE_CHARS_A_TOKEN,
+            },
         }))
     }
 

@@ -49,8 +49,7 @@ impl Run<'_> {
 
     /// Runs a SUPERSEDE statement.
     pub(super) fn supersede(&self, plan: SupersedePlan) -> Result<Answer> {
-        let old = self.target(&plan.target)?;
-        self.is_current(&old, &plan.target)?;
+        let old = self.replaced(&plan)?;
         let superseded = old.address;
         let content_address = self.quota(Write::Supersede, |run| {
             let author = run.memory.scope().actor.as_ref();
@@ -60,6 +59,13 @@ impl Run<'_> {
             Ok(run.memory.supersede(&superseded, grain, &plan.reason)?)
         })?;
         Ok(Answer::Superseded { content_address, superseded })
+    }
+
+    /// The grain that a SUPERSEDE replaces.
+    pub(super) fn replaced(&self, plan: &SupersedePlan) -> Result<Hit> {
+        let old = self.target(&plan.target)?;
+        self.is_current(&old, &plan.target)?;
+        Ok(old)
     }
 
     /// Runs a write inside its quota; a refused one does not count.
@@ -86,7 +92,7 @@ impl Run<'_> {
     }
 
     /// The payload of an ADD: what was set, what the session knows, and the defaults.
-    fn new_fields(&self, plan: &AddPlan) -> Result<Map> {
+    pub(super) fn new_fields(&self, plan: &AddPlan) -> Result<Map> {
         let scope = self.memory.scope();
         let mut fields = plan.fields.clone();
         let mut default = |name: &str, value: Option<Value>| {
@@ -118,7 +124,8 @@ impl Run<'_> {
         if plan.grain_type == GrainType::Observation && !fields.contains_key("observer_id") {
             let message =
                 "ADD observation needs SET observer_id = ... without an agent in the session";
-            return Err(Error::new(ErrorKind::MissingField, message).at(plan.place));
+            let error = Error::new(ErrorKind::MissingField, message).at(plan.place);
+            return Err(error.suggest("add SET observer_id = \"...\": who or what observed it"));
         }
         Ok(fields)
     }
@@ -141,9 +148,7 @@ impl Run<'_> {
         let refused = |kind, what| refused(target, kind, what);
         let address = match self.memory.locate(&target.node)? {
             Located::One(address) => address,
-            Located::Nothing => {
-                return Err(refused(ErrorKind::TargetNotFound, "leads to no grain"));
-            }
+            Located::Nothing => return Err(leads_nowhere(target)),
             Located::Elsewhere => {
                 return Err(refused(
                     ErrorKind::OtherNamespace,
@@ -153,7 +158,7 @@ impl Run<'_> {
             Located::Several => return Err(check::ambiguous(target)),
         };
         let Some(old) = self.memory.get(&address)? else {
-            return Err(refused(ErrorKind::TargetNotFound, "leads to no grain"));
+            return Err(leads_nowhere(target));
         };
         if old.grain.grain_type() != GrainType::Belief {
             return Err(refused(ErrorKind::NotEvolvable, "is no belief"));
@@ -178,6 +183,11 @@ impl Run<'_> {
         Err(refused(target, ErrorKind::NotCurrent, what)
             .suggest("ADD a belief that stands by itself"))
     }
+}
+
+/// E046 for the target of a write.
+pub(super) fn leads_nowhere(target: &Spanned<HashPrefix>) -> Error {
+    refused(target, ErrorKind::TargetNotFound, "leads to no grain")
 }
 
 fn refused(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {

@@ -1,5 +1,7 @@
 //! Statements run against a memory in memory: the rules of spec section 5 as tables.
 
+use std::sync::atomic::Ordering;
+
 use grainstore_format::{EpochMs, VerificationStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -723,7 +725,7 @@ fn a_tight_budget_chooses_toon_where_the_host_lets_it_and_nobody_chose() {
 #[test]
 fn a_prefix_of_several_grains_is_ambiguous() {
     let memory = Fake::at_work();
-    memory.claim_ambiguous.set(true);
+    memory.claim_ambiguous.store(true, Ordering::Relaxed);
     for source in [
         "EXISTS sha256:00000000",
         "HISTORY sha256:00000000",
@@ -774,7 +776,7 @@ fn a_successor_inherits_what_is_not_its_own_and_says_why() {
     let newest =
         write(&memory, &source).unwrap()["content_address"].as_str().unwrap().parse().unwrap();
     assert_eq!(memory.grain(&newest).get("embedding_refs"), None);
-    assert_eq!(*memory.reasons.borrow(), ["better", "changed"]);
+    assert_eq!(*memory.reasons.lock().unwrap(), ["better", "changed"]);
     let chain = run(&memory, &format!("HISTORY sha256:{new}")).unwrap();
     let addresses: Vec<_> = chain["versions"]
         .as_array()

@@ -2,12 +2,13 @@
 
 use grainstore_sml::Budget;
 
-use super::{Run, count};
+use super::{Run, Tier, count, evolve};
 use crate::ast::{Literal, StatementType};
 use crate::check::plan::{
-    ExplainPlan, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom,
+    End, ExplainPlan, FeedFrom, HistoryPlan, LetPlan, Plan, RecallPlan, RequestPlan, SourceFrom,
 };
-use crate::error::Result;
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::Explained;
 use crate::query::Query;
@@ -42,6 +43,8 @@ impl Run<'_> {
             statement_type: explained.statement_type,
             tier: explained.tier,
             side_effects: side_effects(explained.statement_type, explained.tier),
+            refusals: self.refusals(&explained.plan)?,
+            checked_later: checked_later(explained.statement_type),
             estimated_tokens: tokens.min(most),
             recalls,
         })
@@ -50,10 +53,13 @@ impl Run<'_> {
     fn report(&self, plan: &Plan, part: &str, reports: &mut Vec<RecallReport>) -> Result<()> {
         self.cancel.check()?;
         match plan {
-            Plan::Recall(recall) => self.report_recall(recall, part.to_owned(), reports),
+            Plan::Recall(recall) => {
+                self.report_recall(recall, part.to_owned(), gives_grains(recall), reports)
+            }
             Plan::Coalesce(branches) => {
                 for (at, branch) in branches.iter().enumerate() {
-                    self.report_recall(branch, format!("branch {at}"), reports)?;
+                    let part = format!("branch {at}");
+                    self.report_recall(branch, part, gives_grains(branch), reports)?;
                 }
                 Ok(())
             }
@@ -64,7 +70,8 @@ impl Run<'_> {
             Plan::Assemble(assemble) => {
                 for source in &assemble.sources {
                     if let SourceFrom::Recall(recall) = &source.from {
-                        self.report_recall(recall, format!("source {}", source.label), reports)?;
+                        let part = format!("source {}", source.label);
+                        self.report_recall(recall, part, true, reports)?;
                     }
                 }
                 Ok(())
@@ -78,11 +85,8 @@ impl Run<'_> {
                 Ok(())
             }
             Plan::History(HistoryPlan::Triple(query)) => {
-                reports.push(self.explain_query(
-                    query,
-                    part.to_owned(),
-                    count(limits::VERSIONS),
-                )?);
+                let most = count(limits::VERSIONS);
+                reports.push(self.explain_query(query, part.to_owned(), most)?);
                 Ok(())
             }
             Plan::History(_)
@@ -98,7 +102,8 @@ impl Run<'_> {
 
     fn report_lets(&self, lets: &[LetPlan], reports: &mut Vec<RecallReport>) -> Result<()> {
         for binding in lets {
-            self.report_recall(&binding.recall, format!("LET ${}", binding.name), reports)?;
+            let part = format!("LET ${}", binding.name);
+            self.report_recall(&binding.recall, part, binding.extract.is_none(), reports)?;
         }
         Ok(())
     }
@@ -113,10 +118,12 @@ impl Run<'_> {
         self.report(&operand.plan, part, reports)
     }
 
+    /// Reports a RECALL, whose grains become text only where it `gives` them.
     fn report_recall(
         &self,
         plan: &RecallPlan,
         part: String,
+        gives: bool,
         reports: &mut Vec<RecallReport>,
     ) -> Result<()> {
         let mut waits_for = Vec::new();
@@ -124,7 +131,8 @@ impl Run<'_> {
             let name = feed.field.name;
             waits_for.push(match &feed.from {
                 FeedFrom::Recall(inner, extractor) => {
-                    self.report_recall(inner, format!("subquery of {name} in {part}"), reports)?;
+                    let part = format!("subquery of {name} in {part}");
+                    self.report_recall(inner, part, false, reports)?;
                     format!("{} of a subquery, for {name}", extractor.text())
                 }
                 FeedFrom::Let(_) => format!("the values of a LET, for {name}"),
@@ -133,26 +141,33 @@ impl Run<'_> {
         if let Some(thread) = &plan.thread {
             waits_for.push(format!("the thread of {}", thread.message.node));
         }
-        let report = self.explain_query(&plan.query, part, plan.asked())?;
+        let most = if gives { plan.asked() } else { 0 };
+        let mut report = self.explain_query(&plan.query, part, most)?;
+        if let Some(subject) = &plan.otherwise {
+            let text = Literal::Text(subject.as_str().into());
+            report.otherwise = Some(format!("where nothing has this subject: query = {text}"));
+            let search = self.explained(&plan.query.clone().searching_for_subject(subject))?;
+            if report.plan.estimated == 0 {
+                report.estimated_tokens = tokens(search.estimated.min(most));
+            }
+            report.otherwise_plan = Some(search);
+        }
         let desugared = plan.desugared.clone().unwrap_or_default();
-        let otherwise = plan.otherwise.as_ref().map(|text| {
-            let text = Literal::Text(text.as_str().into());
-            format!("where nothing has this subject: query = {text}")
-        });
-        reports.push(RecallReport { desugared, waits_for, otherwise, ..report });
+        reports.push(RecallReport { desugared, waits_for, ..report });
         Ok(())
     }
 
-    fn explain_query(&self, query: &Query, part: String, asked: u64) -> Result<RecallReport> {
+    /// Reports a query of which at most so many grains become text.
+    fn explain_query(&self, query: &Query, part: String, most: u64) -> Result<RecallReport> {
         let plan = self.explained(query)?;
-        let grains = plan.estimated.min(asked);
         Ok(RecallReport {
             part,
             desugared: String::new(),
-            estimated_tokens: grains.saturating_mul(limits::TOKENS_A_GRAIN),
+            estimated_tokens: tokens(plan.estimated.min(most)),
             plan,
             waits_for: Vec::new(),
             otherwise: None,
+            otherwise_plan: None,
         })
     }
 }
@@ -165,6 +180,51 @@ impl Run<'_> {
             return Ok(Explained { index, scans_at_most: Some(0), ..Explained::default() });
         }
         Ok(self.memory.explain(query)?)
+    }
+
+    /// What a statement that writes would be refused for, as far as that is known without writing. A
+    /// session that only reads is not told what lies outside it.
+    fn refusals(&self, plan: &Plan) -> Result<Vec<Error>> {
+        let (target, found) = match plan {
+            Plan::Add(plan) => (None, self.new_fields(plan).map(drop)),
+            Plan::Supersede(plan) => (Some(&plan.target), self.replaced(plan).map(drop)),
+            Plan::Revert(plan) => (Some(&plan.target), self.reverted(plan).map(drop)),
+            _ => return Ok(Vec::new()),
+        };
+        let reads = self.options.tier == Tier::Read;
+        let refused = found.err().map(|error| match target {
+            Some(target) if reads && error.kind() == ErrorKind::OtherNamespace => {
+                evolve::leads_nowhere(target)
+            }
+            _ => error,
+        });
+        if let Some(error) = refused.as_ref().filter(|error| error.kind() == ErrorKind::Memory) {
+            return Err(error.clone());
+        }
+        let tier = Error::new(ErrorKind::TierDisabled, "this session reads only");
+        let refusals = reads.then_some(tier).into_iter().chain(refused);
+        Ok(refusals.map(|error| self.source.locate(error)).collect())
+    }
+}
+
+/// Whether what a RECALL answers is grains.
+fn gives_grains(plan: &RecallPlan) -> bool {
+    plan.end == End::Grains
+}
+
+/// Tokens so many grains take in a text, about.
+fn tokens(grains: u64) -> u64 {
+    grains.saturating_mul(limits::TOKENS_A_GRAIN)
+}
+
+/// What only shows when a statement runs.
+fn checked_later(statement_type: StatementType) -> Vec<&'static str> {
+    let replaces = ["the invalidation policy of the grain it supersedes"];
+    let writes = ["the rules of the store", "the writes of the last minute"];
+    match statement_type {
+        StatementType::Add => writes.to_vec(),
+        StatementType::Supersede | StatementType::Revert => [&replaces[..], &writes].concat(),
+        _ => Vec::new(),
     }
 }
 

@@ -69,7 +69,7 @@ impl Run<'_> {
     ) -> Result<(Vec<Value>, bool)> {
         let (mut values, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0_usize);
         let mut complete = true;
-        let most_bytes = limits::ROW_BYTES.saturating_sub(self.held);
+        let most_bytes = self.room();
         self.each(plan, true, &mut |looked| {
             let Some(value) = looked.extract(extractor) else {
                 return Ok(ControlFlow::Continue(()));
@@ -98,7 +98,7 @@ impl Run<'_> {
     pub(super) fn groups(&mut self, plan: &RecallPlan, field: FieldRef) -> Result<Answer> {
         let mut groups: BTreeMap<(bool, String), Group> = BTreeMap::new();
         let mut bytes = 0_usize;
-        let most_bytes = limits::ROW_BYTES.saturating_sub(self.held);
+        let most_bytes = self.room();
         self.each(plan, false, &mut |looked| {
             let Some(value) = looked.field(field) else { return Ok(ControlFlow::Continue(())) };
             let key = key(&value);

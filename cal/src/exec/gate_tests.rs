@@ -1,6 +1,7 @@
 //! What a host is told of a statement before it runs, what it refuses, and what preparing finds.
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use grainstore_format::{EpochMs, Grain, GrainType};
 
@@ -118,7 +119,7 @@ fn what_a_gate_refuses_does_not_run_and_says_where() {
     assert_eq!((error.code(), error.suggestion()), ("ERR_POLICY", "ask for something else"));
     let place = error.position().unwrap();
     assert_eq!((query.get(place.start..place.end), place.start), (Some("RECALL"), 36));
-    assert_eq!(memory.recalls.get(), 0, "nothing was looked at");
+    assert_eq!(memory.recalls.load(Ordering::Relaxed), 0, "nothing was looked at");
 }
 
 #[test]
@@ -193,16 +194,16 @@ fn preparing_finds_the_target_and_writes_nothing() {
     let prepared = prepare(&memory, &query, &options).unwrap();
     assert_eq!(prepared.target, Some(address));
     assert_eq!(prepared.plan.side_effects, ["adds one grain", "supersedes one grain"]);
-    assert!(memory.reasons.borrow().is_empty());
+    assert!(memory.reasons.lock().unwrap().is_empty());
     let pinned = Options { pinned: Some(address), ..options.clone() };
     let ambiguous = |options: &Options<'_>| {
-        memory.claim_ambiguous.set(true);
+        memory.claim_ambiguous.store(true, Ordering::Relaxed);
         let ran = execute(&memory, &query, options, &Writes::default());
-        memory.claim_ambiguous.set(false);
+        memory.claim_ambiguous.store(false, Ordering::Relaxed);
         ran.err().map(|error| error.code().to_owned())
     };
     assert_eq!(ambiguous(&options).as_deref(), Some("CAL-E015"));
-    assert_eq!(memory.reasons.borrow().len(), 0);
+    assert_eq!(memory.reasons.lock().unwrap().len(), 0);
     let refused = |query: &str, tier| {
         let options = Options { tier, ..Options::at(EpochMs::new(1)) };
         prepare(&memory, query, &options).unwrap_err().code().to_owned()

@@ -1,5 +1,6 @@
 //! Plans to answers, over a [`Memory`] and nothing else (spec sections 5 and 7).
 
+mod ahead;
 mod assemble;
 mod contradict;
 mod describe;
@@ -7,6 +8,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod part;
 mod prepare;
 mod project;
 mod ready;
@@ -17,11 +19,13 @@ mod setop;
 mod several;
 mod show;
 mod size;
+mod sources;
 mod stream;
 mod template;
 mod value;
 mod walk;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use grainstore_format::{ContentAddress, EpochMs, Grain};
@@ -94,6 +98,17 @@ pub struct Options<'o> {
     /// The grain that the target of a SUPERSEDE stood for when the statement was prepared: it is
     /// this one that is replaced, whatever its prefix would find now.
     pub pinned: Option<ContentAddress>,
+    /// The threads and the bytes that a test gives a statement.
+    #[cfg(test)]
+    pub(crate) given: Given,
+}
+
+/// Threads that may work at once, and bytes that a statement may hold, where a test says so.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given {
+    pub(crate) threads: Option<usize>,
+    pub(crate) row_bytes: Option<usize>,
 }
 
 impl Options<'_> {
@@ -114,7 +129,20 @@ impl Options<'_> {
             few: None,
             gate: None,
             pinned: None,
+            #[cfg(test)]
+            given: Given::default(),
         }
+    }
+}
+
+impl Options<'_> {
+    /// Bytes that the grains of a statement may take at once.
+    fn row_bytes(&self) -> usize {
+        #[cfg(test)]
+        if let Some(bytes) = self.given.row_bytes {
+            return bytes;
+        }
+        limits::ROW_BYTES
     }
 }
 
@@ -276,10 +304,11 @@ struct Run<'r> {
     /// What a statement of its kind says when it is stopped.
     stopped: fn(Stop) -> Error,
     used: Usage,
-    /// Bytes of encoded grains the statement holds.
+    /// Bytes of memory that the grains take that it holds, and how many they may.
     held: usize,
+    most_held: usize,
     /// What the LETs in scope stand for.
-    lets: Vec<Bound>,
+    lets: Vec<Arc<Bound>>,
     /// What the caller should know.
     warnings: Vec<Warning>,
     /// Who listens to it.
@@ -307,6 +336,7 @@ impl<'r> Run<'r> {
             stopped,
             used: Usage::default(),
             held: 0,
+            most_held: options.row_bytes(),
             lets: Vec::new(),
             warnings: Vec::new(),
             stream: None,
@@ -386,11 +416,16 @@ impl Run<'_> {
     /// E030 when they are more than a statement may hold.
     fn hold(&mut self, bytes: usize) -> Result<()> {
         let held = self.held.saturating_add(bytes);
-        if held > limits::ROW_BYTES {
+        if held > self.most_held {
             return Err(walk::too_many());
         }
         self.held = held;
         Ok(())
+    }
+
+    /// Bytes that it may hold beside what it holds.
+    fn room(&self) -> usize {
+        self.most_held.saturating_sub(self.held)
     }
 
     /// Counts bytes that are not held any longer.
@@ -412,6 +447,8 @@ fn count(length: usize) -> u64 {
 #[path = "exec_tests.rs"]
 mod tests;
 
+#[cfg(test)]
+mod ahead_tests;
 #[cfg(test)]
 mod code_tests;
 #[cfg(test)]

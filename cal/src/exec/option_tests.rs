@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
+use super::{Options, execute};
 use crate::ast::Format;
 use crate::params::Params;
 use crate::testutil::Fake;
+use crate::writes::Writes;
 
 /// The codes of the warnings beside an answer.
 fn warnings(memory: &Fake, source: &str, options: &Options<'_>) -> Vec<String> {
@@ -59,6 +60,27 @@ fn an_option_without_the_text_it_shapes_is_warned_of() {
     ];
     for (source, options, expected) in table {
         assert_eq!(warnings(&memory, source, options), expected, "{source}");
+    }
+}
+
+#[test]
+fn what_an_assembly_has_no_place_for_is_told_where_it_goes() {
+    let memory = four_beliefs();
+    for (option, told) in [
+        ("superseded", "FROM (RECALL ... WITH superseded)"),
+        ("contradiction_detection", "FROM (RECALL ... WITH contradiction_detection)"),
+        ("diversity(mmr)", "FROM (RECALL ... WITH diversity(mmr))"),
+        ("score_breakdown", "RECALL ... WITH score_breakdown by itself"),
+        ("explanation", "RECALL ... WITH explanation by itself"),
+        ("provenance", "RECALL ... WITH provenance by itself"),
+    ] {
+        let source = format!("ASSEMBLE FROM (RECALL) WITH {option}");
+        let error = execute(&memory, &source, &options(), &Writes::default()).unwrap_err();
+        assert_eq!(error.code(), "CAL-E021", "{option}");
+        assert!(error.suggestion().contains(told), "{option}: {}", error.suggestion());
+        // What is said to go there does.
+        let in_source = run(&memory, &format!("ASSEMBLE FROM (RECALL WITH {option})"));
+        assert_eq!(in_source.is_ok(), told.starts_with("FROM"), "{option}");
     }
 }
 

@@ -91,11 +91,7 @@ impl Run<'_> {
     /// The grain that a statement replaces, which must be one it can replace.
     fn found_target(&self, plan: &Plan) -> Result<Option<ContentAddress>> {
         match plan {
-            Plan::Supersede(plan) => {
-                let old = self.target(&plan.target)?;
-                self.is_current(&old, &plan.target)?;
-                Ok(Some(old.address))
-            }
+            Plan::Supersede(plan) => Ok(Some(self.replaced(plan)?.address)),
             Plan::Revert(plan) => Ok(Some(self.target(&plan.target)?.address)),
             Plan::Define(plan) => self.definable(plan).map(|()| None),
             _ => Ok(None),

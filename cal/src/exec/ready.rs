@@ -1,5 +1,9 @@
 //! What a RECALL waits for: LETs, the values of subqueries, the members of a thread.
 
+use std::sync::Arc;
+
+use grainstore_format::{ContentAddress, GrainType};
+
 use super::Run;
 use crate::bounds::TypeSet;
 use crate::check::plan::{FeedFrom, LetPlan, RecallPlan, ThreadOf};
@@ -10,6 +14,7 @@ use crate::limits;
 use crate::memory::Hit;
 use crate::predicate::Predicate;
 use crate::query::Query;
+use crate::types;
 
 /// What a LET stands for once it ran; a failed one fails where it is used.
 pub(super) type Bound = Result<LetValue>;
@@ -38,7 +43,7 @@ impl Run<'_> {
                     .find(&binding.recall)
                     .map(|found| LetValue::Grains(found.hits, found.bytes)),
             };
-            self.lets.push(bound);
+            self.lets.push(Arc::new(bound));
         }
     }
 
@@ -87,8 +92,22 @@ impl Run<'_> {
         Ok(read(self, query.searching_for_subject(subject))?.0)
     }
 
+    /// E046 for a grain that is there and no message.
+    fn no_message(&self, thread: &ThreadOf, address: &ContentAddress) -> Result<Option<Error>> {
+        let found = self.memory.get(address)?.map(|hit| hit.grain.grain_type());
+        Ok(found.filter(|found| *found != GrainType::Event).map(|found| {
+            let message = format!(
+                "{} is no message: it is one of the {}",
+                thread.message.node,
+                types::plural_of(found)
+            );
+            let error = Error::new(ErrorKind::TargetNotFound, message).at(thread.message.span);
+            error.suggest("THREAD FROM takes the hash of an event, see RECALL events | HASHES")
+        }))
+    }
+
     fn values_of(&self, at: usize) -> Result<Texts> {
-        match self.lets.get(at) {
+        match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Values(values))) => Ok(values.clone()),
             Some(Err(error)) => Err(error.clone()),
             // The checker lets no other LET through.
@@ -100,7 +119,7 @@ impl Run<'_> {
 
     /// The grains of a LET.
     pub(super) fn grains_of(&mut self, at: usize) -> Result<Vec<Hit>> {
-        let (hits, bytes) = match self.lets.get(at) {
+        let (hits, bytes) = match self.lets.get(at).map(Arc::as_ref) {
             Some(Ok(LetValue::Grains(hits, bytes))) => (hits.clone(), *bytes),
             Some(Err(error)) => return Err(error.clone()),
             Some(Ok(LetValue::Values(_))) | None => (Vec::new(), 0),
@@ -118,7 +137,7 @@ impl Run<'_> {
         let most = limits::SORTED_ROWS;
         let members = self.memory.thread(&address, most + 1, &self.cancel)?;
         if members.is_empty() {
-            return Err(unknown());
+            return Err(self.no_message(thread, &address)?.unwrap_or_else(unknown));
         }
         if members.len() > most {
             let message = format!("the thread has more than {most} messages");

@@ -128,7 +128,7 @@ impl Run<'_> {
     }
 
     fn walk(&mut self, query: &Query, window: &Window) -> Result<Kept> {
-        let mut collected = Collected::new(window, limits::ROW_BYTES.saturating_sub(self.held));
+        let mut collected = Collected::new(window, self.room(), self.most_held);
         let mut failed = None;
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             collected.take(&candidate).unwrap_or_else(|error| {

@@ -18,12 +18,7 @@ impl Run<'_> {
     /// Runs a REVERT statement. The target need not be current (spec section 5): whichever version it
     /// is, the grain before it speaks again.
     pub(super) fn revert(&self, plan: &RevertPlan) -> Result<Answer> {
-        let target = self.target(&plan.target)?;
-        let Some(before) = self.before(&target)? else {
-            let message = format!("{} is the first version, nothing came before", plan.target.node);
-            return Err(Error::new(ErrorKind::NothingBefore, message).at(plan.target.span));
-        };
-        let head = self.head(target)?;
+        let (before, head) = self.reverted(plan)?;
         let superseded = head.address;
         let content_address = self.quota(Write::Revert, |run| {
             let author = run.memory.scope().actor.as_ref();
@@ -33,6 +28,16 @@ impl Run<'_> {
             Ok(run.memory.revert(&superseded, grain, &plan.reason)?)
         })?;
         Ok(Answer::Superseded { content_address, superseded })
+    }
+
+    /// The version that a REVERT says again, and the head of the chain that it supersedes.
+    pub(super) fn reverted(&self, plan: &RevertPlan) -> Result<(Hit, Hit)> {
+        let target = self.target(&plan.target)?;
+        let Some(before) = self.before(&target)? else {
+            let message = format!("{} is the first version, nothing came before", plan.target.node);
+            return Err(Error::new(ErrorKind::NothingBefore, message).at(plan.target.span));
+        };
+        Ok((before, self.head(target)?))
     }
 
     /// The version a grain superseded; the newest where it superseded several, then the one of the

@@ -163,6 +163,9 @@ fn shortcuts_that_search_are_explained_in_longer_words() {
     assert_eq!(like["otherwise"], Value::Null);
     let about = recall(r#"EXPLAIN RECALL ABOUT "tea" LIMIT 3"#);
     assert_eq!(about["otherwise"], json!(r#"where nothing has this subject: query = "tea""#));
+    assert_eq!(about["search"], Value::Null, "the subject is looked up");
+    assert_eq!(about["otherwise_plan"]["search"].as_array().unwrap().len(), 1, "{about}");
+    assert_eq!(about["otherwise_plan"]["lookups"], json!([]), "the subject is not asked for again");
 }
 
 #[test]

@@ -8,9 +8,10 @@ use data_encoding::HEXLOWER;
 use grainstore_sml::{Assembly, Budget, Shares};
 use sha2::{Digest, Sha256};
 
-use super::assemble::{Resolved, shown};
+use super::assemble::shown;
+use super::sources::Resolved;
 use super::{Options, Run, count};
-use crate::check::plan::{AssemblePlan, Plan, StreamPlan};
+use crate::check::plan::{AssemblePlan, Plan, SourceFrom, SourcePlan, StreamPlan};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::event::{
@@ -18,8 +19,11 @@ use crate::event::{
 };
 
 /// What the warning of a STREAM says that nobody listens to.
-const NOT_STREAMED: &str =
-    "STREAM does nothing here: the call answers with the whole text, and not with events";
+const NOT_STREAMED: &str = "STREAM does nothing here: this call answers with the whole text. \
+     Events come from `grain cal --stream`, `cal_stream` of rpc and `Session::stream` of the library";
+/// What a stream warns of where an assembly makes more than one text.
+const NO_EVENT: &str =
+    "AS of a source and summarize make texts of their own, which no event carries";
 /// Bytes of the hash in the id of an assembly.
 const ID_BYTES: usize = 8;
 
@@ -99,6 +103,9 @@ impl<'r> Run<'r> {
     ) -> Result<()> {
         match (plan, listener) {
             (Plan::Assemble(plan), Some(listener)) => {
+                if has_more_texts(plan) {
+                    self.warn(codes::IGNORED_OPTION, NO_EVENT);
+                }
                 self.stream = Some(Stream::begin(listener, plan.stream, query_hash, self.options));
             }
             (_, Some(_)) => {
@@ -281,6 +288,15 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an assembly makes texts beside the one that its chunks are of.
+fn has_more_texts(plan: &AssemblePlan) -> bool {
+    let of_source = |source: &SourcePlan| match &source.from {
+        SourceFrom::Recall(recall) => recall.format.is_some() || recall.show.summarize,
+        SourceFrom::Let(..) => false,
+    };
+    plan.show.summarize || plan.sources.iter().any(of_source)
 }
 
 fn allowance(budget: Budget) -> Allowance {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use grainstore_format::EpochMs;
@@ -19,12 +20,12 @@ use crate::testutil::Fake;
 use crate::writes::Writes;
 
 /// Keeps what it is told, and stops listening behind so many events.
-struct Ear {
-    began: Vec<(String, String)>,
-    events: Vec<Value>,
-    most: usize,
+pub(super) struct Ear {
+    pub(super) began: Vec<(String, String)>,
+    pub(super) events: Vec<Value>,
+    pub(super) most: usize,
     /// What it cancels in place of going deaf.
-    cancels: Option<Cancel>,
+    pub(super) cancels: Option<Cancel>,
 }
 
 impl Listener for Ear {
@@ -48,7 +49,7 @@ impl Listener for Ear {
 }
 
 impl Ear {
-    fn names(&self) -> Vec<&str> {
+    pub(super) fn names(&self) -> Vec<&str> {
         self.events.iter().map(|event| event["type"].as_str().unwrap()).collect()
     }
 
@@ -61,9 +62,14 @@ impl Ear {
     }
 }
 
-type Ended = Result<Response, (String, String)>;
+pub(super) type Ended = Result<Response, (String, String)>;
 
-fn heard(memory: &Fake, source: &str, options: &Options<'_>, mut ear: Ear) -> (Ear, Ended) {
+pub(super) fn heard(
+    memory: &Fake,
+    source: &str,
+    options: &Options<'_>,
+    mut ear: Ear,
+) -> (Ear, Ended) {
     let done = stream(memory, source.as_bytes(), options, &Writes::default(), &mut ear);
     let place = |error: &crate::Error| {
         let at = error.position().and_then(|at| source.get(at.start..at.end));
@@ -72,7 +78,7 @@ fn heard(memory: &Fake, source: &str, options: &Options<'_>, mut ear: Ear) -> (E
     (ear, done.map_err(|error| (error.code().to_owned(), place(&error))))
 }
 
-fn all(memory: &Fake, source: &str, options: &Options<'_>) -> (Ear, Ended) {
+pub(super) fn all(memory: &Fake, source: &str, options: &Options<'_>) -> (Ear, Ended) {
     let ear = Ear { began: Vec::new(), events: Vec::new(), most: usize::MAX, cancels: None };
     heard(memory, source, options, ear)
 }
@@ -91,9 +97,9 @@ fn every_event_comes_in_its_place_with_its_fields() {
         json!({"type": "assembly_started", "name": "talk", "intent": "a test", "sources": ["few", "more"],
             "budget": {"amount": 300, "unit": "tokens"}}),
         json!({"type": "source_started", "source": "few", "index": 0}),
+        json!({"type": "source_started", "source": "more", "index": 1}),
         json!({"type": "source_completed", "source": "few", "index": 0, "grain_count": 3,
             "estimated_tokens": 58}),
-        json!({"type": "source_started", "source": "more", "index": 1}),
         json!({"type": "source_completed", "source": "more", "index": 1, "grain_count": 4,
             "estimated_tokens": 77}),
         json!({"type": "dedup_completed", "before": 7, "after": 4}),
@@ -194,9 +200,9 @@ fn a_source_that_fails_is_told_of_and_its_share_goes_to_the_others() {
     let names = [
         "assembly_started",
         "source_started",
+        "source_started",
         "source_completed",
         "error",
-        "source_started",
         "source_completed",
         "dedup_completed",
         "budget_allocated",
@@ -205,12 +211,12 @@ fn a_source_that_fails_is_told_of_and_its_share_goes_to_the_others() {
         "assembly_completed",
     ];
     assert_eq!(ear.names(), names);
-    let failed = &ear.events[2];
+    let failed = &ear.events[3];
     assert_eq!((&failed["source"], &failed["grain_count"]), (&json!("b"), &json!(0)));
     assert_eq!(failed["error"]["code"], "ERR_BROKEN");
     let error = json!({"type": "error", "assembly_id": ear.began[0].0, "code": "ERR_BROKEN",
         "message": "the subject is broken", "source": "b"});
-    assert_eq!(ear.events[3], error);
+    assert_eq!(ear.events[4], error);
     let [meant, given] = ear.of("budget_allocated")[..] else { panic!("{:?}", ear.events) };
     let tokens = |event: &Value, at: usize| event["allocations"][at]["tokens"].as_u64().unwrap();
     assert!(tokens(meant, 0) > tokens(meant, 1), "by their weights");
@@ -285,6 +291,23 @@ fn an_answer_that_comes_at_once_says_that_stream_did_nothing() {
     assert_eq!(streamed["_cal"]["warnings"][0]["code"], "CAL-W004");
     assert_eq!(plain["_cal"]["warnings"], json!([]));
     assert!(run(&memory, "EXPLAIN ASSEMBLE FROM (RECALL) STREAM").is_ok());
+}
+
+#[test]
+fn texts_that_no_event_carries_are_warned_of() {
+    let memory = four_beliefs();
+    for (source, warned) in [
+        ("ASSEMBLE FROM (RECALL)", false),
+        ("ASSEMBLE FROM (RECALL AS markdown)", true),
+        ("ASSEMBLE FROM (RECALL WITH summarize)", true),
+        ("ASSEMBLE FROM (RECALL) WITH summarize", true),
+        ("LET $all = RECALL; ASSEMBLE FROM $all", false),
+    ] {
+        let events = all(&memory, source, &options()).0.events;
+        let warnings = &events.last().unwrap()["summary"]["warnings"];
+        let about = |warning: &Value| warning["message"].as_str().unwrap().contains("no event");
+        assert_eq!(warnings.as_array().unwrap().iter().any(about), warned, "{source}");
+    }
 }
 
 #[test]
@@ -502,7 +525,7 @@ fn a_listener_is_told_of_the_grains_before_any_event_that_tells_of_them() {
 #[test]
 fn a_hundred_thousand_results_are_left_halfway() {
     let memory = four_beliefs();
-    memory.again.set(24_999);
+    memory.again.store(24_999, Ordering::Relaxed);
     let source = "ASSEMBLE FROM (RECALL ORDER BY object LIMIT 1000) STREAM { chunks }";
     let stopping = Options { cancel: Cancel::after(50_000), ..options() };
     let (ear, ended) = all(&memory, source, &stopping);
@@ -516,7 +539,7 @@ fn a_hundred_thousand_results_are_left_halfway() {
 fn a_text_of_a_thousand_large_grains_stops_while_it_is_written() {
     let memory = Fake::at_work();
     memory.keep(&belief("s", "r", &"word ".repeat(400), ""));
-    memory.again.set(999);
+    memory.again.store(999, Ordering::Relaxed);
     for format in Format::ALL {
         let source = format!("RECALL LIMIT 1000 AS {}", format.name());
         let plain = Options { cancel: Cancel::after(u64::MAX), totals: false, ..options() };

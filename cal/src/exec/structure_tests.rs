@@ -1,6 +1,8 @@
 //! Queries made of queries, and what stands beside grains: subqueries, LET, set operations, BATCH,
 //! COALESCE, extractors, groups, threads, EXPLAIN and DESCRIBE, as tables.
 
+use std::sync::atomic::Ordering;
+
 use grainstore_format::{EpochMs, VerificationStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -219,7 +221,7 @@ fn what_cannot_be_told_from_the_rest_of_a_batch_refuses_all_of_it() {
     let table = [
         ("BATCH { a: RECALL, b: ADD belief SET object = \"o\" REASON \"r\" }", "CAL-E002 at ADD"),
         ("BATCH { a: RECALL x, a: RECALL }", "CAL-E009 at a"),
-        ("BATCH { a: RECALL x", "CAL-E002 at x"),
+        ("BATCH { a: RECALL x", "CAL-E003 at x"),
         ("BATCH { a: RECALL WHERE subject IN (\"x\", b: RECALL }", "CAL-E002 at b"),
         ("BATCH { a: RECALL LIMIT 12abc, b: RECALL }", "CAL-E006 at 12abc"),
         ("EXPLAIN BATCH { a: RECALL beleifs }", "CAL-E003 at beleifs"),
@@ -591,7 +593,7 @@ fn explain_tells_the_plan_and_runs_nothing() {
         let same = objects_or_answer(&memory, source);
         assert_eq!(objects_or_answer(&memory, expected), same, "{source}");
     }
-    memory.recalls.set(0);
+    memory.recalls.store(0, Ordering::Relaxed);
     let explained = plan("EXPLAIN RECALL beliefs WHERE subject IN (RECALL MY beliefs | SUBJECTS)");
     assert_eq!(
         explained["recalls"]
@@ -639,10 +641,60 @@ fn explain_tells_the_plan_and_runs_nothing() {
         assert_eq!(explained["recalls"].as_array().unwrap().len(), recalls, "{source}");
         assert_eq!(explained["side_effects"].as_array().unwrap().is_empty(), tier == 0);
     }
-    assert_eq!(memory.recalls.get(), 0);
+    assert_eq!(memory.recalls.load(Ordering::Relaxed), 0);
     assert!(
         plan("EXPLAIN ASSEMBLE FROM (RECALL) BUDGET 10 tokens")["estimated_tokens"] == json!(10)
     );
+}
+
+#[test]
+fn a_refusal_says_the_number_that_was_written_and_what_a_grain_is_instead() {
+    let memory = with_goals();
+    let goal = run(&memory, "RECALL goals LIMIT 1 | HASHES").unwrap()["values"][0].clone();
+    let thread = format!("RECALL THREAD FROM sha256:{}", goal.as_str().unwrap());
+    let huge = "99999999999999999999999";
+    for (source, told) in [
+        (format!("RECALL LIMIT {huge}"), format!("LIMIT {huge} is above")),
+        (format!("RECALL RECENT {huge}"), format!("RECENT {huge} is above")),
+        (
+            format!("ASSEMBLE FROM (RECALL) BUDGET 00{huge} tokens"),
+            format!("BUDGET {huge} is above"),
+        ),
+        (
+            format!("ASSEMBLE FROM (RECALL) STREAM {{ chunk_size = {huge} }}"),
+            format!("chunk_size {huge} is not"),
+        ),
+        (thread, "is no message: it is one of the goals".to_owned()),
+        ("RECALL THREAD FROM sha256:00000000".to_owned(), "leads to no grain".to_owned()),
+    ] {
+        let error = execute(&memory, &source, &options(), &Writes::default()).unwrap_err();
+        assert!(error.message().contains(&told), "{source}: {error}");
+        if let Ok(statement) = crate::parse(&source) {
+            let printed = statement.to_string();
+            assert_eq!(crate::parse(&printed).unwrap().to_string(), printed);
+            assert_eq!(printed.contains(huge), source.contains(huge), "{printed}");
+        }
+    }
+}
+
+#[test]
+fn tokens_are_expected_where_grains_become_text() {
+    let memory = with_goals();
+    let tokens = |source: &str| run(&memory, source).unwrap()["plan"]["estimated_tokens"].clone();
+    for source in [
+        "EXPLAIN RECALL | COUNT",
+        "EXPLAIN RECALL | HASHES",
+        "EXPLAIN RECALL | GROUP BY relation",
+        "LET $h = RECALL | HASHES; EXPLAIN RECALL | COUNT",
+        "EXPLAIN RECALL WHERE relation IN (RECALL | OBJECTS) | COUNT",
+        "EXPLAIN COALESCE (RECALL | COUNT, RECALL | COUNT)",
+    ] {
+        assert_eq!(tokens(source), json!(0), "{source}");
+    }
+    let some = tokens("EXPLAIN RECALL");
+    assert_ne!(some, json!(0));
+    assert_eq!(tokens("LET $h = RECALL | HASHES; EXPLAIN RECALL"), some);
+    assert_eq!(tokens("LET $all = RECALL; EXPLAIN ASSEMBLE FROM $all"), some);
 }
 
 /// What a RECALL finds, whatever it answers.

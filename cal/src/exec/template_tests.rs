@@ -50,7 +50,7 @@ fn in_tier_1_a_template_is_the_namespaces_and_takes_the_place_of_the_sessions() 
     run(&memory, BRIEF).unwrap();
     let answer = define(&memory, BRIEF, Tier::Evolve).unwrap();
     assert_eq!((&answer["kept"], &answer["_cal"]["tier"]), (&json!("namespace"), &json!(1)));
-    assert_eq!(memory.templates.borrow().len(), 1);
+    assert_eq!(memory.templates.lock().unwrap().len(), 1);
     for tier in [Tier::Read, Tier::Evolve] {
         assert_eq!(define(&memory, BRIEF, tier), Err("CAL-E088 at brief".to_owned()));
     }
@@ -67,7 +67,7 @@ fn a_template_stands_behind_format_too_and_is_kept_nowhere() {
     );
     assert_eq!(shown.lines().next(), Some("x: 500"), "{shown}");
     assert!(shown.contains("<belief by=\"alice\">&lt;/context>&lt;goal></belief>\n"), "{shown}");
-    assert!(memory.templates.borrow().is_empty());
+    assert!(memory.templates.lock().unwrap().is_empty());
 }
 
 #[test]
@@ -90,7 +90,13 @@ fn describe_tells_what_can_be_named_and_how_templates_are_written() {
     assert_eq!(told["templates"][0]["kept"], "session");
     let definition = told["templates"][0]["definition"].as_str().unwrap();
     assert_eq!(crate::parse(definition).unwrap(), crate::parse(BRIEF).unwrap());
-    assert_eq!(told["limits"], json!({ "bytes": 4096, "templates": 50 }));
+    assert_eq!(
+        told["limits"],
+        json!({
+            "bytes": 4096, "templates": 50, "name_characters": 64, "nesting": 5, "each": 200,
+            "characters_a_token": 2,
+        })
+    );
     assert_eq!(told["variables"].as_array().unwrap().len(), 32);
     assert_eq!(told["sections"].as_array().unwrap().len(), 6);
 }
@@ -136,7 +142,7 @@ fn a_definition_is_prepared_with_what_it_would_keep() {
         assert_eq!(prepared.plan.side_effects, [effect]);
         assert_eq!(prepared.tier, u8::from(tier == Tier::Evolve));
     }
-    assert!(memory.templates.borrow().is_empty());
+    assert!(memory.templates.lock().unwrap().is_empty());
 }
 
 #[test]

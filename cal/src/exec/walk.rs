@@ -85,11 +85,11 @@ struct Row {
     hit: Hit,
 }
 
-/// The values met so far, for dedup.
-#[derive(Default)]
+/// The values met so far, for dedup, and the bytes they take and may take.
 struct Met {
     values: BTreeSet<ValueKey>,
     bytes: usize,
+    most_bytes: usize,
 }
 
 impl Met {
@@ -101,7 +101,7 @@ impl Met {
             return Ok(false);
         }
         self.bytes = self.bytes.saturating_add(size);
-        if self.values.len() > limits::SORTED_ROWS || self.bytes > limits::ROW_BYTES {
+        if self.values.len() > limits::SORTED_ROWS || self.bytes > self.most_bytes {
             return Err(too_many());
         }
         Ok(true)
@@ -132,9 +132,10 @@ pub(super) struct Kept {
 }
 
 impl<'w> Collected<'w> {
-    /// Nothing yet; grains may take `most_bytes` at once.
-    pub(super) fn new(window: &'w Window, most_bytes: usize) -> Self {
-        let (rows, met) = (Vec::new(), Met::default());
+    /// Nothing yet; grains may take `most_bytes` at once, values that tell duplicates `most_met`.
+    pub(super) fn new(window: &'w Window, most_bytes: usize, most_met: usize) -> Self {
+        let rows = Vec::new();
+        let met = Met { values: BTreeSet::new(), bytes: 0, most_bytes: most_met };
         Self { window, rows, met, bar: None, matches: 0, bytes: 0, most_bytes, stopped: false }
     }
 

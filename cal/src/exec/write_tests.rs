@@ -1,6 +1,8 @@
 //! SUPERSEDE, REVERT and ADD where older versions matter: which target is current, what a goal waits
 //! for, and what was said before.
 
+use std::sync::atomic::Ordering;
+
 use grainstore_format::{ContentAddress, VerificationStatus};
 use serde_json::{Value, json};
 
@@ -93,7 +95,7 @@ fn a_revert_says_again_what_the_version_before_said() {
     assert_eq!(said["object"], json!("two"));
     assert_eq!(said["derived_from"], json!([third.to_string()]));
     assert_eq!(said["supersession_justification"], json!("two was right"));
-    assert_eq!(memory.reasons.borrow().last().map(String::as_str), Some("two was right"));
+    assert_eq!(memory.reasons.lock().unwrap().last().map(String::as_str), Some("two was right"));
     let chain = run(&memory, &format!("HISTORY sha256:{second}")).unwrap();
     let objects: Vec<&str> = chain["versions"]
         .as_array()
@@ -152,13 +154,55 @@ fn only_beliefs_with_a_version_before_them_are_reverted() {
     let derived = memory.keep(&belief("s", "r", "q", &format!(r#", "derived_from": ["{third}"]"#)));
     let source = format!("REVERT sha256:{derived} REASON \"r\"");
     assert_eq!(write(&memory, &source), Err(format!("CAL-E041 at sha256:{derived}")));
-    memory.claim_ambiguous.set(true);
+    memory.claim_ambiguous.store(true, Ordering::Relaxed);
     let source = "REVERT sha256:00000000 REASON \"r\"";
     assert_eq!(write(&memory, source), Err("CAL-E015 at sha256:00000000".to_owned()));
-    memory.claim_ambiguous.set(false);
+    memory.claim_ambiguous.store(false, Ordering::Relaxed);
     memory.refusal = Some(MemoryError::new("ERR_INVALIDATION_DENIED", "locked by policy", "ask"));
     let source = format!("REVERT sha256:{third} REASON \"r\"");
     assert_eq!(write(&memory, &source), Err("ERR_INVALIDATION_DENIED at ".to_owned()));
+}
+
+#[test]
+fn explain_tells_what_a_write_would_be_refused_for() {
+    let mut memory = Fake::at_work();
+    let [first, second, third] = versions(&memory);
+    let goal = memory.keep(r#"{"type": "goal", "description": "d", "goal_state": "active"}"#);
+    let elsewhere = memory.keep(&belief("s", "r", "o", r#", "namespace": "home""#));
+    let plan = |memory: &Fake, tier, source: &str| {
+        let options = Options { tier, ..options() };
+        run_with(memory, &format!("EXPLAIN {source}"), &options).unwrap()["plan"].clone()
+    };
+    let codes = |memory: &Fake, tier, source: &str| {
+        let refusals = plan(memory, tier, source)["refusals"].clone();
+        let code = |refusal: &Value| refusal["code"].as_str().unwrap().to_owned();
+        refusals.as_array().into_iter().flatten().map(code).collect::<Vec<_>>().join(" ")
+    };
+    let supersede = |target: &str| format!("SUPERSEDE {target} SET object = \"o\" REASON \"r\"");
+    let revert = |target: &str| format!("REVERT {target} REASON \"r\"");
+    for (source, expected) in [
+        (supersede(&format!("sha256:{third}")), ""),
+        (supersede(&format!("sha256:{second}")), "CAL-E040"),
+        (supersede(&format!("sha256:{goal}")), "CAL-E042"),
+        (supersede(&format!("sha256:{elsewhere}")), "CAL-E045"),
+        (supersede("sha256:00000000"), "CAL-E046"),
+        (revert(&format!("sha256:{third}")), ""),
+        (revert(&format!("sha256:{first}")), "CAL-E041"),
+        (revert("sha256:00000000"), "CAL-E046"),
+    ] {
+        assert_eq!(codes(&memory, Tier::Evolve, &source), expected, "{source}");
+        // Who only reads is not told of what lies elsewhere.
+        let reading = format!("CAL-E044 {expected}").replace("E045", "E046");
+        assert_eq!(codes(&memory, Tier::Read, &source), reading.trim_end(), "{source}");
+        let later = plan(&memory, Tier::Evolve, &source)["checked_later"].clone();
+        assert_eq!(later[0], "the invalidation policy of the grain it supersedes", "{source}");
+    }
+    let add =
+        "ADD observation SET subject = \"s\" SET relation = \"r\" SET object = \"o\" REASON \"r\"";
+    assert_eq!(codes(&memory, Tier::Evolve, add), "");
+    (memory.scope.agent_id, memory.scope.actor) = (None, None);
+    assert_eq!(codes(&memory, Tier::Evolve, add), "CAL-E050");
+    assert!(plan(&memory, Tier::Evolve, "RECALL").get("checked_later").is_none());
 }
 
 #[test]

@@ -54,14 +54,13 @@ impl Node {
 
     /// The JSON Pointer (RFC 6901) of the innermost value, or key of one, that `place` lies in.
     pub(super) fn pointer(&self, place: Span) -> String {
-        let mut pointer = String::new();
+        let mut steps = Vec::new();
         let mut node = self;
         while let Some((step, inner)) = node.step(place) {
-            pointer.push('/');
-            pointer.push_str(&step.replace('~', "~0").replace('/', "~1"));
+            steps.push(step);
             node = inner;
         }
-        pointer
+        pointer(&steps)
     }
 
     fn step(&self, place: Span) -> Option<(String, &Node)> {
@@ -85,19 +84,33 @@ impl Node {
 /// E002 for what is no JSON and for a key that stands twice, E005 and E006 for its texts and
 /// numbers, E007 where it nests deeper than any query.
 pub(super) fn document(source: &str) -> Result<Node> {
-    let mut reader = Reader { source, jiter: Jiter::new(source.as_bytes()) };
-    let peek = reader.jiter.peek().map_err(|error| reader.malformed(&error))?;
-    let node = reader.node(peek, 1)?;
-    reader.jiter.finish().map_err(|error| reader.malformed(&error))?;
-    Ok(node)
+    let jiter = Jiter::new(source.as_bytes());
+    let mut reader = Reader { source, jiter, path: Vec::new() };
+    reader.whole().map_err(|error| error.pointing(pointer(&reader.path)))
+}
+
+/// The JSON Pointer (RFC 6901) of these steps.
+fn pointer(steps: &[String]) -> String {
+    let step = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
+    steps.iter().map(step).collect()
 }
 
 struct Reader<'s> {
     source: &'s str,
     jiter: Jiter<'s>,
+    /// The steps to the value that is being read; it stays where reading ends early.
+    path: Vec<String>,
 }
 
 impl Reader<'_> {
+    /// One value and nothing after it.
+    fn whole(&mut self) -> Result<Node> {
+        let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
+        let node = self.node(peek, 1)?;
+        self.jiter.finish().map_err(|error| self.malformed(&error))?;
+        Ok(node)
+    }
+
     /// The value that starts with `peek`, `depth` values deep.
     fn node(&mut self, peek: Peek, depth: usize) -> Result<Node> {
         let start = self.jiter.current_index();
@@ -130,7 +143,9 @@ impl Reader<'_> {
         let mut items = Vec::new();
         let mut next = self.jiter.known_array().map_err(|error| self.malformed(&error))?;
         while let Some(peek) = next {
+            self.path.push(items.len().to_string());
             items.push(self.node(peek, depth + 1)?);
+            self.path.pop();
             next = self.jiter.array_step().map_err(|error| self.malformed(&error))?;
         }
         Ok(Value::List(items))
@@ -142,12 +157,14 @@ impl Reader<'_> {
         let mut next = self.jiter.known_object().map(|key| key.map(str::to_owned));
         while let Some(key) = next.map_err(|error| self.malformed(&error))? {
             let place = self.key_place(before);
+            self.path.push(key.clone());
             if members.iter().any(|member| member.key == key) {
                 let error = Error::new(ErrorKind::UnexpectedToken, format!("{key:?} stands twice"));
                 return Err(error.at(place).suggest("a key stands once in an object"));
             }
             let peek = self.jiter.peek().map_err(|error| self.malformed(&error))?;
             let node = self.node(peek, depth + 1)?;
+            self.path.pop();
             members.push(Member { key, place, node });
             before = self.jiter.current_index();
             next = self.jiter.next_key().map(|key| key.map(str::to_owned));
@@ -194,11 +211,15 @@ impl Reader<'_> {
     }
 }
 
+/// The same, begun in lower case where it begins with a word and not with an abbreviation.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        format!("{}{}", first.to_ascii_lowercase(), chars.as_str())
-    })
+    match (chars.next(), text.chars().nth(1)) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            format!("{}{}", first.to_ascii_lowercase(), chars.as_str())
+        }
+        _ => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -230,20 +251,25 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_refused_where_it_stops_being_json() {
-        for (source, code, place) in [
-            (r#"{"a":1"#, "CAL-E002", ""),
-            (r#"{"a":1,}"#, "CAL-E002", "}"),
-            (r#"{"a" 1}"#, "CAL-E002", "1"),
-            (r#"{"a":1} x"#, "CAL-E002", "x"),
-            (r#"{"a":1,"a":2}"#, "CAL-E002", r#""a""#),
-            (r#"{"a":"x"#, "CAL-E005", ""),
-            (r#"{"a":01}"#, "CAL-E006", "1"),
+        for (source, code, place, pointer) in [
+            (r#"{"a":1"#, "CAL-E002", "", ""),
+            (r#"{"a":1,}"#, "CAL-E002", "}", ""),
+            (r#"{"a" 1}"#, "CAL-E002", "1", ""),
+            (r#"{"a":1} x"#, "CAL-E002", "x", ""),
+            (r#"{"a":1,"a":2}"#, "CAL-E002", r#""a""#, "/a"),
+            (r#"{"b":[1,{"a":1,"a":2}]}"#, "CAL-E002", r#""a""#, "/b/1/a"),
+            (r#"{"a":"x"#, "CAL-E005", "", "/a"),
+            (r#"{"a":[0,01]}"#, "CAL-E006", "1", "/a/1"),
+            (r#"{"a":[0],"b/c":nul}"#, "CAL-E002", "}", "/b~1c"),
         ] {
             let error = document(source).unwrap_err().locate(source);
             let position = error.position().unwrap();
             let covered = source.get(position.start..position.end);
             assert_eq!((error.code(), covered), (code, Some(place)), "{source}: {error}");
+            assert_eq!(error.pointer(), Some(pointer), "{source}: {error}");
         }
+        let cut = document(r#"{"a":1"#).unwrap_err();
+        assert!(cut.message().contains("EOF"), "{cut}");
         let deep = "[".repeat(limits::JSON_DEPTH + 1);
         assert_eq!(document(&deep).unwrap_err().code(), "CAL-E007");
     }

@@ -336,16 +336,22 @@ fn stated(node: &Node) -> Result<&'static Form> {
 
 /// A value of one piece, in text.
 fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, str>> {
-    if let (Shape::Text | Shape::Count | Shape::Number | Shape::Hash, Value::Object(_)) =
-        (shape, &node.value)
+    if let (
+        Shape::Text | Shape::Count | Shape::Within(..) | Shape::Number | Shape::Hash,
+        Value::Object(_),
+    ) = (shape, &node.value)
     {
         return scalar(node);
     }
     match (shape, &node.value) {
         (Shape::Text, Value::Text(_))
-        | (Shape::Count | Shape::Whole | Shape::Number, Value::Number(_)) => scalar(node),
+        | (Shape::Count | Shape::Within(..) | Shape::Whole | Shape::Number, Value::Number(_)) => {
+            scalar(node)
+        }
         (Shape::Text, _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
-        (Shape::Count, _) => Err(wrong(node, name, "takes a whole number or {\"param\": ...}")),
+        (Shape::Count | Shape::Within(..), _) => {
+            Err(wrong(node, name, "takes a whole number or {\"param\": ...}"))
+        }
         (Shape::Whole, _) => Err(wrong(node, name, "takes a whole number")),
         (Shape::Number, _) => Err(wrong(node, name, "takes a number")),
         (Shape::Hash, Value::Text(hash)) => hash_text(hash, node),
@@ -368,7 +374,7 @@ fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Co
         Shape::Field | Shape::Shown => match text.split_once(':') {
             Some((prefix, name)) if is_word(prefix) && is_word(name) => Ok(Cow::Borrowed(text)),
             None if is_word(text) => Ok(Cow::Borrowed(text)),
-            _ => Err(fields::unknown(text).at(node.span)),
+            _ => Err(fields::unknown(text, None).at(node.span)),
         },
         Shape::Name | Shape::Variable if !is_word(text) => {
             let error = wrong(node, name, "is no name");

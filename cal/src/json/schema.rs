@@ -14,7 +14,7 @@ use crate::types;
 
 /// The JSON Schema (draft 2020-12) of `application/json+cal`.
 ///
-/// What it accepts is CAL in form; limits, and which field takes which operator, are told by the
+/// What it accepts is CAL in form, with the limits of its numbers; other limits, and which field takes which operator, are told by the
 /// errors of a query.
 #[must_use]
 pub fn schema() -> Value {
@@ -88,6 +88,9 @@ fn shape(shape: &'static Shape) -> Value {
         Shape::Flag => json!({ "const": true }),
         Shape::Text => or_param(json!({ "type": "string" })),
         Shape::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
+        Shape::Within(least, most) => {
+            or_param(json!({ "type": "integer", "minimum": least, "maximum": most }))
+        }
         Shape::Whole => json!({ "const": 1 }),
         Shape::Number => or_param(json!({ "type": "number" })),
         Shape::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),

@@ -7,6 +7,7 @@
 use grainstore_sml::Section;
 
 use crate::codes::ErrorKind;
+use crate::limits;
 use crate::relations::CATEGORIES;
 
 /// One kind of object.
@@ -45,6 +46,8 @@ pub(super) enum Shape {
     Raw,
     /// A whole number, or a parameter.
     Count,
+    /// The same between these two; beyond them the parts that know it refuse it.
+    Within(u64, u64),
     /// A whole number alone.
     Whole,
     /// Any number, or a parameter.
@@ -215,7 +218,7 @@ pub(super) static RECALL: Form = stated(
         key("where", "WHERE", Shape::List(&CONDITIONS), "conditions; all must hold"),
         key("with", "WITH", Shape::List(&RECALL_OPTIONS), "options"),
         key("pipeline", "|", Shape::List(&STAGES), "stages, in order"),
-        key("recent", "RECENT", Shape::Count, "this many of the newest"),
+        key("recent", "RECENT", ROWS, "this many of the newest"),
         key("contradictions", "CONTRADICTIONS", Shape::Flag, "only what is contradicted"),
         key("as", "AS", Shape::Word(&FORMATS), "the format of `formatted`"),
     ],
@@ -231,6 +234,9 @@ static FIELDS: List = list(Shape::Field, ",");
 static SHOWN: List = List { open: "(", of: Shape::Shown, between: ",", close: ")" };
 static VALUES_INSIDE: List = List { open: "(", of: Shape::Value, between: ",", close: ")" };
 
+/// LIMIT and RECENT.
+const ROWS: Shape = Shape::Within(1, limits::MAX_LIMIT);
+
 static STAGE: Choice = Choice {
     what: "stage",
     unknown: ErrorKind::UnexpectedToken,
@@ -238,7 +244,7 @@ static STAGE: Choice = Choice {
     rows: &[
         stage("select", "SELECT", Shape::List(&FIELDS)),
         stage("order_by", "ORDER BY", Shape::Object(&ORDER)),
-        stage("limit", "LIMIT", Shape::Count),
+        stage("limit", "LIMIT", ROWS),
         stage("offset", "OFFSET", Shape::Count),
         stage("count", "COUNT", Shape::Flag),
         stage("first", "FIRST", Shape::Flag),
@@ -442,7 +448,11 @@ static EVENT: Choice = Choice {
             name: "chunk_size",
             text: "chunk_size",
             bare: false,
-            holds: Some(("=", Shape::Count, "")),
+            holds: Some((
+                "=",
+                Shape::Within(*limits::CHUNK_TOKENS.start(), *limits::CHUNK_TOKENS.end()),
+                "",
+            )),
         },
     ],
 };
@@ -466,7 +476,7 @@ static BUDGET: Form = part(
     "budget",
     "",
     &[
-        key("amount", "", Shape::Count, "how many"),
+        key("amount", "", Shape::Within(1, limits::TOKENS.1), "how many"),
         key("unit", "", Shape::Word(&["tokens", "grains"]), "of what"),
     ],
     &[&["amount", "unit"]],

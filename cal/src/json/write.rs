@@ -8,7 +8,7 @@ use std::fmt::{Display, Formatter, Result, Write};
 
 use super::table::section_key;
 use crate::ast::{
-    Add, Arg, Asked, Assemble, Between, Body, Condition, Consistency, Definition, Describe,
+    Add, Arg, Asked, Assemble, Between, Body, Condition, Consistency, Count, Definition, Describe,
     Direction, DiversityOf, Entry, Extractor, FormatClause, HashArg, History, InSet, Let, Literal,
     Number, Project, ProjectField, Recall, Request, Revert, SectionText, SetClause, SetOp, Source,
     SourceBody, Stage, Statement, StreamOption, Supersede, Test, Thread, Unit, WithOption, Within,
@@ -494,7 +494,7 @@ impl Plain for Cow<'_, str> {
     }
 }
 
-impl Plain for u64 {
+impl Plain for Count<'_> {
     fn json(&self) -> Json<'_> {
         Json::raw(self)
     }

@@ -17,8 +17,9 @@ use crate::search::Score;
 pub use error::MemoryError;
 
 /// A memory as one session sees it. Everything outside the session (namespace, policy, withdrawn
-/// consent, erasure) is absent from every answer.
-pub trait Memory {
+/// consent, erasure) is absent from every answer. Sources of an ASSEMBLE may ask it from several threads
+/// at once: what one reads must not depend on what another does.
+pub trait Memory: Sync {
     /// Who asks, and from where.
     fn scope(&self) -> &Scope;
 

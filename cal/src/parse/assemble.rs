@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::recall::{self, once};
+use super::statement::is_name_then_colon;
 use super::{option, stream, template, value};
 use crate::ast::{Assemble, BudgetClause, FormatClause, FormatName, Source, SourceBody, Unit};
 use crate::codes::ErrorKind;
@@ -56,7 +57,8 @@ fn name<'a>(c: &mut Cursor<'a>) -> Result<Option<Spanned<&'a str>>> {
     Ok(Some(name))
 }
 
-fn is_no_name(keyword: Option<Keyword>) -> bool {
+/// Whether a word is what may stand behind a name, and so is none.
+pub(super) fn is_no_name(keyword: Option<Keyword>) -> bool {
     matches!(keyword, Some(Keyword::For | Keyword::From | Keyword::Extends))
 }
 
@@ -76,9 +78,16 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
     }
 }
 
+/// How a source is written.
+const SOURCE: &str = "a source stands in parentheses, with or without a label: \
+     facts: (RECALL beliefs ABOUT \"alice\"); a LET also without: facts: $name";
+
 /// `source := (ID ":")? ( "(" recall ")" | "(" "$"ID ")" | "$"ID )`.
 fn source<'a>(c: &mut Cursor<'a>) -> Result<Source<'a>> {
     let mut label = None;
+    if c.keyword() == Some(Keyword::Recall) && !is_name_then_colon(c)? {
+        return Err(c.unexpected(&["("]).suggest(SOURCE));
+    }
     if matches!(c.peek().kind, Kind::Word(_)) {
         label = Some(c.name("a label")?);
         c.expect_mark(Mark::Colon, ":")?;
@@ -86,7 +95,7 @@ fn source<'a>(c: &mut Cursor<'a>) -> Result<Source<'a>> {
     if c.peek().kind == Kind::Param {
         return Ok(Source { label, body: SourceBody::Let(c.variable()?) });
     }
-    c.expect_mark(Mark::LeftParen, "( and a RECALL")?;
+    c.expect_mark(Mark::LeftParen, "(").map_err(|error| error.suggest(SOURCE))?;
     if c.peek().kind == Kind::Param {
         let body = SourceBody::Let(c.variable()?);
         c.expect_mark(Mark::RightParen, ")")?;

@@ -86,7 +86,8 @@ fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
 /// E004 for a name that is no field, E002 for a word that cannot be a name.
 pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a field"])) };
+    let no_field = || c.unexpected(&["a field"]).valid(fields::names_for(c.about()));
+    let Kind::Word(word) = token.kind else { return Err(no_field()) };
     let text = c.text(token);
     if word != Word::Forbidden
         && let Some(found) = fields::by_name(text)
@@ -95,9 +96,17 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
         return Ok(Spanned::new(found, token.span));
     }
     if word != Word::Name {
-        return Err(c.unexpected(&["a field"]));
+        return Err(no_field());
     }
-    Err(fields::unknown(text).at(token.span))
+    Err(fields::unknown(text, c.about()).at(token.span))
+}
+
+/// A field of which only `named` may stand here.
+pub(super) fn field_among(
+    c: &mut Cursor<'_>,
+    named: impl IntoIterator<Item = &'static str>,
+) -> Result<Spanned<FieldRef>> {
+    field(c).map_err(|error| error.valid(named))
 }
 
 fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {

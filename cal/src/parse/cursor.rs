@@ -2,6 +2,8 @@
 
 mod aside;
 
+use grainstore_format::GrainType;
+
 use crate::ast::Arg;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -29,6 +31,8 @@ pub(super) struct Cursor<'a> {
     sets: usize,
     /// The subqueries open here.
     subqueries: usize,
+    /// The type that the RECALL around this place is about.
+    about: Option<GrainType>,
     /// The parts that were refused by themselves; none where the first error refuses the query.
     refused: Option<Vec<Refused<'a>>>,
 }
@@ -40,7 +44,8 @@ impl<'a> Cursor<'a> {
         let token = lexer.next()?;
         let parameters = Vec::new();
         let (lets, sets, subqueries) = (0, 0, 0);
-        Ok(Self { source, lexer, token, end: 0, parameters, lets, sets, subqueries, refused: None })
+        let (end, about, refused) = (0, None, None);
+        Ok(Self { source, lexer, token, end, parameters, lets, sets, subqueries, about, refused })
     }
 
     /// The next token.
@@ -166,7 +171,7 @@ impl<'a> Cursor<'a> {
     /// Takes the name of a LET, without its dollar.
     pub(super) fn variable(&mut self) -> Result<Spanned<&'a str>> {
         if self.token.kind != Kind::Param {
-            return Err(self.unexpected(&["$name"]));
+            return Err(self.unexpected(&["a name with its dollar, such as $name"]));
         }
         let token = self.bump()?;
         let name = self.text(token).strip_prefix('$').unwrap_or("");
@@ -214,6 +219,16 @@ impl<'a> Cursor<'a> {
         Ok(inside)
     }
 
+    /// The type whose fields can be named here beside the common ones.
+    pub(super) fn about(&self) -> Option<GrainType> {
+        self.about
+    }
+
+    /// From here on a RECALL is about this type; answers what the one around it is about.
+    pub(super) fn turn_to(&mut self, grain_type: Option<GrainType>) -> Option<GrainType> {
+        std::mem::replace(&mut self.about, grain_type)
+    }
+
     /// Takes a parameter where one stands, else what `given` reads.
     pub(super) fn arg<T>(
         &mut self,
@@ -227,7 +242,8 @@ impl<'a> Cursor<'a> {
         Ok(Spanned::new(Arg::Given(value.node), value.span))
     }
 
-    /// The error for the next token, which is none of `expected`.
+    /// The error for the next token, which is none of `expected`: words of the language, or what they
+    /// are in prose that begins with an article.
     pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
         let found = self.text(self.token);
         if let Some(error) = refuse::word(self.token, found) {
@@ -238,9 +254,11 @@ impl<'a> Cursor<'a> {
             Kind::Str { .. } => "a string".to_owned(),
             _ => format!("\"{found}\""),
         };
-        let known = expected.iter().copied();
+        let known = expected.iter().copied().filter(|word| !is_prose(word));
+        // A word that is one of them stands where it does for another reason.
+        let others = known.clone().filter(|word| !word.eq_ignore_ascii_case(found));
         let suggestion = match self.token.kind {
-            Kind::Word(_) => suggest::did_you_mean(found, known.clone(), &list(expected)),
+            Kind::Word(_) => suggest::did_you_mean(found, others, &list(expected)),
             _ => list(expected),
         };
         Error::new(ErrorKind::UnexpectedToken, format!("unexpected {shown}"))
@@ -248,6 +266,11 @@ impl<'a> Cursor<'a> {
             .suggest(suggestion)
             .valid(known)
     }
+}
+
+/// Whether it says what is expected and nobody could write it.
+fn is_prose(expected: &str) -> bool {
+    ["a ", "an ", "the "].iter().any(|article| expected.starts_with(article))
 }
 
 /// `expected a, b or c`.

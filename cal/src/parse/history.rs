@@ -52,6 +52,28 @@ pub(super) fn history<'a>(c: &mut Cursor<'a>) -> Result<History<'a>> {
     }
 }
 
+/// What may stand behind a HISTORY that was read.
+pub(super) fn after(history: &History<'_>) -> &'static [&'static str] {
+    match history {
+        History::Of { diff: None, .. } => &["DIFF"],
+        History::Triple { as_of: None, .. } => &["AS OF"],
+        History::Of { .. } | History::Triple { .. } => &[],
+    }
+}
+
+/// What to write where a clause of one form of HISTORY stands behind the other.
+pub(super) fn of_the_other(history: &History<'_>, keyword: Keyword) -> Option<&'static str> {
+    match (history, keyword) {
+        (History::Of { .. }, Keyword::As) => Some(
+            "AS OF asks about a fact: HISTORY WHERE subject = ... AND relation = ... AS OF \"last month\"",
+        ),
+        (History::Triple { .. }, Keyword::Diff) => {
+            Some("DIFF compares two versions: HISTORY sha256:... DIFF sha256:...")
+        }
+        _ => None,
+    }
+}
+
 /// `subject = v` or `relation = v`, in either order.
 fn triple_part<'a>(
     c: &mut Cursor<'a>,

@@ -54,10 +54,9 @@ pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'
 /// `option := superseded | score_breakdown | ... | x_ID ("(" v,+ ")")?`.
 fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["an option"])) };
     let text = c.text(token);
-    if word == Word::Forbidden {
-        return Err(c.unexpected(&["an option"]));
+    if !matches!(token.kind, Kind::Word(word) if word != Word::Forbidden) {
+        return Err(c.unexpected(&["an option"]).valid(names()));
     }
     if text.get(..2).is_some_and(|head| head.eq_ignore_ascii_case("x_")) && text.len() > 2 {
         c.bump()?;

@@ -336,7 +336,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("EXPLAIN DEFINE TEMPLATE t ELEMENT {x}", "CAL-E002", "DEFINE"),
     ("BATCH { a: DEFINE TEMPLATE t ELEMENT {x} }", "CAL-E002", "DEFINE"),
     ("DEFINE TEMPLATE t ELEMENT { \u{202e} }", "CAL-E071", " \u{202e} "),
-    ("DEFINE TEMPLATE t ELEMENT { {{x} }", "CAL-E094", " {{x} }"),
+    ("DEFINE TEMPLATE t ELEMENT { {{x} }", "CAL-E094", "{"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE", "CAL-E002", ""),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE {}", "CAL-E002", "}"),
     ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE grant", "CAL-E002", "grant"),
@@ -382,8 +382,117 @@ fn near_misses_are_told_what_was_probably_meant() {
         ("RECALL WITH explaination", "Did you mean \"explanation\"?"),
         ("BATCH { a: RECAL }", "Did you mean \"RECALL\"?"),
         ("RECALL WHERE subject = alice", "text stands in double quotes: \"alice\""),
+        ("RECALL WHERE tag INCLUDE [\"x\"]", "Did you mean \"tags\"?"),
+        ("RECALL events WHERE rol = \"x\"", "Did you mean \"role\"?"),
+        (
+            "RECALL events WHERE goal_stat = \"x\"",
+            "Did you mean \"goal_state\"? It is a field of goals only.",
+        ),
+        (
+            "RECALL WHERE sesion_id = \"x\"",
+            "Did you mean \"session_id\"? It is a field of events only.",
+        ),
+        ("RECALL beliefs PROJEKT content(object)", "Did you mean \"PROJECT\"?"),
     ] {
         assert_eq!(parse(source).unwrap_err().suggestion(), suggestion, "{source}");
+    }
+}
+
+#[test]
+fn a_word_of_another_place_is_told_where_it_stands() {
+    const SOURCE: &str = "a source stands in parentheses";
+    for (source, place, told) in [
+        ("RECALL beliefs;", ";", "leave it out: a query is one statement"),
+        ("DESCRIBE grammar; RECALL", ";", "leave it out: a query is one statement"),
+        ("ASSEMBLE FROM RECALL beliefs", "RECALL", SOURCE),
+        ("ASSEMBLE FROM a: RECALL beliefs", "RECALL", SOURCE),
+        ("ASSEMBLE FROM (RECALL), RECALL", "RECALL", SOURCE),
+        ("ASSEMBLE FROM", "", SOURCE),
+        ("HISTORY sha256:0123456789 AS OF \"today\"", "AS", "AS OF asks about a fact"),
+        ("EXPLAIN HISTORY sha256:0123456789 AS OF \"today\"", "AS", "AS OF asks about a fact"),
+        (
+            "HISTORY WHERE subject = \"a\" AND relation = \"b\" DIFF sha256:0123456789",
+            "DIFF",
+            "DIFF compares two",
+        ),
+        ("HISTORY sha256:0123456789 LIMIT 5", "LIMIT", "expected DIFF"),
+        ("HISTORY WHERE subject = \"a\" AND relation = \"b\" LIMIT 5", "LIMIT", "expected AS OF"),
+        (
+            "RECALL WHERE subject = \"a\" OR subject = \"b\"",
+            "OR",
+            "(RECALL ...) UNION (RECALL ...)",
+        ),
+        (
+            "EXPLAIN",
+            "",
+            "expected RECALL, ASSEMBLE, EXISTS, HISTORY, ADD, SUPERSEDE, REVERT, BATCH, COALESCE, DESCRIBE or (",
+        ),
+        ("DEFINE TEMPLATE FOR HEADER {x}", "FOR", "expected a name for the template"),
+        ("DEFINE TEMPLATE FROM HEADER {x}", "FROM", "expected a name for the template"),
+        ("DEFINE TEMPLATE t HEADER {x", "{", "close it with }"),
+        ("DEFINE TEMPLATE t HEADER {x}} FOOTER {y}", "}", "expected HEADER"),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { HEADER {x {y} ", "{", "close it with }"),
+    ] {
+        let error = parse(source).unwrap_err();
+        let position = error.position().unwrap();
+        let covered = source.get(position.start..position.end);
+        assert_eq!(
+            (error.code().starts_with("CAL-E"), covered),
+            (true, Some(place)),
+            "{source}: {error}"
+        );
+        assert!(error.suggestion().contains(told), "{source}: {}", error.suggestion());
+    }
+    let open = "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { HEADER {x {y} ";
+    let error = parse(open).unwrap_err();
+    assert_eq!(error.position().unwrap().start, open.find("{x").unwrap(), "the brace of the text");
+}
+
+#[test]
+fn what_would_be_accepted_can_be_typed() {
+    let names = |source: &str| parse(source).unwrap_err().valid_values().to_vec();
+    for (source, there, missing) in [
+        ("RECALL events WHERE sesion = \"x\"", "session_id", "goal_state"),
+        ("RECALL goals SELECT sbject", "goal_state", "session_id"),
+        ("RECALL THREAD \"s\" WHERE roles = \"x\"", "role", "goal_state"),
+        (
+            "RECALL goals WHERE subject IN (RECALL events WHERE x = 1 | SUBJECTS)",
+            "role",
+            "goal_state",
+        ),
+        (
+            "RECALL goals WHERE subject IN (RECALL events | SUBJECTS) AND x = 1",
+            "goal_state",
+            "role",
+        ),
+        ("BATCH { a: RECALL events LIMIT 1, b: RECALL goals WHERE x = 1 }", "goal_state", "role"),
+        ("RECALL goals WHERE", "goal_state", "role"),
+        ("RECALL events PROJECT content(x)", "session_id", "query"),
+        ("RECALL ORDER BY x", "time", "tags"),
+        ("RECALL GROUP BY", "relation", "time"),
+        ("RECALL goals SELECT x", "goal_state", "query"),
+        ("RECALL WITH", "superseded", "an option"),
+        ("RECALL ABOUT \"a\" x", "PROJECT", "a clause"),
+    ] {
+        let valid = names(source);
+        assert!(valid.iter().any(|name| name == there), "{source}: {valid:?}");
+        assert!(valid.iter().all(|name| name != missing), "{source}: {valid:?}");
+    }
+    for source in [
+        "EXISTS",
+        "RECALL ABOUT",
+        "RECALL LIMIT",
+        "ASSEMBLE FROM",
+        "LET x = RECALL; RECALL",
+        "RECALL WHERE subject =",
+        "ADD",
+        "DEFINE TEMPLATE",
+        "BATCH { a: RECALL, }",
+        "HISTORY",
+    ] {
+        let prose =
+            names(source).into_iter().find(|name| name.starts_with("a ") || name.contains("and"));
+        assert_eq!(prose, None, "{source}");
     }
 }
 

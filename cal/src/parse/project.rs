@@ -40,7 +40,7 @@ pub(super) fn project<'a>(c: &mut Cursor<'a>) -> Result<Project<'a>> {
 
 /// `shown := "(" pfield,+ ")"`.
 fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<ProjectField<'a>>>> {
-    c.expect_mark(Mark::LeftParen, "( and a field")?;
+    c.expect_mark(Mark::LeftParen, "(")?;
     let mut fields = vec![field(c)?];
     while c.eat_mark(Mark::Comma)? {
         fields.push(field(c)?);
@@ -52,7 +52,9 @@ fn list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<ProjectField<'a>>>> {
 /// `pfield := field | ID ":" WORD | attribute | x_ID`.
 fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
     let token = c.peek();
-    let Kind::Word(word) = token.kind else { return Err(c.unexpected(&["a field"])) };
+    let Kind::Word(word) = token.kind else {
+        return Err(c.unexpected(&["a field"]).valid(shown(c)));
+    };
     let text = c.text(token);
     if word != Word::Forbidden && c.second()?.kind == Kind::Mark(Mark::Colon) {
         return domain(c);
@@ -70,10 +72,22 @@ fn field<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {
         if error.kind() != ErrorKind::UnknownField {
             return error;
         }
-        let names = fields::names().chain(grainstore_sml::attribute_names());
-        error.suggest(suggest::did_you_mean(text, names, ErrorKind::UnknownField.advice()))
+        let attributes = grainstore_sml::attribute_names();
+        match suggest::closest(text, fields::names_for(c.about()).chain(attributes)) {
+            Some((near, _)) => error.suggest(format!("Did you mean \"{near}\"?")).valid(shown(c)),
+            None => error.valid(shown(c)),
+        }
     })?;
     Ok(Spanned::new(ProjectField::Of(ConditionField::Table(found.node)), found.span))
+}
+
+/// The names that PROJECT takes here, but those of a domain and of payloads.
+fn shown(c: &Cursor<'_>) -> Vec<&'static str> {
+    let fields = fields::projectable_names(c.about());
+    let mut names: Vec<_> = fields.chain(grainstore_sml::attribute_names()).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    names
 }
 
 fn domain<'a>(c: &mut Cursor<'a>) -> Result<Spanned<ProjectField<'a>>> {

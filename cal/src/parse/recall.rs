@@ -1,5 +1,7 @@
 //! `recall`: its head, and its clauses in any order, each once (ruling 2).
 
+use grainstore_format::GrainType;
+
 use super::cursor::Cursor;
 use super::{condition, option, stage, value};
 use crate::ast::{Between, CountArg, Extractor, Format, Recall, Stage, TextArg, Thread, Within};
@@ -13,9 +15,9 @@ use crate::words::{Keyword, Word};
 
 /// The clauses a RECALL may go on with.
 #[rustfmt::skip]
-pub(super) const CLAUSES: [&str; 22] = [
+pub(super) const CLAUSES: [&str; 23] = [
     "IN", "ABOUT", "LIKE", "SINCE", "BETWEEN", "THREAD", "WHERE", "WITH", "SELECT", "ORDER BY", "LIMIT", "OFFSET",
-    "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES", "GROUP BY", "RECENT", "CONTRADICTIONS", "AS", "|",
+    "COUNT", "FIRST", "SUBJECTS", "OBJECTS", "HASHES", "GROUP BY", "PROJECT", "RECENT", "CONTRADICTIONS", "AS", "|",
 ];
 
 /// `recall := RECALL MY? plural? in? about? like? since? between? thread? where? with? stages
@@ -28,7 +30,9 @@ pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
         recall.my = Some(Spanned::new((), token.span));
     }
     recall.grain_type = plural(c)?;
+    let around = c.turn_to(recall.grain_type.as_ref().map(|name| name.node.grain_type));
     while clause(c, &mut recall)? {}
+    c.turn_to(around);
     Ok(recall)
 }
 
@@ -74,7 +78,10 @@ fn clause<'a>(c: &mut Cursor<'a>, recall: &mut Recall<'a>) -> Result<bool> {
         Keyword::Like => once(c, keyword, &mut recall.like, argument)?,
         Keyword::Since => once(c, keyword, &mut recall.since, argument)?,
         Keyword::Between => once(c, keyword, &mut recall.between, between)?,
-        Keyword::Thread => once(c, keyword, &mut recall.thread, thread)?,
+        Keyword::Thread => {
+            once(c, keyword, &mut recall.thread, thread)?;
+            c.turn_to(Some(GrainType::Event));
+        }
         Keyword::Where => once(c, keyword, &mut recall.conditions, condition::conditions)?,
         Keyword::With => once(c, keyword, &mut recall.options, option::options)?,
         Keyword::Recent => once(c, keyword, &mut recall.recent, recent)?,

@@ -19,7 +19,10 @@ const ELSEWHERE: [(Keyword, &str); 6] = [
 
 /// Keywords without a production, and what to write instead (ruling 8).
 const NO_PRODUCTION: [(Keyword, &str); 4] = [
-    (Keyword::Or, "use IN (...) for several values of one field, or two statements"),
+    (
+        Keyword::Or,
+        "use IN (...) for several values of one field, or a set operation: (RECALL ...) UNION (RECALL ...)",
+    ),
     (Keyword::Not, "use != or EXCLUDE"),
     (Keyword::Null, "a grain without a field never matches a condition on it"),
     (Keyword::Undefine, "templates stay; choose another name"),

@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::{condition, project, value};
 use crate::ast::{Direction, Extractor, Stage};
 use crate::error::Result;
+use crate::fields;
 use crate::span::Spanned;
 use crate::words::Keyword;
 
@@ -59,7 +60,7 @@ pub(super) fn stage<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Stage<'a>>> {
         Some(Keyword::Group) => {
             c.bump()?;
             c.expect(Keyword::By)?;
-            Stage::GroupBy(condition::field(c)?)
+            Stage::GroupBy(condition::field_among(c, fields::GROUPABLE)?)
         }
         Some(Keyword::Project) => Stage::Project(project::project(c)?),
         _ => return Err(c.unexpected(&STAGES)),
@@ -74,9 +75,13 @@ fn word<'a>(c: &mut Cursor<'a>, stage: Stage<'a>) -> Result<Stage<'a>> {
 
 fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
     c.bump()?;
-    let mut fields = vec![condition::field(c)?];
+    let shown = |c: &mut Cursor<'a>| {
+        let names = fields::projectable_names(c.about());
+        condition::field_among(c, names)
+    };
+    let mut fields = vec![shown(c)?];
     while c.eat_list_comma()? {
-        fields.push(condition::field(c)?);
+        fields.push(shown(c)?);
     }
     Ok(Stage::Select(fields))
 }
@@ -84,7 +89,7 @@ fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
 fn order_by<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
     c.bump()?;
     c.expect(Keyword::By)?;
-    let field = condition::field(c)?;
+    let field = condition::field_among(c, fields::sortable_names())?;
     let direction = if c.eat(Keyword::Asc)? {
         Some(Direction::Ascending)
     } else if c.eat(Keyword::Desc)? {

@@ -11,21 +11,17 @@ use crate::lex::{Kind, Mark};
 use crate::span::Spanned;
 use crate::words::Keyword;
 
-const STATEMENTS: [&str; 14] = [
-    "RECALL",
-    "ASSEMBLE",
-    "EXISTS",
-    "HISTORY",
-    "ADD",
-    "SUPERSEDE",
-    "REVERT",
-    "LET",
-    "BATCH",
-    "COALESCE",
-    "EXPLAIN",
-    "DESCRIBE",
-    "DEFINE",
-    "(",
+/// What a query may start with.
+#[rustfmt::skip]
+const QUERIES: [&str; 14] = [
+    "RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "ADD", "SUPERSEDE", "REVERT", "LET", "BATCH", "COALESCE", "EXPLAIN",
+    "DESCRIBE", "DEFINE", "(",
+];
+
+/// What EXPLAIN explains.
+#[rustfmt::skip]
+const EXPLAINED: [&str; 11] = [
+    "RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "ADD", "SUPERSEDE", "REVERT", "BATCH", "COALESCE", "DESCRIBE", "(",
 ];
 
 /// One whole query and nothing after it.
@@ -58,7 +54,27 @@ fn whole<'a>(c: &mut Cursor<'a>) -> Result<Statement<'a>> {
     };
     match c.peek().kind {
         Kind::End => Ok(Statement(asked)),
-        _ => Err(c.unexpected(&after)),
+        Kind::Mark(Mark::Semicolon) => Err(c.unexpected(&[]).suggest(NO_SEMICOLON)),
+        _ => Err(behind(&asked, c.unexpected(&after), c)),
+    }
+}
+
+/// What is said of a semicolon behind a statement.
+const NO_SEMICOLON: &str = "leave it out: a query is one statement, and ; ends the LETs before it, or what is typed into `grain repl`";
+
+/// The error of a word behind a statement that goes on otherwise.
+fn behind(asked: &Asked<'_>, error: Error, c: &Cursor<'_>) -> Error {
+    let Asked::Statement(request) = asked else { return error };
+    let body = match &request.body.node {
+        Body::Explain(inner) => &inner.node,
+        body => body,
+    };
+    match (body, c.keyword()) {
+        (Body::History(history), Some(keyword)) => match history::of_the_other(history, keyword) {
+            Some(advice) => error.suggest(advice),
+            None => error,
+        },
+        _ => error,
     }
 }
 
@@ -119,7 +135,7 @@ fn statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
     if c.keyword() == Some(Keyword::Explain) {
         return explain(c);
     }
-    plain_statement(c)
+    plain_statement(c, &QUERIES)
 }
 
 /// `explain := EXPLAIN plain`: of all but EXPLAIN.
@@ -132,12 +148,13 @@ fn explain<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         let error = Error::new(ErrorKind::UnexpectedToken, "EXPLAIN is not explained").at(start);
         return Err(error.suggest("write EXPLAIN once"));
     }
-    let body = plain_statement(c)?;
+    let body = plain_statement(c, &EXPLAINED)?;
     Ok(Body::Explain(Box::new(Spanned::new(body, start))))
 }
 
-/// `plain := recall | assemble | setop | exists | history | describe | batch | coalesce | add | supersede | revert`.
-fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
+/// `plain := recall | assemble | setop | exists | history | describe | batch | coalesce | add | supersede |
+/// revert`, where one of `expected` may stand.
+fn plain_statement<'a>(c: &mut Cursor<'a>, expected: &[&'static str]) -> Result<Body<'a>> {
     match c.keyword() {
         Some(Keyword::Recall) => recall::recall(c).map(Box::new).map(Body::Recall),
         Some(Keyword::Assemble) => assemble::assemble(c).map(Body::Assemble),
@@ -152,7 +169,7 @@ fn plain_statement<'a>(c: &mut Cursor<'a>) -> Result<Body<'a>> {
         _ if c.peek().kind == Kind::Mark(Mark::LeftParen) => {
             Ok(Body::Set(Box::new(setop::setop(c)?)))
         }
-        _ => Err(c.unexpected(&STATEMENTS)),
+        _ => Err(c.unexpected(expected)),
     }
 }
 
@@ -166,7 +183,7 @@ fn clauses_after(body: &Body<'_>) -> &'static [&'static str] {
     match body {
         Body::Recall(_) => &recall::CLAUSES,
         Body::Assemble(_) => &assemble::CLAUSES,
-        Body::History(_) => &["DIFF", "AS OF"],
+        Body::History(history) => history::after(history),
         Body::Explain(inner) => clauses_after(&inner.node),
         _ => &[],
     }

@@ -2,6 +2,7 @@
 
 use grainstore_sml::{Section, body_of};
 
+use super::assemble::is_no_name;
 use super::cursor::Cursor;
 use crate::ast::{Definition, FormatClause, Let, SectionText};
 use crate::codes::ErrorKind;
@@ -24,9 +25,9 @@ pub(super) fn define<'a>(c: &mut Cursor<'a>, lets: Vec<Let<'a>>) -> Result<Defin
     Ok(Definition { lets, name, extends, sections: body(c)? })
 }
 
-/// The name of a template: any word but EXTENDS.
+/// The name of a template: any word but FOR, FROM and EXTENDS.
 fn name<'a>(c: &mut Cursor<'a>) -> Result<Spanned<&'a str>> {
-    if c.keyword() == Some(Keyword::Extends) {
+    if is_no_name(c.keyword()) {
         return Err(c.unexpected(&["a name for the template"]));
     }
     let name = c.name("a name for the template")?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::cursor::Cursor;
-use crate::ast::{Between, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
+use crate::ast::{Between, Count, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark, Token};
@@ -80,7 +80,7 @@ pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     })
 }
 
-/// INT or a parameter. Numbers past 64 bits count as the largest; limits refuse them anyway.
+/// INT or a parameter.
 pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>> {
     c.arg(|c| {
         let token = c.peek();
@@ -93,7 +93,11 @@ pub(super) fn count_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<CountArg<'a>>>
             return Err(error.at(token.span).suggest("write a whole number, such as 20"));
         }
         c.bump()?;
-        Ok(Spanned::new(digits.parse().unwrap_or(u64::MAX), token.span))
+        let count = match digits.parse::<u64>() {
+            Ok(value) => value.into(),
+            Err(_) => Count { value: u64::MAX, beyond: Some(digits.trim_start_matches('0')) },
+        };
+        Ok(Spanned::new(count, token.span))
     })
 }
 

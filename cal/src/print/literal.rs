@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-use crate::ast::{Arg, Literal, NumberArg, SetClause, WithOption};
+use crate::ast::{Arg, CountArg, Literal, NumberArg, SetClause, WithOption};
 use crate::span::Spanned;
 
 impl Display for Literal<'_> {
@@ -59,7 +59,7 @@ impl Display for NumberText<'_, '_> {
 }
 
 /// A place for a whole number.
-pub(super) struct Count<'p, 'a>(pub(super) &'p Arg<'a, u64>);
+pub(super) struct Count<'p, 'a>(pub(super) &'p CountArg<'a>);
 
 impl Display for Count<'_, '_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {

@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 
 use grainstore::cal::{
-    Answer, Change, Grains, Group, PlanReport, RecallReport, Response, Slot, TemplateKeeper,
+    Answer, Change, Explained, Grains, Group, PlanReport, RecallReport, Response, Slot,
+    TemplateKeeper,
 };
 use grainstore::format::Value;
 
@@ -171,6 +172,13 @@ fn plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
     for effect in &plan.side_effects {
         output.line(&format!("  changes: {effect}"))?;
     }
+    for refusal in &plan.refusals {
+        output.line(&format!("  would be refused: {refusal}"))?;
+    }
+    if !plan.checked_later.is_empty() {
+        let checks = plan.checked_later.join(", ");
+        output.line(&format!("  looked at only when it runs: {checks}"))?;
+    }
     for report in &plan.recalls {
         recall(report, output)?;
     }
@@ -178,31 +186,36 @@ fn plan(plan: &PlanReport, output: &mut Output<'_>) -> Result<()> {
 }
 
 fn recall(report: &RecallReport, output: &mut Output<'_>) -> Result<()> {
-    let plan = &report.plan;
-    let lookups = if plan.lookups.is_empty() {
-        "none: all of the index".to_owned()
-    } else {
-        plan.lookups.join("; ")
+    output.line(&format!("  {}", report.part))?;
+    told("runs", &report.desugared, output)?;
+    memory_plan(&report.plan, output)?;
+    for waited in &report.waits_for {
+        told("waits for", waited, output)?;
+    }
+    if let (Some(otherwise), Some(plan)) = (&report.otherwise, &report.otherwise_plan) {
+        told("otherwise", otherwise, output)?;
+        memory_plan(plan, output)?;
+    }
+    Ok(())
+}
+
+/// What the memory says about one query.
+fn memory_plan(plan: &Explained, output: &mut Output<'_>) -> Result<()> {
+    let lookups = match plan.lookups.is_empty() {
+        true => "none: all of the index".to_owned(),
+        false => plan.lookups.join("; "),
     };
     let most =
         plan.scans_at_most.map_or("not known beforehand".to_owned(), |most| most.to_string());
-    output.line(&format!("  {}", report.part))?;
-    for (name, told) in [
-        ("runs", report.desugared.clone()),
-        ("index", plan.index.clone()),
-        ("lookups", lookups),
-        ("estimated", plan.estimated.to_string()),
-        ("at most", most),
-    ] {
-        output.line(&format!("    {name:<10} {told}"))?;
-    }
-    for sought in &plan.search {
-        output.line(&format!("    {:<10} {sought}", "search"))?;
-    }
-    for waited in &report.waits_for {
-        output.line(&format!("    {:<10} {waited}", "waits for"))?;
-    }
-    Ok(())
+    told("index", &plan.index, output)?;
+    told("lookups", &lookups, output)?;
+    told("estimated", &plan.estimated.to_string(), output)?;
+    told("at most", &most, output)?;
+    plan.search.iter().try_for_each(|sought| told("search", sought, output))
+}
+
+fn told(name: &str, what: &str, output: &mut Output<'_>) -> Result<()> {
+    output.line(&format!("    {name:<10} {what}"))
 }
 
 /// The slots of a BATCH, each under its label; an empty line between them.

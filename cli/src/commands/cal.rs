@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{Event, REFERENCE, schema};
+use grainstore::cal::{Answer, Event, REFERENCE, TemplateKeeper, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
@@ -19,6 +19,10 @@ const MAX_QUERY: usize = 128 << 10;
 
 /// CAL's refusal of a statement that writes where only reading is allowed.
 pub(crate) const READS_ONLY: &str = "CAL-E044";
+
+/// What is said of a template that its session keeps.
+const GONE: &str = "the session of a command ends with it, and the template with the session: add --evolve to \
+     keep it for the namespace, or define it in `grain repl` for the statements there";
 
 /// Run one CAL statement: RECALL, ASSEMBLE, HISTORY, EXISTS, COALESCE, BATCH, set operations, EXPLAIN, DESCRIBE, DEFINE TEMPLATE; with --evolve also ADD, SUPERSEDE and REVERT
 ///
@@ -89,7 +93,11 @@ impl Cal {
         }
         let answer = question.ask_formatted(&context.session()?);
         let answer = answer.map_err(|error| error.with_hint_for(READS_ONLY, "add --evolve"))?;
-        show(&answer, &mut context.output)
+        show(&answer, &mut context.output)?;
+        if let Answer::Defined { kept: TemplateKeeper::Session, .. } = &answer.answer {
+            context.output.note(GONE);
+        }
+        Ok(())
     }
 }
 

@@ -100,6 +100,12 @@ fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
         Wanted::Sortable => starting(vocabulary::sortable(), typed, " "),
         Wanted::Groupable => starting(vocabulary::groupable(), typed, " "),
         Wanted::Options => starting(vocabulary::options(), typed, ""),
+        Wanted::Streamed => starting(vocabulary::streamed(), typed, ""),
+        Wanted::Source(lets) => {
+            let lets = lets.iter().map(String::as_str);
+            starting(["(RECALL"], typed, " ").into_iter().chain(starting(lets, typed, "")).collect()
+        }
+        Wanted::Variable => starting(grainstore_sml::template_variables(), typed, ""),
         Wanted::Category => keywords(vocabulary::categories(), typed),
         Wanted::Format => {
             let names: Vec<String> = dot::mode_names().filter(|name| name != "table").collect();
@@ -218,6 +224,19 @@ mod tests {
             ("RECALL beliefs AS sm", &["RECALL beliefs AS sml"]),
             ("RECALL beliefs LIMIT $", &["RECALL beliefs LIMIT $city"]),
             ("RECALL beliefs dele", &[]),
+            ("ASSEMBLE FROM ", &["ASSEMBLE FROM (RECALL "]),
+            (
+                "ASSEMBLE FROM (RECALL) STREAM { chu",
+                &[
+                    "ASSEMBLE FROM (RECALL) STREAM { chunks",
+                    "ASSEMBLE FROM (RECALL) STREAM { chunk_size",
+                ],
+            ),
+            ("DEFINE TEMPLATE t ELEMENT { rec", &[]),
+            (
+                "DEFINE TEMPLATE t ELEMENT { {{#grain.conf",
+                &["DEFINE TEMPLATE t ELEMENT { {{#grain.confidence"],
+            ),
         ] {
             assert_eq!(written(before), after, "{before}");
         }

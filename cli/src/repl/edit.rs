@@ -34,6 +34,8 @@ pub(crate) fn editor(help: Help) -> Result<Line> {
             config
                 .history_ignore_space(true)
                 .completion_type(CompletionType::List)
+                // What is not listed at once is taken for nothing.
+                .completion_show_all_if_ambiguous(true)
                 .completion_prompt_limit(LISTED)
                 .color_mode(colours)
                 .build()
@@ -125,9 +127,11 @@ fn waits_for(line: &str) -> Option<&'static str> {
         return None;
     }
     let is_open = !split::is_finished(&format!("{line};"));
-    Some(match is_open && split::is_finished(&format!("{line}\";")) {
-        true => "-- a text in quotes is still open",
-        false => "-- goes on; a statement ends with ;",
+    let ends_with = |end: &str| is_open && split::is_finished(&format!("{line}{end};"));
+    Some(match () {
+        () if ends_with("\"") => "-- a text in quotes is still open",
+        () if ends_with("}") => "-- the text of a template is still open; it ends with }",
+        () => "-- goes on; a statement ends with ;",
     })
 }
 
@@ -179,6 +183,9 @@ mod tests {
             ("RECALL \"open\n", Some("a text in quotes")),
             ("LET $a = RECALL;\n", Some("a statement ends with ;")),
             ("RECALL;\n", None),
+            ("DEFINE TEMPLATE t ELEMENT {\n", Some("it ends with }")),
+            ("DEFINE TEMPLATE t { ELEMENT { a;\n", Some("it ends with }")),
+            ("DEFINE TEMPLATE t ELEMENT { a }\n", Some("a statement ends with ;")),
         ] {
             let told = waits_for(line);
             assert_eq!(told.is_some(), expected.is_some(), "{line:?}: {told:?}");

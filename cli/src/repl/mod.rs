@@ -46,7 +46,6 @@ use history::Kept;
 pub(crate) use interrupt::Interrupt;
 use prompt::{Flow, Prompt, Settings};
 use screen::Screen;
-use split::Entry;
 
 pub(crate) use screen::is_on_terminal;
 
@@ -192,10 +191,7 @@ fn piped(mut prompt: Prompt) -> Result<()> {
                 Ok(Flow::Leaves) => return first.map_or(Ok(()), |code| Err(Error::Told(code))),
                 Err(Error::HungUp) => return Err(Error::HungUp),
                 Err(error) => {
-                    let error = match entry {
-                        Entry::Statement(_, line) => error.within(&place(before, *line)),
-                        Entry::Dot(_) => error,
-                    };
+                    let error = error.within(&place(before, entry.line()));
                     prompt.screen.tell_error(&error, prompt.globals.json);
                     first.get_or_insert(error.exit_code());
                 }

@@ -32,6 +32,12 @@ pub(crate) enum Wanted {
     Category,
     /// A format of answers.
     Format,
+    /// An option of STREAM.
+    Streamed,
+    /// A source of an ASSEMBLE: in parentheses, or one of these LETs.
+    Source(BTreeSet<String>),
+    /// A variable of a template.
+    Variable,
     /// One of these labels or names.
     Names(BTreeSet<String>),
     /// In a text: what a field holds.
@@ -99,14 +105,19 @@ const STAGES: &[&str] = &[
     "OBJECTS", "HASHES",
 ];
 /// The clauses of ASSEMBLE.
-const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "WITH"];
+const ASSEMBLY: &[&str] = &["FOR", "FROM", "BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
 /// The clauses of ADD, SUPERSEDE and REVERT.
 const EVOLVING: &[&str] = &["SET", "REASON"];
 /// The parts of a template.
 const OF_TEMPLATE: &[&str] =
     &["EXTENDS", "HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
+/// Those of one in braces.
+const SECTIONS: &[&str] =
+    &["HEADER", "ELEMENT", "ELEMENT_SUMMARY", "ELEMENT_OMIT", "SOURCE_BREAK", "FOOTER"];
 /// The clauses of HISTORY.
 const OF_HISTORY: &[&str] = &["WHERE", "AND", "IN", "DIFF", "AS"];
+/// What a BATCH holds.
+const READS: &[&str] = &["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"];
 /// What stands behind a field.
 const TESTS: &[&str] = &["IN", "BETWEEN", "INCLUDE", "EXCLUDE", "IS"];
 
@@ -129,9 +140,21 @@ pub(crate) fn place(before: &str) -> Place {
         PieceKind::Keyword | PieceKind::Name | PieceKind::Forbidden => (start, false, line.word()),
         PieceKind::Parameter => (start, false, Wanted::Names(line.lets())),
         PieceKind::Wrong if word == "$" => (start, false, Wanted::Names(line.lets())),
+        PieceKind::Template => match tag(word) {
+            Some(name) => (start.saturating_add(name), false, Wanted::Variable),
+            None => (before.len(), false, Wanted::Nothing),
+        },
         _ => (before.len(), false, Wanted::Nothing),
     };
     Place { start, quoted, wanted }
+}
+
+/// Where the name begins of the tag that is being written at the end of the text of a template.
+fn tag(text: &str) -> Option<usize> {
+    let opens = text.rfind("{{")?.saturating_add(2);
+    let name = text.get(opens..)?.trim_start_matches(['#', '^', '/', ' ']);
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    is_name.then(|| text.len().saturating_sub(name.len()))
 }
 
 /// The pieces before the word at the cursor.
@@ -160,6 +183,9 @@ impl<'l> Line<'l> {
     /// What may stand here outside of a text.
     fn word(&self) -> Wanted {
         let Some((kind, last)) = self.back(1) else { return Wanted::Keywords(STARTS) };
+        if let Some(wanted) = self.in_braces(&last) {
+            return wanted;
+        }
         match (kind, last.as_str()) {
             (PieceKind::Semicolon, _) | (PieceKind::Keyword, "EXPLAIN") => Wanted::Keywords(STARTS),
             (PieceKind::Keyword, keyword) => self.after_keyword(keyword),
@@ -170,9 +196,8 @@ impl<'l> Line<'l> {
                 Wanted::Names(self.labels())
             }
             (PieceKind::Mark, "=") if self.is_let() => Wanted::Keywords(&["RECALL"]),
-            (PieceKind::Mark, ":") if self.head() == "BATCH" => {
-                Wanted::Keywords(&["RECALL", "EXISTS", "HISTORY", "DESCRIBE", "COALESCE"])
-            }
+            (PieceKind::Mark, ":") if self.head() == "BATCH" => Wanted::Keywords(READS),
+            (PieceKind::Mark, ":") if self.governing() == "FROM" => Wanted::Source(self.lets()),
             (PieceKind::Name, "fields") if self.head() == "DESCRIBE" => Wanted::Singular,
             (PieceKind::Mark, ")" | "]" | "}") => self.clauses(),
             (PieceKind::Mark, _) => Wanted::Nothing,
@@ -198,6 +223,9 @@ impl<'l> Line<'l> {
             "HISTORY" => Wanted::Keywords(&["WHERE", "IN"]),
             "IN" => Wanted::Keywords(&["SCOPE"]),
             "THREAD" => Wanted::Keywords(&["FROM"]),
+            "FROM" if self.back(2).is_none_or(|(_, word)| word != "THREAD") => {
+                Wanted::Source(self.lets())
+            }
             "ASSEMBLE" => Wanted::Keywords(&["FOR", "FROM"]),
             "DEFINE" => Wanted::Keywords(&["TEMPLATE"]),
             "ABOUT" | "LIKE" | "SINCE" | "BETWEEN" | "LIMIT" | "OFFSET" | "RECENT" | "BUDGET"
@@ -212,8 +240,39 @@ impl<'l> Line<'l> {
         match self.governing().as_str() {
             "SELECT" | "SET" => Wanted::Field(self.named_type()),
             "WITH" => Wanted::Options,
+            "FROM" => Wanted::Source(self.lets()),
             _ => Wanted::Nothing,
         }
+    }
+
+    /// What the braces around the cursor call for, behind `last`: those of STREAM and of a template.
+    fn in_braces(&self, last: &str) -> Option<Wanted> {
+        let mut depth = 0_usize;
+        let opens = self.pieces.iter().rposition(|piece| {
+            if piece.kind != PieceKind::Mark {
+                return false;
+            }
+            match self.text_of(piece) {
+                ")" | "]" | "}" => depth = depth.saturating_add(1),
+                "(" | "[" | "{" if depth == 0 => return true,
+                "(" | "[" | "{" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            false
+        })?;
+        let opening = self.pieces.get(opens)?;
+        let before = self.pieces.get(opens.checked_sub(1)?)?;
+        if self.text_of(opening) != "{" || self.is(before, "BATCH") {
+            return None;
+        }
+        Some(match last {
+            "{" | "," if self.is(before, "STREAM") => Wanted::Streamed,
+            _ if self.is(before, "STREAM") => Wanted::Nothing,
+            // The text of a section that is still empty.
+            "{" if SECTIONS.iter().any(|section| self.is(before, section)) => Wanted::Nothing,
+            "{" | "}" => Wanted::Keywords(SECTIONS),
+            _ => Wanted::Nothing,
+        })
     }
 
     fn in_parentheses(&self) -> Wanted {
@@ -346,90 +405,5 @@ impl<'l> Line<'l> {
 }
 
 #[cfg(test)]
-mod tests {
-    use grainstore::cal::vocabulary;
-
-    use super::*;
-
-    fn field(of: &str) -> Wanted {
-        Wanted::Field(Some(of.to_owned()))
-    }
-
-    fn names(names: &[&str]) -> Wanted {
-        Wanted::Names(names.iter().map(|name| (*name).to_owned()).collect())
-    }
-
-    #[test]
-    fn every_word_that_is_offered_is_a_word_of_the_grammar() {
-        let known: Vec<_> = vocabulary::keywords().collect();
-        let all = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_TEMPLATE, OF_HISTORY, TESTS];
-        for word in all.iter().flat_map(|words| words.iter()) {
-            assert!(known.contains(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn a_place_calls_for_what_the_grammar_has_there() {
-        let value = |field: &str| Wanted::ValueOf(field.to_owned());
-        for (before, wanted) in [
-            ("", Wanted::Keywords(STARTS)),
-            ("REC", Wanted::Keywords(STARTS)),
-            ("RECALL goals; ", Wanted::Keywords(STARTS)),
-            ("EXPLAIN ", Wanted::Keywords(STARTS)),
-            ("RECALL ", Wanted::Plural),
-            ("recall my be", Wanted::Plural),
-            ("RECALL goals ", Wanted::Keywords(CLAUSES)),
-            ("RECALL goals WHERE ", field("goals")),
-            ("RECALL goals WHERE subject = \"a\" AND g", field("goals")),
-            ("RECALL MY goals | SELECT subject, ", field("goals")),
-            ("RECALL WHERE ", Wanted::Field(None)),
-            ("RECALL goals WHERE goal_state ", Wanted::Keywords(TESTS)),
-            ("RECALL goals | ORDER ", Wanted::Keywords(&["BY"])),
-            ("RECALL goals | ORDER BY ", Wanted::Sortable),
-            ("RECALL goals | GROUP BY s", Wanted::Groupable),
-            ("RECALL goals WITH ", Wanted::Options),
-            ("RECALL goals WITH superseded, ", Wanted::Options),
-            ("RECALL goals WITH dedup(", field("goals")),
-            ("RECALL beliefs WHERE relation IS ", Wanted::Category),
-            ("RECALL beliefs AS ", Wanted::Format),
-            ("RECALL beliefs LIMIT ", Wanted::Nothing),
-            ("HISTORY WHERE subject = \"a\" AND relation = \"b\" AS ", Wanted::Keywords(&["OF"])),
-            ("DESCRIBE ", Wanted::Described),
-            ("DESCRIBE fields ", Wanted::Singular),
-            ("ADD ", Wanted::Singular),
-            ("ADD belief SET ", field("belief")),
-            ("DEFINE ", Wanted::Keywords(&["TEMPLATE"])),
-            ("DEFINE TEMPLATE brief ", Wanted::Keywords(OF_TEMPLATE)),
-            ("DEFINE TEMPLATE brief ELEMENT { RECALL", Wanted::Nothing),
-            ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
-            ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
-            ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),
-            ("ASSEMBLE FROM a: (RECALL events) ", Wanted::Keywords(ASSEMBLY)),
-            ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY ", names(&["a", "b"])),
-            ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY b > ", names(&["a", "b"])),
-            ("LET $who = RECALL beliefs; RECALL WHERE subject IN ($", names(&["$who"])),
-            ("LET $who = ", Wanted::Keywords(&["RECALL"])),
-            ("RECALL beliefs ABOUT \"al", value("subject")),
-            ("RECALL beliefs WHERE subject = \"", value("subject")),
-            ("RECALL beliefs WHERE subject IN (\"a\", \"", value("subject")),
-            ("RECALL goals WHERE goal_state = \"a", value("goal_state")),
-            ("RECALL -- comment", Wanted::Nothing),
-            ("RECALL beliefs WHERE confidence > 0.", Wanted::Nothing),
-        ] {
-            assert_eq!(place(before).wanted, wanted, "{before}");
-        }
-    }
-
-    #[test]
-    fn the_word_begins_where_it_does() {
-        for (before, start, quoted) in [
-            ("RECALL be", 7, false),
-            ("RECALL ", 7, false),
-            ("ABOUT \"al x", 7, true),
-            ("a $b", 2, false),
-        ] {
-            let place = place(before);
-            assert_eq!((place.start, place.quoted), (start, quoted), "{before}");
-        }
-    }
-}
+#[path = "place_tests.rs"]
+mod tests;

@@ -71,7 +71,7 @@ impl Prompt {
             return Err(Error::new(Code::Cancelled, "stopped by Ctrl-C", hint));
         }
         match entry {
-            Entry::Dot(line) => self.command(Command::read(line)?),
+            Entry::Dot(line, _) => self.command(Command::read(line)?),
             Entry::Statement(text, _) => self.statement(text).map(|()| Flow::Stays),
         }
     }
@@ -263,11 +263,8 @@ impl Prompt {
         self.depth = self.depth.saturating_add(1);
         let flow = entries.iter().try_fold(Flow::Stays, |flow, entry| match flow {
             Flow::Leaves => Ok(flow),
-            _ => self.run(entry).map_err(|error| match entry {
-                Entry::Statement(_, line) => {
-                    error.within(&format!("{path}, line {}", line.saturating_add(1)))
-                }
-                Entry::Dot(_) => error.within(path),
+            _ => self.run(entry).map_err(|error| {
+                error.within(&format!("{path}, line {}", entry.line().saturating_add(1)))
             }),
         });
         self.depth = self.depth.saturating_sub(1);

@@ -14,10 +14,19 @@ const BARE: [&str; 3] = ["help", "exit", "quit"];
 /// One thing to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A line beginning with a dot, or one of the words that need none.
-    Dot(String),
+    /// A line beginning with a dot, or one of the words that need none, and which line it is, from 0.
+    Dot(String, usize),
     /// A statement without its semicolon, and the line it begins on, from 0.
     Statement(Vec<u8>, usize),
+}
+
+impl Entry {
+    /// The line it begins on, from 0.
+    pub(crate) fn line(&self) -> usize {
+        match self {
+            Self::Dot(_, line) | Self::Statement(_, line) => *line,
+        }
+    }
 }
 
 /// The entries that are whole in a text, and where the rest begins.
@@ -25,7 +34,7 @@ pub(crate) fn entries(text: &[u8]) -> (Vec<Entry>, usize) {
     let mut found = Vec::new();
     let (mut from, mut line) = (0, 0_usize);
     while let Some((mut entry, end)) = next(text, from) {
-        if let Some(Entry::Statement(_, begins)) = &mut entry {
+        if let Some(Entry::Statement(_, begins) | Entry::Dot(_, begins)) = &mut entry {
             *begins = begins.saturating_add(line);
         }
         found.extend(entry);
@@ -63,7 +72,7 @@ pub(crate) fn body(statement: &[u8]) -> usize {
 fn next(text: &[u8], from: usize) -> Option<(Option<Entry>, usize)> {
     let start = skip_blank(text, from);
     if let Some((line, end)) = dot(text, start) {
-        return Some((Some(Entry::Dot(line)), end));
+        return Some((Some(Entry::Dot(line, lines(text, from, start))), end));
     }
     let mut segment = start;
     loop {
@@ -200,7 +209,7 @@ mod tests {
     fn shown(text: &str) -> (Vec<String>, String) {
         let (entries, rest) = entries(text.as_bytes());
         let entries = entries.into_iter().map(|entry| match entry {
-            Entry::Dot(line) => line,
+            Entry::Dot(text, line) => format!("{line}:{text}"),
             Entry::Statement(text, line) => format!("{line}:{}", String::from_utf8(text).unwrap()),
         });
         (entries.collect(), text.get(rest..).unwrap().trim().to_owned())
@@ -244,9 +253,10 @@ mod tests {
     #[test]
     fn lines_with_a_dot_are_commands_between_statements_only() {
         for (text, expected, rest) in [
-            (".timer on\na;", &[".timer on", "1:a"][..], ""),
+            (".timer on\na;", &["0:.timer on", "1:a"][..], ""),
+            ("a;\n-- c\n.timer on\n\n.b\n", &["0:a", "2:.timer on", "4:.b"], ""),
             ("a\n.b;\n", &["0:a\n.b"], ""),
-            ("help\nEXIT;\n", &[".help", ".exit"], ""),
+            ("help\nEXIT;\n", &["0:.help", "1:.exit"], ""),
             ("helper\n", &[], "helper"),
             (".mode", &[], ".mode"),
         ] {

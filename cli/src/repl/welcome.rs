@@ -60,7 +60,7 @@ fn offer(context: &Context<'_>, missing: Error) -> Result<Opened> {
     writeln!(out, "There is no store at {}.", printable(&store))?;
     write!(
         out,
-        "  c  create it\n  d  look around in the week of `grain demo`\n  q  leave\n[c/d/q] "
+        "  c  create it\n  d  look around in the week of `grain demo`\n  q  leave\nType c, d or q, then Enter: "
     )?;
     out.flush()?;
     let mut answer = String::new();

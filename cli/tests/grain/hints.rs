@@ -30,6 +30,7 @@ fn what_is_no_grain_is_told_as_what_it_looks_like() {
     let cut = &cose[..cose.len() - 1];
     let untagged = &cose[1..];
     let none: &[u8] = b"";
+    let tagged = json.replacen('{', r#"{"tags": ["x"], "#, 1);
     for (arguments, input, code, told) in [
         (&["put"][..], &cose[..], "ERR_CORRUPT", "looks like a COSE_Sign1: --format cose"),
         (&["put"], untagged, "ERR_CORRUPT", "looks like a COSE_Sign1: --format cose"),
@@ -37,6 +38,7 @@ fn what_is_no_grain_is_told_as_what_it_looks_like() {
         (&["put"], &container, "ERR_CORRUPT", "`grain import` takes it"),
         (&["put"], b"{\"type\": \"belief\",}", "ERR_CORRUPT", "mend the JSON"),
         (&["put"], b"{\"a\": 1, \"a\": 1}", "ERR_CORRUPT", "keep one of the two"),
+        (&["put"], tagged.as_bytes(), "ERR_SCHEMA", "structural_tags for tags"),
         (&["supersede", &about, "-"], none, "ERR_CORRUPT", "give a grain as one JSON object"),
         (&["encode"], b" \n", "ERR_CORRUPT", "give a grain as one JSON object"),
         (&["put", "--format", "mg"], json.as_bytes(), "ERR_VERSION", "--format json"),
@@ -176,4 +178,15 @@ fn what_is_wrong_with_a_key_is_told_with_where_to_name_one_and_leaves_nothing_be
     assert!(figures.text().lines().any(|line| line.split_whitespace().eq(["encrypted", "false"])));
     let told = hint(&plain.grain(&["policy", "show", "nonsense"]), "ERR_IO");
     assert!(told.contains("gdpr") && told.contains("lgpd"), "{told}");
+}
+
+#[test]
+fn a_template_that_ends_with_the_command_is_said_to() {
+    let place = Place::with_store();
+    let define = "DEFINE TEMPLATE lines HEADER {x}";
+    let gone = place.grain(&["cal", define]).done();
+    assert!(gone.err.contains("--evolve"), "{}", gone.err);
+    let kept = place.grain(&["cal", "--evolve", define]).done();
+    assert_eq!(kept.err, "");
+    assert!(place.grain(&["cal", "DESCRIBE templates"]).done().text().contains("lines"));
 }

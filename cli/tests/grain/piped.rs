@@ -101,6 +101,15 @@ fn what_is_refused_is_told_with_its_line_and_the_rest_is_run() {
 }
 
 #[test]
+fn a_dot_command_that_is_refused_says_its_line() {
+    let run = piped(&place(), "RECALL | COUNT;\n\n.nonsense\n  .mode fancy\nRECALL | COUNT;");
+    assert_eq!((run.code, run.text()), (2, "3\n3\n"));
+    for told in ["line 3: .nonsense is no command", "line 4: fancy is no mode"] {
+        assert!(run.err.contains(told), "{told}: {}", run.err);
+    }
+}
+
+#[test]
 fn the_exit_code_is_that_of_the_first_that_was_refused() {
     for (statements, code) in [
         ("", 0),

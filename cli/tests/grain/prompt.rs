@@ -143,8 +143,9 @@ fn tab_completes_words_fields_and_subjects() {
     terminal.types(" | count;");
     terminal.sees("\n1\r\n");
     terminal.sees("grain> ");
-    terminal.presses("RECALL goals WHERE \t\t");
-    terminal.sees("goal_state");
+    // One Tab is enough for a list.
+    terminal.presses("RECALL goals | O\t");
+    terminal.sees("OFFSET");
     terminal.drops();
     terminal.sees("grain> ");
     terminal.presses(".exi\t\r");
@@ -331,13 +332,13 @@ fn who_has_no_store_is_asked_and_can_look_around() {
     assert!(!place.path().join("memory.grains").exists());
 
     let mut terminal = Terminal::open(&place, "", &[]);
-    terminal.sees("[c/d/q] ");
+    terminal.sees("c, d or q, then Enter: ");
     terminal.types("q");
     terminal.sees("ERR_NOT_FOUND");
     assert_eq!(terminal.ends(), 1);
 
     let mut terminal = Terminal::open(&place, "repl --evolve", &[]);
-    terminal.sees("[c/d/q] ");
+    terminal.sees("c, d or q, then Enter: ");
     terminal.types("c");
     terminal.sees("Try: ADD belief");
     assert_eq!(terminal.leaves(), 0);

@@ -52,6 +52,23 @@ fn a_plan_is_a_few_indented_lines() {
 }
 
 #[test]
+fn a_plan_tells_what_is_searched_for_otherwise_and_what_would_be_refused() {
+    let plan = told(&place(), r#"EXPLAIN RECALL beliefs ABOUT "coffee""#);
+    let (first, then) = plan.split_once("    otherwise  ").unwrap();
+    assert!(first.contains("    at most    0\n"), "{plan}");
+    assert!(then.starts_with("where nothing has this subject: query = \"coffee\"\n"), "{plan}");
+    assert!(then.contains("    search "), "{plan}");
+    let plan = told(&place(), r#"EXPLAIN REVERT sha256:00000000 REASON "r""#);
+    for line in [
+        "  would be refused: CAL-E044: this session reads only\n",
+        "  would be refused: CAL-E046: sha256:00000000 leads to no grain\n",
+        "  looked at only when it runs: the invalidation policy of the grain it supersedes, ",
+    ] {
+        assert!(plan.contains(line), "{line}: {plan}");
+    }
+}
+
+#[test]
 fn descriptions_are_tables_lines_and_text() {
     let place = Place::with_store();
     let fields = told(&place, "DESCRIBE fields goal");

@@ -197,6 +197,9 @@ pub(crate) const READS: &[Read] = reads! {
             format!("HISTORY sha256:{address}"),
             format!("RECALL events THREAD FROM sha256:{address}"),
             format!("RECALL LIKE \"{}\"", on.secret),
+            format!("EXPLAIN RECALL ABOUT \"{}\"", on.secret),
+            format!("EXPLAIN SUPERSEDE sha256:{address} SET object = \"o\" REASON \"r\""),
+            format!("EXPLAIN REVERT sha256:{address} REASON \"r\""),
         ] {
             said(on, told, &statement);
         }

@@ -14,8 +14,8 @@ use crate::page::Page;
 use crate::tokens::TokenCounter;
 use crate::watch::Watch;
 
-/// Characters of a text for each token of its budget.
-pub(crate) const CHARS_A_TOKEN: usize = 2;
+/// Characters of a text for each token of its budget, at most.
+pub const CHARS_A_TOKEN: usize = 2;
 /// Tokens that a budget of grains counts for.
 const TOKENS_OF_GRAINS: usize = 16_000;
 

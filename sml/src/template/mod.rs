@@ -18,9 +18,12 @@ use parse::{Node, mentions, parse};
 use variable::Variable;
 
 pub use body::{body_end, body_of};
-pub(crate) use layout::{CHARS_A_TOKEN, Templated};
+pub use layout::CHARS_A_TOKEN;
+pub(crate) use layout::Templated;
+pub use parse::MAX_DEPTH;
 pub use preset::Preset;
 pub use variable::template_variables;
+pub use write::MAX_EACH;
 
 /// Bytes of the texts of a template, all together.
 pub const MAX_TEMPLATE_BYTES: usize = 4096;

@@ -9,7 +9,7 @@ use super::variable::Variable;
 use crate::error::{Error, ErrorKind};
 
 /// Sections of a template within each other at most.
-const MAX_DEPTH: usize = 5;
+pub const MAX_DEPTH: usize = 5;
 
 /// A part of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]

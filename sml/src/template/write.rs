@@ -10,7 +10,7 @@ use super::value::Scope;
 use crate::format::{escape_attribute, escape_text, one_line};
 
 /// Grains that `{{#each}}` goes through at most.
-const MAX_EACH: usize = 200;
+pub const MAX_EACH: usize = 200;
 
 /// Writes sections into a text.
 pub(super) struct Writer<'w> {

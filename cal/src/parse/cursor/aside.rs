@@ -1,6 +1,8 @@
 //! Entries of a BATCH that are put aside: what is wrong within one is the answer of its slot (spec section
 //! 5), and the others are read.
 
+use grainstore_format::GrainType;
+
 use super::Cursor;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -25,6 +27,7 @@ pub(in crate::parse) struct Bookmark<'a> {
     token: Token,
     end: usize,
     subqueries: usize,
+    about: Option<GrainType>,
 }
 
 impl<'a> Cursor<'a> {
@@ -45,8 +48,9 @@ impl<'a> Cursor<'a> {
 
     /// This place.
     pub(in crate::parse) fn bookmark(&self) -> Bookmark<'a> {
-        let Self { lexer, token, end, subqueries, .. } = self;
-        Bookmark { lexer: *lexer, token: *token, end: *end, subqueries: *subqueries }
+        let Self { lexer, token, end, subqueries, about, .. } = self;
+        let (lexer, token, end) = (*lexer, *token, *end);
+        Bookmark { lexer, token, end, subqueries: *subqueries, about: *about }
     }
 
     /// Puts the entry that starts at the bookmark aside with what is wrong with it, and goes on behind it.
@@ -65,7 +69,7 @@ impl<'a> Cursor<'a> {
             return Err(error);
         }
         (self.lexer, self.token) = (start.lexer, start.token);
-        (self.end, self.subqueries) = (start.end, start.subqueries);
+        (self.end, self.subqueries, self.about) = (start.end, start.subqueries, start.about);
         if !self.skip_part().unwrap_or(false) {
             return Err(error);
         }

@@ -1,0 +1,169 @@
+//! The sources of an ASSEMBLE: those that take long at once, all of them as if one ran after the other.
+//!
+//! A source runs as a part of the statement, and parts are joined in the order of FROM. What comes of one
+//! may depend on those before it in one way alone: by the bytes of `limits::ROW_BYTES` that they left. So a
+//! source that runs ahead of its turn is given an equal share of what is free when the first one begins.
+//! Where that is not enough for it (E030), or is more than is left when its turn comes, it runs again in its
+//! turn with what is left. It follows that
+//!
+//! - grains, counts, errors and events are those of sources that run in turn, whatever runs when and on
+//!   however many threads: a statement that fits is never refused, one that does not is refused at the
+//!   same source;
+//! - what ran ahead holds at most `ROW_BYTES` together, and so does what was joined with the source in turn:
+//!   a statement holds twice `ROW_BYTES` at most, and half of that where nothing runs ahead. Values that
+//!   tell duplicates apart are bound in the same way, beside it.
+
+use std::panic::resume_unwind;
+
+use super::Run;
+use super::ahead::{Ahead, Turn};
+use super::part::Ended;
+use super::walk::Window;
+use crate::check::plan::{AssemblePlan, FeedFrom, RecallPlan, SourceFrom, SourcePlan};
+use crate::codes::ErrorKind;
+use crate::error::{Error, Result};
+use crate::memory::Hit;
+use crate::response::SourceAnswer;
+
+/// A source after it ran.
+pub(super) struct Resolved {
+    pub(super) hits: Vec<Hit>,
+    pub(super) answer: SourceAnswer,
+}
+
+impl Run<'_> {
+    /// Runs the sources; a failed one is reported and its share goes to the others.
+    ///
+    /// # Errors
+    /// E075 when time is up, E082 when the host cancelled, E076 when every source failed.
+    ///
+    /// # Panics
+    /// Where a source does, in its turn.
+    pub(super) fn resolve(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
+        for index in 0..plan.sources.len() {
+            self.tell_source(plan, index)?;
+        }
+        let resolved = self.resolve_all(plan)?;
+        if resolved.iter().all(|source| source.answer.error.is_some()) {
+            let first = resolved.iter().find_map(|source| source.answer.error.as_ref());
+            let cause = first.map_or_else(String::new, ToString::to_string);
+            let message = format!("every source failed, the first with {cause}");
+            let error = Error::new(ErrorKind::AllSourcesFailed, message);
+            let helps = |cause: &&Error| cause.suggestion() != ErrorKind::Memory.advice();
+            return Err(match first.filter(helps) {
+                Some(cause) => {
+                    let advice = ErrorKind::AllSourcesFailed.advice();
+                    error.suggest(format!("{advice}; the first: {}", cause.suggestion()))
+                }
+                None => error,
+            });
+        }
+        Ok(resolved)
+    }
+
+    /// Takes the turns of the sources, those that take long running ahead where there are several.
+    fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
+        let long = plan.sources.iter().filter(|source| takes_long(source)).count();
+        let working = if long < 2 { 1 } else { self.options.threads().min(long) };
+        let share = self.room().checked_div(long).unwrap_or_default();
+        let runs_ahead = plan.sources.iter().map(|source| working > 1 && takes_long(source));
+        let part = self.part(self.cancel.for_part());
+        let ahead = Ahead::new(part, &plan.sources, share, runs_ahead);
+        ahead.while_helped(working.saturating_sub(1), || {
+            let mut resolved = Vec::with_capacity(plan.sources.len());
+            for (index, source) in plan.sources.iter().enumerate() {
+                let found = self.take_turn(&ahead, index, source, share);
+                self.go_on()?;
+                let found = found.unwrap_or_else(|error| Resolved {
+                    hits: Vec::new(),
+                    answer: SourceAnswer {
+                        error: Some(self.source.locate(error)),
+                        ..SourceAnswer::default()
+                    },
+                });
+                self.tell_resolved(plan, index, &found)?;
+                resolved.push(found);
+            }
+            Ok(resolved)
+        })
+    }
+
+    /// What a source finds in its turn. While somebody else is at it, others run here.
+    fn take_turn(
+        &mut self,
+        ahead: &Ahead<'_>,
+        index: usize,
+        source: &SourcePlan,
+        share: usize,
+    ) -> Result<Resolved> {
+        loop {
+            match ahead.turn(index) {
+                Turn::Now => return self.in_turn(source),
+                Turn::Meanwhile(other) => {
+                    self.go_on()?;
+                    ahead.run(other);
+                }
+                Turn::Ended(Err(panic)) => resume_unwind(panic),
+                Turn::Ended(Ok(part)) if share <= self.room() && !was_short(&part) => {
+                    return self.join(part);
+                }
+                Turn::Ended(Ok(_)) => return self.in_turn(source),
+            }
+        }
+    }
+
+    fn in_turn(&mut self, source: &SourcePlan) -> Result<Resolved> {
+        let part = self.part(self.cancel.clone()).run(source, self.held, self.most_held);
+        self.join(part)
+    }
+
+    /// Runs a source.
+    pub(super) fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
+        let mut answer = SourceAnswer::default();
+        let hits = match &source.from {
+            SourceFrom::Let(at, _) => self.grains_of(*at)?,
+            SourceFrom::Recall(plan) => {
+                let hits = self.find(plan)?.hits;
+                if let Some(format) = plan.format {
+                    let text =
+                        self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
+                    answer.formatted = Some(text);
+                }
+                answer.summarized = self.summarize(&hits, &plan.show, plan.project.as_ref())?;
+                hits
+            }
+        };
+        Ok(Resolved { hits, answer })
+    }
+}
+
+/// Whether a source that ran ahead may have failed for its share alone.
+fn was_short(part: &Ended) -> bool {
+    part.found.as_ref().is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded)
+}
+
+/// Whether a source is worth a thread: by its plan alone, which costs nothing to look at.
+fn takes_long(source: &SourcePlan) -> bool {
+    match &source.from {
+        SourceFrom::Let(..) => false,
+        SourceFrom::Recall(plan) => searches_or_sorts(plan),
+    }
+}
+
+/// Whether a RECALL, or one it waits for, searches, or sorts what neither a subject nor a session nor
+/// addresses narrow down.
+fn searches_or_sorts(plan: &RecallPlan) -> bool {
+    let query = &plan.query;
+    let is_narrow = plan.thread.is_some()
+        || query.address().is_some()
+        || query.addresses().is_some()
+        || query.subject_eq().is_some()
+        || query.session_eq().is_some();
+    let sorts = || Window::cut(plan.steps_after(query)).0.key.is_some();
+    query.search().is_some()
+        || (!is_narrow && sorts())
+        || plan.feeds.iter().any(|feed| match &feed.from {
+            FeedFrom::Recall(inner, _) => searches_or_sorts(inner),
+            FeedFrom::Let(_) => false,
+        })
+}

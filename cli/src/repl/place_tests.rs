@@ -1,0 +1,113 @@
+//! What each place of a statement calls for.
+
+use grainstore::cal::vocabulary;
+
+use super::*;
+
+fn field(of: &str) -> Wanted {
+    Wanted::Field(Some(of.to_owned()))
+}
+
+fn names(names: &[&str]) -> Wanted {
+    Wanted::Names(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+#[test]
+fn every_word_that_is_offered_is_a_word_of_the_grammar() {
+    let known: Vec<_> = vocabulary::keywords().collect();
+    let of_clauses = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
+    let all = of_clauses.into_iter().chain([OF_TEMPLATE, SECTIONS]);
+    for word in all.flat_map(|words| words.iter()) {
+        assert!(known.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_place_calls_for_what_the_grammar_has_there() {
+    let value = |field: &str| Wanted::ValueOf(field.to_owned());
+    for (before, wanted) in [
+        ("", Wanted::Keywords(STARTS)),
+        ("REC", Wanted::Keywords(STARTS)),
+        ("RECALL goals; ", Wanted::Keywords(STARTS)),
+        ("EXPLAIN ", Wanted::Keywords(STARTS)),
+        ("RECALL ", Wanted::Plural),
+        ("recall my be", Wanted::Plural),
+        ("RECALL goals ", Wanted::Keywords(CLAUSES)),
+        ("RECALL goals WHERE ", field("goals")),
+        ("RECALL goals WHERE subject = \"a\" AND g", field("goals")),
+        ("RECALL MY goals | SELECT subject, ", field("goals")),
+        ("RECALL WHERE ", Wanted::Field(None)),
+        ("RECALL goals WHERE goal_state ", Wanted::Keywords(TESTS)),
+        ("RECALL goals | ORDER ", Wanted::Keywords(&["BY"])),
+        ("RECALL goals | ORDER BY ", Wanted::Sortable),
+        ("RECALL goals | GROUP BY s", Wanted::Groupable),
+        ("RECALL goals WITH ", Wanted::Options),
+        ("RECALL goals WITH superseded, ", Wanted::Options),
+        ("RECALL goals WITH dedup(", field("goals")),
+        ("RECALL beliefs WHERE relation IS ", Wanted::Category),
+        ("RECALL beliefs AS ", Wanted::Format),
+        ("RECALL beliefs LIMIT ", Wanted::Nothing),
+        ("HISTORY WHERE subject = \"a\" AND relation = \"b\" AS ", Wanted::Keywords(&["OF"])),
+        ("DESCRIBE ", Wanted::Described),
+        ("DESCRIBE fields ", Wanted::Singular),
+        ("ADD ", Wanted::Singular),
+        ("ADD belief SET ", field("belief")),
+        ("DEFINE ", Wanted::Keywords(&["TEMPLATE"])),
+        ("DEFINE TEMPLATE brief ", Wanted::Keywords(OF_TEMPLATE)),
+        ("DEFINE TEMPLATE brief ELEMENT { RECALL", Wanted::Nothing),
+        ("DEFINE TEMPLATE brief ELEMENT {", Wanted::Nothing),
+        ("DEFINE TEMPLATE brief ELEMENT { RECALL ", Wanted::Nothing),
+        ("DEFINE TEMPLATE brief ELEMENT {\n  REC\nWHERE ", Wanted::Nothing),
+        ("DEFINE TEMPLATE brief ELEMENT { {{grain.c", Wanted::Variable),
+        ("DEFINE TEMPLATE brief ELEMENT { {{#", Wanted::Variable),
+        ("DEFINE TEMPLATE brief ELEMENT { {{grain.content}} gr", Wanted::Nothing),
+        ("DEFINE TEMPLATE brief {", Wanted::Keywords(SECTIONS)),
+        ("DEFINE TEMPLATE brief EXTENDS compact { ELEMENT {x} ", Wanted::Keywords(SECTIONS)),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ", Wanted::Keywords(SECTIONS)),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} H", Wanted::Keywords(SECTIONS)),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} } ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM (RECALL) STREAM { ", Wanted::Streamed),
+        ("ASSEMBLE FROM (RECALL) STREAM { progress, bud", Wanted::Streamed),
+        ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = ", Wanted::Nothing),
+        ("ASSEMBLE FROM (RECALL) STREAM { all } ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM ", Wanted::Source(BTreeSet::new())),
+        ("ASSEMBLE FROM a: ", Wanted::Source(BTreeSet::new())),
+        (
+            "LET $who = RECALL; ASSEMBLE FROM a: (RECALL x), ",
+            Wanted::Source(["$who".to_owned()].into()),
+        ),
+        ("RECALL THREAD FROM ", Wanted::Nothing),
+        ("BATCH { a: RECALL goals ", Wanted::Keywords(CLAUSES)),
+        ("BATCH { a: RECALL THREAD FROM $m, b: ", Wanted::Keywords(READS)),
+        ("BATCH { a: ", Wanted::Keywords(READS)),
+        ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
+        ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
+        ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),
+        ("ASSEMBLE FROM a: (RECALL events) ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY ", names(&["a", "b"])),
+        ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY b > ", names(&["a", "b"])),
+        ("LET $who = RECALL beliefs; RECALL WHERE subject IN ($", names(&["$who"])),
+        ("LET $who = ", Wanted::Keywords(&["RECALL"])),
+        ("RECALL beliefs ABOUT \"al", value("subject")),
+        ("RECALL beliefs WHERE subject = \"", value("subject")),
+        ("RECALL beliefs WHERE subject IN (\"a\", \"", value("subject")),
+        ("RECALL goals WHERE goal_state = \"a", value("goal_state")),
+        ("RECALL -- comment", Wanted::Nothing),
+        ("RECALL beliefs WHERE confidence > 0.", Wanted::Nothing),
+    ] {
+        assert_eq!(place(before).wanted, wanted, "{before}");
+    }
+}
+
+#[test]
+fn the_word_begins_where_it_does() {
+    for (before, start, quoted) in [
+        ("RECALL be", 7, false),
+        ("RECALL ", 7, false),
+        ("ABOUT \"al x", 7, true),
+        ("a $b", 2, false),
+    ] {
+        let place = place(before);
+        assert_eq!((place.start, place.quoted), (start, quoted), "{before}");
+    }
+}

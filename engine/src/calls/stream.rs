@@ -231,9 +231,14 @@ mod tests {
         assert!(receiver.recv().is_ok());
         assert!(sending.send(Message::Began).is_continue(), "there is room, and no need to wait");
         sending.patience = Duration::MAX;
-        let late = thread::spawn(move || (thread::sleep(PAUSES.1), receiver.recv().is_ok()).1);
+        let late = thread::spawn(move || {
+            thread::sleep(PAUSES.1);
+            (receiver.recv().is_ok(), receiver)
+        });
         assert!(sending.send(Message::Began).is_continue());
-        assert!(late.join().unwrap());
+        let (taken, receiver) = late.join().unwrap();
+        assert!(taken);
+        drop(receiver);
         assert!(sending.send(Message::Began).is_break(), "it went away");
     }
 }

@@ -59,40 +59,47 @@ impl Session {
     /// As [`Session::ask_with`], for what shows before it runs; `ERR_TOKEN` where the terms do not cover
     /// the statement; `ERR_SCHEMA` for terms no token has; `ERR_LIMIT` where too many tokens wait.
     pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
-        self.noted_step(query, preparing.tier, || {
-            preparing.terms.check().map_err(refused)?;
-            let text = text_of(query)?;
-            let params = bound(&preparing.params)?;
-            let options = cal::Options {
-                tier: preparing.tier,
-                params: params.clone(),
-                as_format: preparing.as_format,
-                ..cal::Options::at(preparing.now.unwrap_or_else(|| self.now()))
-            };
-            let prepared = self.weighed(text, &options)?;
-            let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
-            let statement = Statement {
-                text: text.to_owned(),
-                params,
-                format: preparing.as_format,
-                now: preparing.now,
-                target: prepared.target,
-                session: self.options().clone(),
-            };
-            let hash = hash_of(&statement, preparing);
-            let kept = self.store().inner().kept();
-            let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
-            let side_effects = prepared.plan.side_effects.clone();
-            Ok(Prepared {
-                token,
-                tier: prepared.tier,
-                side_effects,
-                target: prepared.target,
-                complexity: prepared.admission.complexity,
-                query_hash: prepared.query_hash,
-                warnings: prepared.warnings,
-                plan: prepared.plan,
-            })
+        self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
+    }
+
+    /// The same without an entry in the audit log.
+    pub(super) fn prepared(
+        &self,
+        query: &[u8],
+        preparing: &Preparing,
+    ) -> Result<Prepared, cal::Error> {
+        preparing.terms.check().map_err(refused)?;
+        let text = text_of(query)?;
+        let params = bound(&preparing.params)?;
+        let options = cal::Options {
+            tier: preparing.tier,
+            params: params.clone(),
+            as_format: preparing.as_format,
+            ..cal::Options::at(preparing.now.unwrap_or_else(|| self.now()))
+        };
+        let prepared = self.weighed(text, &options)?;
+        let token = self.token_for(&prepared, &preparing.terms).map_err(refused)?;
+        let statement = Statement {
+            text: text.to_owned(),
+            params,
+            format: preparing.as_format,
+            now: preparing.now,
+            target: prepared.target,
+            session: self.options().clone(),
+        };
+        let hash = hash_of(&statement, preparing);
+        let kept = self.store().inner().kept();
+        let token = kept.keep(token, statement, hash, self.now()).map_err(refused)?;
+        let side_effects = prepared.plan.side_effects.clone();
+        Ok(Prepared {
+            token,
+            tier: prepared.tier,
+            side_effects,
+            target: prepared.target,
+            complexity: prepared.admission.complexity,
+            query_hash: prepared.query_hash,
+            warnings: prepared.warnings,
+            plan: prepared.plan,
         })
     }
 

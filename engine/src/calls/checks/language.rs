@@ -86,7 +86,7 @@ pub(super) fn authz_enforcement(subject: &Subject) -> Checked {
     let session = &subject.session;
     let short =
         Preparing { terms: Terms { life_ms: 1000, ..Terms::default() }, ..Preparing::default() };
-    let good = match session.prepare(b"DESCRIBE server", &short) {
+    let good = match session.prepared(b"DESCRIBE server", &short) {
         Ok(prepared) => prepared.token,
         Err(error) => return unasked(&error),
     };
@@ -177,7 +177,7 @@ pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
         Err(error) => return unasked(&error),
         Ok(_) => return Ok(Err("a statement that writes runs where only reading may".to_owned())),
     }
-    let reading = match session.prepare(b"DESCRIBE server", &Preparing::default()) {
+    let reading = match session.prepared(b"DESCRIBE server", &Preparing::default()) {
         Ok(prepared) => prepared.token,
         Err(error) => return unasked(&error),
     };

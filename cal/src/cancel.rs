@@ -59,8 +59,8 @@ impl Cancel {
         Self { deadline, ..self.clone() }
     }
 
-    /// The same handle for work that may turn out not to be wanted: [`Cancel::drop_part`] stops it and its
-    /// clones, and nobody else.
+    /// The same handle for a part of a statement that may turn out not to be wanted: [`Cancel::drop_part`]
+    /// stops it and its clones, and nobody else. A part has no parts.
     pub(crate) fn for_part(&self) -> Self {
         Self { unwanted: Some(Arc::default()), ..self.clone() }
     }

@@ -65,6 +65,36 @@ fn an_iterator_and_a_listener_have_the_same_events_and_the_text_of_the_answer() 
 }
 
 #[test]
+fn sources_that_search_at_once_say_what_they_say_in_turn() {
+    let world = filled(OpenOptions::new());
+    let agent = world.agent("work");
+    let searches = ["(RECALL LIKE \"tea\" LIMIT 5)", "(RECALL LIKE \"number\" LIMIT 7)"];
+    let more = ["(RECALL LIKE \"tea number 3\")", "(RECALL ABOUT \"tea\" ORDER BY object)"];
+    let (mut lets, mut by_let, mut at_once) = (String::new(), Vec::new(), Vec::new());
+    for (at, source) in searches.iter().chain(&more).enumerate() {
+        let bare = source.trim_matches(['(', ')']);
+        lets.push_str(&format!("LET $v{at} = {bare}; "));
+        by_let.push(format!("s{at}: $v{at}"));
+        at_once.push(format!("s{at}: {source}"));
+    }
+    // LETs run one after the other, before the sources, which have nothing left to do.
+    let in_turn = format!("{lets}ASSEMBLE FROM {} STREAM", by_let.join(", "));
+    let at_once = format!("ASSEMBLE FROM {} STREAM", at_once.join(", "));
+    let told = |query: &str| {
+        let (events, ended) = heard(&agent, query);
+        assert_eq!(ended, "done", "{query}");
+        let whole = agent.ask_with(query.as_bytes(), &options()).unwrap();
+        assert_eq!(whole.text(), Some(text(&events).as_str()));
+        let kinds: Vec<EventKind> = events.into_iter().map(|event| event.kind).collect();
+        (kinds, whole.text().map(str::to_owned), whole.meta.budget)
+    };
+    let expected = told(&in_turn);
+    for _ in 0..20 {
+        assert_eq!(told(&at_once), expected);
+    }
+}
+
+#[test]
 fn what_is_refused_before_it_begins_is_no_stream() {
     let world = filled(OpenOptions::new());
     let agent = world.agent("work");

@@ -191,6 +191,30 @@ fn what_a_statement_may_hold_decides_the_same_whoever_runs_ahead() {
 }
 
 #[test]
+fn what_sources_look_at_and_hold_is_added_up() {
+    let memory = memory();
+    for source in ["(RECALL beliefs LIMIT 10)", "(RECALL LIKE \"red\" LIMIT 10)"] {
+        let ran = |sources: &str, threads, row_bytes| {
+            let answer =
+                run_with(&memory, &format!("ASSEMBLE FROM {sources}"), &given(threads, row_bytes));
+            let answer = answer.ok()?;
+            let code = answer["sources"]["b"]["error"]["code"].as_str().map(str::to_owned);
+            Some((answer["_cal"]["budget"]["grains_scanned"].as_u64()?, code))
+        };
+        let one = (0..100_000).step_by(50).find(|most| ran(source, 1, Some(*most)).is_some());
+        let (one, scanned) = (one.unwrap(), ran(source, 1, None).unwrap().0);
+        assert!(scanned > 0);
+        let both = format!("a: {source}, b: {source}");
+        for threads in [1, 4] {
+            assert_eq!(ran(&both, threads, None), Some((2 * scanned, None)), "{source}");
+            assert_eq!(ran(&both, threads, Some(2 * one)), Some((2 * scanned, None)), "{source}");
+            let (_, code) = ran(&both, threads, Some(one + one / 2)).unwrap();
+            assert_eq!(code.as_deref(), Some("CAL-E030"), "{source} on {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn cancelling_stops_all_that_runs() {
     let mut memory = memory();
     let (meeting, over) = (Arc::new(Gathering::default()), Arc::new(AtomicUsize::new(0)));

@@ -64,7 +64,7 @@ pub(crate) const SORTED_ROWS: usize = 10_000;
 /// Matches counted for `total`; beyond, it stays unknown and COUNT tells (ours).
 pub(crate) const TOTAL_MATCHES: u64 = 1_000;
 /// Bytes of memory that the grains and values a pipeline keeps take at once, as `exec/size.rs`
-/// reckons them (ours).
+/// reckons them (ours). Sources of an ASSEMBLE that run ahead may hold as much once more.
 pub(crate) const ROW_BYTES: usize = 64 << 20;
 /// Time for one query.
 pub(crate) const QUERY_TIME: Duration = Duration::from_secs(5);

@@ -26,6 +26,8 @@ pub(crate) struct Fake {
     pub(crate) refusal: Option<MemoryError>,
     /// What recalls about this subject fail with.
     pub(crate) broken_subject: Option<String>,
+    /// What they fail with in place of `ERR_BROKEN`.
+    pub(crate) broken_with: Option<MemoryError>,
     pub(crate) reasons: Mutex<Vec<String>>,
     /// What happens first in a recall.
     pub(crate) begins: Option<Box<Begins>>,
@@ -118,7 +120,8 @@ impl Memory for Fake {
             begins(query, cancel);
         }
         if self.broken_subject.is_some() && query.subject_eq() == self.broken_subject.as_deref() {
-            return Err(MemoryError::new("ERR_BROKEN", "the subject is broken", ""));
+            let broken = || MemoryError::new("ERR_BROKEN", "the subject is broken", "");
+            return Err(self.broken_with.clone().unwrap_or_else(broken));
         }
         let mut kept = self.visible();
         kept.sort_by_cached_key(|kept| {

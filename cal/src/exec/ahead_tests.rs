@@ -14,6 +14,7 @@ use super::stream_tests::{Ear, Ended, all, heard};
 use super::tests::{belief, options, run_with};
 use super::{Given, Options};
 use crate::cancel::{Cancel, Stop};
+use crate::memory::MemoryError;
 use crate::query::Query;
 use crate::testutil::Fake;
 
@@ -289,6 +290,21 @@ fn a_panic_comes_to_the_caller_in_its_turn() {
 }
 
 #[test]
+fn a_source_that_was_stopped_stops_the_assembly() {
+    let mut memory = memory();
+    for (stop, code) in [(Stop::Timeout, "CAL-E075"), (Stop::Cancelled, "CAL-E082")] {
+        memory.broken_with = Some(MemoryError::stopped(stop));
+        for threads in [1, 2] {
+            let source = "ASSEMBLE FROM a: (RECALL LIKE \"red\"), b: (RECALL WHERE subject = \"bob\" LIKE \"red\")";
+            let (ear, ended) = all(&memory, source, &given(threads, None));
+            assert_eq!(ended.unwrap_err(), (code.to_owned(), "ASSEMBLE".to_owned()));
+            let first = ear.events.iter().filter(|event| event["type"] == "source_completed");
+            assert_eq!(first.count(), 1, "{threads} threads");
+        }
+    }
+}
+
+#[test]
 fn a_cancelled_stream_is_the_beginning_of_the_whole_one() {
     let memory = memory();
     let counted = Options { cancel: Cancel::after(u64::MAX), ..given(1, None) };
@@ -311,7 +327,7 @@ fn sources() -> impl Strategy<Value = Vec<&'static str>> {
             "(RECALL LIKE \"more\" LIMIT 20 AS json)",
             "(RECALL LIKE \"thing\" WITH summarize)",
             "(RECALL LIKE \"nothing of it\")",
-            "(RECALL ABOUT \"bob\" LIKE \"red\")",
+            "(RECALL WHERE subject = \"bob\" LIKE \"red\")",
             "(RECALL ABOUT \"bob\")",
             "(RECALL ABOUT \"alice\")",
             "(RECALL ABOUT \"carol\")",
@@ -350,7 +366,11 @@ proptest! {
                 let cancel = cancels.then(|| asked.cancel.clone());
                 told(&memory, &source, &asked, ear(most, cancel))
             };
-            prop_assert_eq!(by(threads), by(1));
+            let alone = by(1);
+            prop_assert_eq!(by(threads), alone.clone());
+            if let Some(code) = alone.1[0].as_str() {
+                prop_assert!(["CAL-E030", "CAL-E076", "CAL-E082"].contains(&code), "{}", code);
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use super::Run;
 use super::ahead::{Ahead, Turn};
 use super::part::Ended;
 use super::walk::Window;
+use crate::cancel::Stop;
 use crate::check::plan::{AssemblePlan, FeedFrom, RecallPlan, SourceFrom, SourcePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
@@ -65,14 +66,7 @@ impl Run<'_> {
             let mut resolved = Vec::with_capacity(plan.sources.len());
             for (index, source) in plan.sources.iter().enumerate() {
                 let found = self.take_turn(&ahead, index, source, share);
-                self.go_on()?;
-                let found = found.unwrap_or_else(|error| Resolved {
-                    hits: Vec::new(),
-                    answer: SourceAnswer {
-                        error: Some(self.source.locate(error)),
-                        ..SourceAnswer::default()
-                    },
-                });
+                let found = self.resolved(found)?;
                 self.tell_resolved(plan, index, &found)?;
                 resolved.push(found);
             }
@@ -99,8 +93,26 @@ impl Run<'_> {
                 Turn::Ended(Ok(part)) if share <= self.room() && !was_short(&part) => {
                     return self.join(part);
                 }
-                Turn::Ended(Ok(_)) => return self.in_turn(source),
+                Turn::Ended(Ok(_)) => {
+                    self.go_on()?;
+                    return self.in_turn(source);
+                }
             }
+        }
+    }
+
+    /// What becomes of a source: one that failed is reported, one that was stopped ends the assembly, also
+    /// where its deadline was put off since.
+    fn resolved(&self, found: Result<Resolved>) -> Result<Resolved> {
+        self.go_on()?;
+        match found {
+            Err(error) if let Some(stop) = stop_of(&error) => Err((self.stopped)(stop)),
+            Err(error) => {
+                let error = Some(self.source.locate(error));
+                let answer = SourceAnswer { error, ..SourceAnswer::default() };
+                Ok(Resolved { hits: Vec::new(), answer })
+            }
+            found => found,
         }
     }
 
@@ -129,9 +141,20 @@ impl Run<'_> {
     }
 }
 
-/// Whether a source that ran ahead may have failed for its share alone.
+/// Whether a source that ran ahead may have failed for its share, or for the moment it ran at.
 fn was_short(part: &Ended) -> bool {
-    part.found.as_ref().is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded)
+    part.found
+        .as_ref()
+        .is_err_and(|error| error.kind() == ErrorKind::BudgetExceeded || stop_of(error).is_some())
+}
+
+/// Why a source that failed was stopped, if it was.
+fn stop_of(error: &Error) -> Option<Stop> {
+    match error.kind() {
+        ErrorKind::Timeout | ErrorKind::AssembleTimeout => Some(Stop::Timeout),
+        ErrorKind::Cancelled => Some(Stop::Cancelled),
+        _ => None,
+    }
 }
 
 /// Whether a source is worth a thread: by its plan alone, which costs nothing to look at.

@@ -178,7 +178,12 @@ fn values_are_escaped_for_the_place_they_stand_in() {
         ),
         ("<_x a='{{grain.object}}'>", "<_x a='a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f'>"),
         ("5\" <x y=\"{{grain.object}}\">", "5\" <x y=\"a&lt;b> &quot;c&quot; &amp;lt; d'e - f\">"),
-        ("<x y={{grain.object}}>", "<x y=a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f>"),
+        ("<x y={{grain.object}}>", "<x y=a_b___c___lt__d_e_-_f>"),
+        (
+            "<!-- a > b {{grain.object}} -->",
+            "<!-- a > b a&lt;b&gt; &quot;c&quot; &amp;lt; d&apos;e - f -->",
+        ),
+        ("\"<b>{{grain.object}}</b>\"", "\"<b>a&lt;b> &quot;c&quot; &amp;lt; d'e - f</b>\""),
         ("a < b {{grain.object}}", "a < b a&lt;b> \"c\" &amp;lt; d'e - f"),
     ] {
         let of = (Preset::Compact, &[(Section::Element, written)][..]);

@@ -24,8 +24,8 @@ pub(super) struct Writer<'w> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Markup {
     place: Place,
-    /// Whether the tag that stands open began with `<!`: quotes are signs of their own there.
-    remark: bool,
+    /// Whether the tag that stands open does so between quotes.
+    quoted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,6 +40,10 @@ enum Place {
     Attribute,
     /// Between single quotes in a tag.
     Single,
+    /// In a tag that begins with `<!`, where quotes are signs of their own.
+    Remark,
+    /// Between `<!--` and `-->`.
+    Comment,
 }
 
 impl<'w> Writer<'w> {
@@ -84,11 +88,15 @@ impl<'w> Writer<'w> {
     }
 
     fn value(&mut self, value: &str) {
+        // No value begins a line that the template has not.
+        let value = one_line(value);
         match self.markup.place {
-            // No value begins a line that the template has not.
-            Place::Text => escape_text(self.out, &one_line(value)),
-            Place::Quoted | Place::Attribute => escape_attribute(self.out, value),
-            Place::Tag | Place::Single => escape_attribute(self.out, &without_ends(value)),
+            Place::Text => escape_text(self.out, &value),
+            Place::Quoted | Place::Attribute => escape_attribute(self.out, &value),
+            Place::Single | Place::Remark | Place::Comment => {
+                escape_attribute(self.out, &without_ends(&value));
+            }
+            Place::Tag => self.out.extend(value.chars().map(of_name)),
         }
     }
 }
@@ -96,22 +104,35 @@ impl<'w> Writer<'w> {
 impl Markup {
     /// Goes on behind a text of the template.
     fn pass(&mut self, text: &str) {
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
             // A value may follow where the text ends.
-            let next = chars.as_str().chars().next();
+            let rest = chars.as_str();
             match (self.place, c) {
-                (Place::Text | Place::Quoted, '<') if opens_tag(next) => {
-                    *self = Self { place: Place::Tag, remark: next == Some('!') };
+                (Place::Text | Place::Quoted, '<') if opens_tag(rest.chars().next()) => {
+                    let place = match rest {
+                        rest if rest.starts_with("!--") => Place::Comment,
+                        rest if rest.starts_with('!') => Place::Remark,
+                        _ => Place::Tag,
+                    };
+                    *self = Self { place, quoted: self.place == Place::Quoted };
                 }
                 (Place::Text, '"') => self.place = Place::Quoted,
-                (Place::Quoted, '"' | '\n') | (Place::Tag, '>') => self.place = Place::Text,
-                (Place::Tag, '"') if !self.remark => self.place = Place::Attribute,
-                (Place::Tag, '\'') if !self.remark => self.place = Place::Single,
+                (Place::Quoted, '"' | '\n') => self.place = Place::Text,
+                (Place::Tag | Place::Remark, '>') => self.leave(),
+                (Place::Comment, '>') if text.get(..at).is_some_and(|up| up.ends_with("--")) => {
+                    self.leave();
+                }
+                (Place::Tag, '"') => self.place = Place::Attribute,
+                (Place::Tag, '\'') => self.place = Place::Single,
                 (Place::Attribute, '"') | (Place::Single, '\'') => self.place = Place::Tag,
                 _ => {}
             }
         }
+    }
+
+    fn leave(&mut self) {
+        self.place = if self.quoted { Place::Quoted } else { Place::Text };
     }
 }
 
@@ -123,7 +144,13 @@ fn opens_tag(next: Option<char>) -> bool {
     next.is_none_or(|next| !sign(next))
 }
 
-/// A value without what would end a tag, or a value in single quotes.
+/// What stands in a tag without quotes: a sign that no name and no bare value has is a `_`.
+fn of_name(c: char) -> char {
+    let stays = c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if stays { c } else { '_' }
+}
+
+/// A value without what would end a tag, a comment, or a value in single quotes.
 fn without_ends(value: &str) -> Cow<'_, str> {
     if value.contains(['>', '\'']) {
         Cow::Owned(value.replace('>', "&gt;").replace('\'', "&apos;"))

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::given::{Given, given_sources, hostile};
 use crate::reader::{Element, parse};
-use crate::{CLOCK, Counter, bytes, one_line, printable};
+use crate::{CLOCK, Counter, bytes, one_line};
 
 /// Elements of markup, in the envelope of the preset.
 const MARKUP: (Preset, &[(Section, &str)]) = (
@@ -96,14 +96,21 @@ fn run(
 /// What a reader of the markup must get back of an item.
 fn element(item: &Item) -> Option<Element> {
     let shown = project(item, Level::Summary, &CLOCK)?;
-    let subject = item.grain.text("subject").map(one_line).filter(|text| !text.is_empty());
+    let subject = item.grain.text("subject").map(on_its_line).filter(|text| !text.is_empty());
     // A subject of control characters alone is there, and says nothing.
     let attributes = match item.grain.text("subject").filter(|text| !text.is_empty()) {
         Some(_) => vec![("subject".to_owned(), subject.unwrap_or_default())],
         None => Vec::new(),
     };
-    let (name, text) = (shown.grain_type.name().to_owned(), printable(&shown.text));
+    let (name, text) = (shown.grain_type.name().to_owned(), on_its_line(&shown.text));
     Some(Element { name, attributes, text })
+}
+
+/// Text as a template holds it anywhere.
+fn on_its_line(text: &str) -> String {
+    let reorders = |c: &char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let text: String = one_line(text).chars().filter(|c| !reorders(c)).collect();
+    text.replace(['\u{2028}', '\u{2029}'], " ").trim().to_owned()
 }
 
 fn belief(object: &str) -> Item {

@@ -40,6 +40,8 @@ pub(crate) struct Fake {
     pub(crate) templates: Mutex<Vec<NamedTemplate>>,
     /// Makes every prefix stand for several grains.
     pub(crate) claim_ambiguous: AtomicBool,
+    /// Whether its searches wait for something outside.
+    pub(crate) asks_outside: bool,
 }
 
 /// Told what is recalled, and what stops it.
@@ -259,7 +261,11 @@ impl Memory for Fake {
         Ok(members.into_iter().take(limit).collect())
     }
 
-    fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
+    fn asks_outside(&self, query: &Query) -> bool {
+        self.asks_outside && query.search().is_some()
+    }
+
+    fn explain(&self, query: &Query, _: &Cancel) -> Result<Explained, MemoryError> {
         let lookups = query.predicates().iter().filter_map(Predicate::lookup);
         let all = u64::try_from(self.grains.lock().unwrap().len()).unwrap();
         Ok(Explained {

@@ -8,13 +8,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use grainstore_cal::{
     self as cal, Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
-    NamedTemplate, Query, Recalled, Score, TemplateKept, Visit,
+    NamedTemplate, Query, Recalled, Score, Stop, TemplateKept, Visit,
 };
 use grainstore_format::{ContentAddress, Grain, Header};
 use grainstore_index::text::Language;
 use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::query::{Halt, Sought, Walk, explain};
 use crate::reach::Reached;
 use crate::session::{Session, Stored};
@@ -35,7 +35,10 @@ const EXCEPTIONS: [&str; 3] = [
 
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
-        Self::new(error.code(), error.to_string(), error.hint())
+        match error.kind() {
+            ErrorKind::Timeout => Self::stopped(Stop::Timeout),
+            _ => Self::new(error.code(), error.to_string(), error.hint()),
+        }
     }
 }
 
@@ -188,9 +191,14 @@ impl Memory for Reading<'_> {
         Ok(self.session.thread_members(&self.view(), message, limit, cancel)?)
     }
 
-    fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
+    fn asks_outside(&self, query: &Query) -> bool {
+        let embeds = self.session.store().inner().meaning(&self.view());
+        query.search().is_some() && embeds.is_ok_and(|keeping| keeping.is_some())
+    }
+
+    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
         let view = self.session.view_of(self.view(), query)?;
-        let plan = explain(&view, self.session, query)?;
+        let plan = explain(&view, self.session, query, cancel)?;
         let lookups = plan.lists.into_iter().flat_map(|list| list.lookups).collect();
         Ok(Explained {
             index: plan.index,

@@ -131,6 +131,11 @@ impl<'r> Reach<'r> {
         Self { rules: Some((regime, purposes)), ..self }
     }
 
+    /// Whether rules of the store may keep a grain from being read.
+    pub(crate) fn asks_rules(&self) -> bool {
+        self.rules.is_some_and(|(regime, _)| regime.asks_reads())
+    }
+
     /// What becomes of the grain at a place of the log.
     ///
     /// # Errors
@@ -160,10 +165,9 @@ impl<'r> Reach<'r> {
 
     /// The rule of the store that keeps a grain from being read.
     fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<Refusal>> {
-        let Some((regime, purposes)) = self.rules else { return Ok(None) };
-        if !regime.asks_reads() {
+        let Some((regime, purposes)) = self.rules.filter(|_| self.asks_rules()) else {
             return Ok(None);
-        }
+        };
         let rules = regime.rules();
         let basis = basis_in(self.state, grain.text("processing_basis"))?;
         let GrainState { held, verification_status, .. } = self.state.state_of(at)?;

@@ -5,6 +5,7 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, available_parallelism};
 
@@ -21,6 +22,36 @@ impl Options<'_> {
             return threads;
         }
         *HERE.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// A place for a thread that helps, where the statements of this process do not have as many already
+    /// as run at once.
+    fn helper(&self) -> Option<Place> {
+        #[cfg(test)]
+        if self.given.threads.is_some() {
+            return Place::among(usize::MAX);
+        }
+        Place::among(self.threads())
+    }
+}
+
+/// Threads of this process that run sources ahead.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A place among them, until it is dropped.
+struct Place(());
+
+impl Place {
+    /// One where there are fewer than `most`.
+    fn among(most: usize) -> Option<Self> {
+        let more = |helpers| (helpers < most).then_some(helpers + 1);
+        HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        HELPERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -73,9 +104,14 @@ impl<'a> Ahead<'a> {
         thread::scope(|scope| {
             let _over = Over(&self.part);
             for _ in 0..helpers {
-                let helper = thread::Builder::new().name("cal-source".to_owned());
                 // Without it the others do its work.
-                if helper.spawn_scoped(scope, || self.help()).is_err() {
+                let Some(place) = self.part.options.helper() else { break };
+                let helper = thread::Builder::new().name("cal-source".to_owned());
+                let help = move || {
+                    self.help();
+                    drop(place);
+                };
+                if helper.spawn_scoped(scope, help).is_err() {
                     break;
                 }
             }

@@ -129,6 +129,26 @@ fn only_what_takes_long_leaves_the_thread_of_the_caller() {
 }
 
 #[test]
+fn searches_that_ask_a_program_outside_run_in_turn() {
+    let here = thread::current().id();
+    let mut memory = memory();
+    memory.asks_outside = true;
+    let elsewhere = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&elsewhere);
+    memory.begins = Some(Box::new(move |_, _| {
+        seen.fetch_or(thread::current().id() != here, Ordering::Relaxed);
+    }));
+    // The last two may come to a search: it is the words of the subject that nothing has.
+    let source = SEARCHES.replace(
+        "d: (",
+        "e: (RECALL ABOUT \"nobody\" ORDER BY object), \
+        f: (RECALL WHERE subject IN (RECALL ABOUT \"none\" ORDER BY object | SUBJECTS)), d: (",
+    );
+    assert!(run_with(&memory, &source, &given(4, None)).is_ok());
+    assert!(!elsewhere.load(Ordering::Relaxed));
+}
+
+#[test]
 fn what_sorts_and_what_waits_for_a_search_takes_long_too() {
     let mut memory = memory();
     for other in [

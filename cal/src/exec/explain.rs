@@ -146,11 +146,15 @@ impl Run<'_> {
         if let Some(subject) = &plan.otherwise {
             let text = Literal::Text(subject.as_str().into());
             report.otherwise = Some(format!("where nothing has this subject: query = {text}"));
-            let search = self.explained(&plan.query.clone().searching_for_subject(subject))?;
-            if report.plan.estimated == 0 {
-                report.estimated_tokens = tokens(search.estimated.min(most));
+            let search = self.explained(&plan.query.clone().searching_for_subject(subject));
+            self.go_on()?;
+            // One that cannot be searched for is refused where it comes to that, and not before.
+            if let Ok(search) = search {
+                if report.plan.estimated == 0 {
+                    report.estimated_tokens = tokens(search.estimated.min(most));
+                }
+                report.otherwise_plan = Some(search);
             }
-            report.otherwise_plan = Some(search);
         }
         let desugared = plan.desugared.clone().unwrap_or_default();
         reports.push(RecallReport { desugared, waits_for, ..report });
@@ -179,11 +183,11 @@ impl Run<'_> {
             let index = "none".to_owned();
             return Ok(Explained { index, scans_at_most: Some(0), ..Explained::default() });
         }
-        Ok(self.memory.explain(query)?)
+        Ok(self.memory.explain(query, &self.cancel)?)
     }
 
-    /// What a statement that writes would be refused for, as far as that is known without writing. A
-    /// session that only reads is not told what lies outside it.
+    /// What a statement that writes would be refused for, as far as that is known without writing. What
+    /// lies outside the session is not told: to ask for it by writing has an entry in the audit log.
     fn refusals(&self, plan: &Plan) -> Result<Vec<Error>> {
         let (target, found) = match plan {
             Plan::Add(plan) => (None, self.new_fields(plan).map(drop)),
@@ -191,17 +195,15 @@ impl Run<'_> {
             Plan::Revert(plan) => (Some(&plan.target), self.reverted(plan).map(drop)),
             _ => return Ok(Vec::new()),
         };
-        let reads = self.options.tier == Tier::Read;
-        let refused = found.err().map(|error| match target {
-            Some(target) if reads && error.kind() == ErrorKind::OtherNamespace => {
-                evolve::leads_nowhere(target)
-            }
+        let refused = found.err().map(|error| match (target, error.kind()) {
+            (Some(target), ErrorKind::OtherNamespace) => evolve::leads_nowhere(target),
             _ => error,
         });
         if let Some(error) = refused.as_ref().filter(|error| error.kind() == ErrorKind::Memory) {
             return Err(error.clone());
         }
         let tier = Error::new(ErrorKind::TierDisabled, "this session reads only");
+        let reads = self.options.tier == Tier::Read;
         let refusals = reads.then_some(tier).into_iter().chain(refused);
         Ok(refusals.map(|error| self.source.locate(error)).collect())
     }

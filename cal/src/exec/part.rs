@@ -18,7 +18,7 @@ use crate::writes::Writes;
 pub(super) struct Part<'p> {
     memory: &'p dyn Memory,
     source: &'p Source<'p>,
-    options: &'p Options<'p>,
+    pub(super) options: &'p Options<'p>,
     writes: &'p Writes,
     pub(super) cancel: Cancel,
     stopped: fn(Stop) -> Error,

@@ -92,7 +92,11 @@ impl Run<'_> {
     fn found_target(&self, plan: &Plan) -> Result<Option<ContentAddress>> {
         match plan {
             Plan::Supersede(plan) => Ok(Some(self.replaced(plan)?.address)),
-            Plan::Revert(plan) => Ok(Some(self.target(&plan.target)?.address)),
+            Plan::Revert(plan) => {
+                self.reverted(plan)?;
+                Ok(Some(self.target(&plan.target)?.address))
+            }
+            Plan::Add(plan) => self.new_fields(plan).map(|_| None),
             Plan::Define(plan) => self.definable(plan).map(|()| None),
             _ => Ok(None),
         }

@@ -64,10 +64,12 @@ impl Run<'_> {
 
     /// Takes the turns of the sources, those that take long running ahead where there are several.
     fn resolve_all(&mut self, plan: &AssemblePlan) -> Result<Vec<Resolved>> {
-        let long = plan.sources.iter().filter(|source| takes_long(source)).count();
+        let takes_long: Vec<bool> =
+            plan.sources.iter().map(|source| self.takes_long(source)).collect();
+        let long = takes_long.iter().filter(|takes_long| **takes_long).count();
         let working = if long < 2 { 1 } else { self.options.threads().min(long) };
         let share = self.room().checked_div(long).unwrap_or_default();
-        let runs_ahead = plan.sources.iter().map(|source| working > 1 && takes_long(source));
+        let runs_ahead = takes_long.into_iter().map(|takes_long| working > 1 && takes_long);
         let part = self.part(self.cancel.for_part());
         let ahead = Ahead::new(part, &plan.sources, share, runs_ahead);
         ahead.while_helped(working.saturating_sub(1), || {
@@ -82,6 +84,23 @@ impl Run<'_> {
         })
     }
 
+    /// Whether a source is worth a thread, and may have one: by what its plan and those it waits for ask, which
+    /// costs nothing to look at.
+    fn takes_long(&self, source: &SourcePlan) -> bool {
+        let SourceFrom::Recall(plan) = &source.from else { return false };
+        let recalls = with_inner(plan);
+        recalls.iter().any(|plan| searches_or_sorts(plan))
+            && !recalls.iter().any(|plan| self.asks_outside(plan))
+    }
+
+    /// Whether a RECALL waits for something outside the memory, or may come to that.
+    fn asks_outside(&self, plan: &RecallPlan) -> bool {
+        let otherwise =
+            plan.otherwise.iter().map(|text| plan.query.clone().searching_for_subject(text));
+        let mut asked = otherwise.chain([plan.query.clone()]);
+        asked.any(|query| self.memory.asks_outside(&query))
+    }
+
     /// What a source finds in its turn. While somebody else is at it, others run here.
     fn take_turn(
         &mut self,
@@ -93,10 +112,7 @@ impl Run<'_> {
         loop {
             match ahead.turn(index) {
                 Turn::Now => return self.in_turn(source),
-                Turn::Meanwhile(other) => {
-                    self.go_on()?;
-                    ahead.run(other);
-                }
+                Turn::Meanwhile(other) => ahead.run(other),
                 Turn::Ended(Err(panic)) => resume_unwind(panic),
                 Turn::Ended(Ok(part)) if share <= self.room() && !was_short(&part) => {
                     return self.join(part);
@@ -165,16 +181,16 @@ fn stop_of(error: &Error) -> Option<Stop> {
     }
 }
 
-/// Whether a source is worth a thread: by its plan alone, which costs nothing to look at.
-fn takes_long(source: &SourcePlan) -> bool {
-    match &source.from {
-        SourceFrom::Let(..) => false,
-        SourceFrom::Recall(plan) => searches_or_sorts(plan),
-    }
+/// A RECALL and those it waits for.
+fn with_inner(plan: &RecallPlan) -> Vec<&RecallPlan> {
+    let inner = plan.feeds.iter().filter_map(|feed| match &feed.from {
+        FeedFrom::Recall(inner, _) => Some(with_inner(inner)),
+        FeedFrom::Let(_) => None,
+    });
+    inner.flatten().chain([plan]).collect()
 }
 
-/// Whether a RECALL, or one it waits for, searches, or sorts what neither a subject nor a session nor
-/// addresses narrow down.
+/// Whether a RECALL searches, or sorts what neither a subject nor a session nor addresses narrow down.
 fn searches_or_sorts(plan: &RecallPlan) -> bool {
     let query = &plan.query;
     let is_narrow = plan.thread.is_some()
@@ -183,10 +199,5 @@ fn searches_or_sorts(plan: &RecallPlan) -> bool {
         || query.subject_eq().is_some()
         || query.session_eq().is_some();
     let sorts = || Window::cut(plan.steps_after(query)).0.key.is_some();
-    query.search().is_some()
-        || (!is_narrow && sorts())
-        || plan.feeds.iter().any(|feed| match &feed.from {
-            FeedFrom::Recall(inner, _) => searches_or_sorts(inner),
-            FeedFrom::Let(_) => false,
-        })
+    query.search().is_some() || (!is_narrow && sorts())
 }

@@ -99,11 +99,19 @@ pub trait Memory: Sync {
         cancel: &Cancel,
     ) -> Result<Vec<ContentAddress>, MemoryError>;
 
-    /// How a recall of `query` would be run. Looks at statistics, never at grains.
+    /// How a recall of `query` would be run, from statistics where those tell of nothing that is not
+    /// visible.
     ///
     /// # Errors
-    /// The memory's own.
-    fn explain(&self, query: &Query) -> Result<Explained, MemoryError>;
+    /// As [`Memory::recall`].
+    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError>;
+
+    /// Whether a recall of `query` waits for something outside, such as a program that embeds. What one
+    /// such recall waits decides what the next may, so they run one after the other.
+    fn asks_outside(&self, query: &Query) -> bool {
+        let _ = query;
+        false
+    }
 
     /// What the host knows about itself, for DESCRIBE.
     ///

@@ -90,9 +90,13 @@ impl Memory for Bounded<'_> {
         }
     }
 
-    fn explain(&self, query: &Query) -> Result<Explained, MemoryError> {
+    fn asks_outside(&self, query: &Query) -> bool {
+        self.reading.asks_outside(query)
+    }
+
+    fn explain(&self, query: &Query, cancel: &Cancel) -> Result<Explained, MemoryError> {
         match self.narrowed(query) {
-            Some(query) => self.reading.explain(&query),
+            Some(query) => self.reading.explain(&query, cancel),
             None => Ok(Explained {
                 index: "none".to_owned(),
                 scans_at_most: Some(0),

@@ -29,7 +29,7 @@ pub(crate) struct StreamNote {
 pub struct StreamedEntry {
     /// The events that were asked for and the size of a chunk: `chunks, chunk_size = 100`.
     pub options: String,
-    /// Events that were handed over.
+    /// Events that were handed over, one that was refused then among them.
     pub events_emitted: u64,
     /// Why it was cancelled, where it was: `host`, or `listener` where nobody took the events.
     pub cancel_reason: Option<String>,

@@ -21,6 +21,8 @@ use crate::sync::thread::{self, JoinHandle};
 
 /// Events that may wait to be taken.
 const WAITING: usize = 16;
+/// How long it may still wait once it is cancelled, for who wants to know how it ended.
+const PATIENCE_AT_END: Duration = Duration::from_secs(1);
 /// How long it sleeps before it looks for room again: first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
 
@@ -102,8 +104,9 @@ impl Session {
             let Streaming { params, as_format, auto_toon, now, patience } = streaming;
             let usual = Options::at(now.unwrap_or_else(|| session.now()));
             let patience = patience.unwrap_or(usual.patience);
+            let mut sending = Sending { sender, patience, cancel: own.clone() };
             let options = Options { params, as_format, auto_toon, cancel: own, patience, ..usual };
-            session.ask_streaming(query.as_bytes(), &options, &mut Sending { sender, patience })
+            session.ask_streaming(query.as_bytes(), &options, &mut sending)
         };
         let worker = thread::Builder::new().name("grainstore-stream".to_owned()).spawn(run);
         let worker = worker.map_err(|error| refused(Error::from(error)))?;
@@ -126,6 +129,7 @@ struct Sending {
     sender: SyncSender<Message>,
     /// What is left of the time it may wait.
     patience: Duration,
+    cancel: Cancel,
 }
 
 impl Sending {
@@ -137,6 +141,9 @@ impl Sending {
                 Ok(()) => return ControlFlow::Continue(()),
                 Err(TrySendError::Full(back)) if !self.patience.is_zero() => message = back,
                 Err(_) => return ControlFlow::Break(()),
+            }
+            if self.cancel.stopped().is_some() {
+                self.patience = self.patience.min(PATIENCE_AT_END);
             }
             thread::sleep(pause);
             self.patience = self.patience.saturating_sub(pause);
@@ -224,12 +231,19 @@ mod tests {
     #[test]
     fn who_takes_nothing_is_waited_for_until_patience_is_over() {
         let (sender, receiver) = sync_channel(1);
-        let mut sending = Sending { sender, patience: Duration::from_millis(20) };
+        let cancel = Cancel::new();
+        let patience = Duration::from_millis(20);
+        let mut sending = Sending { sender, patience, cancel: cancel.clone() };
         assert!(sending.send(Message::Began).is_continue());
         assert!(sending.send(Message::Began).is_break(), "nobody made room");
         assert!(sending.patience.is_zero());
         assert!(receiver.recv().is_ok());
         assert!(sending.send(Message::Began).is_continue(), "there is room, and no need to wait");
+        sending.patience = Duration::MAX;
+        cancel.cancel();
+        assert!(sending.send(Message::Began).is_break(), "nobody wants it any longer");
+        assert!(receiver.recv().is_ok());
+        assert!(sending.send(Message::Began).is_continue());
         sending.patience = Duration::MAX;
         let late = thread::spawn(move || {
             thread::sleep(PAUSES.1);

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::session::Session;
 use crate::view::View;
 
-/// Grains of a list that are looked at to count those of a session with a user.
+/// Grains of a list that are looked at to count those that a session sees.
 const LOOKED_AT: u64 = 8 * FEW;
 
 /// How a query is answered.
@@ -125,7 +125,12 @@ impl QueryPlan {
 }
 
 /// The plan of a query on a view.
-pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
+pub(crate) fn explain(
+    view: &View,
+    session: &Session,
+    query: &Query,
+    cancel: &Cancel,
+) -> Result<QueryPlan> {
     expand::check(query)?;
     if query.is_impossible() {
         return Ok(QueryPlan::of_addresses(0));
@@ -146,10 +151,11 @@ pub(crate) fn explain(view: &View, session: &Session, query: &Query) -> Result<Q
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
             // Tokens tell nobody anything.
-            if !session.viewer().is_everyone() || view.vault().keyring().is_some() {
+            let is_blinded = view.vault().keyring().is_some();
+            if !session.viewer().is_everyone() || session.reach(view).asks_rules() || is_blinded {
                 return Ok(plan.behind_asked(sought.question()));
             }
-            let texts = view.texts(session.store().inner().library(), &Cancel::new())?;
+            let texts = view.texts(session.store().inner().library(), cancel)?;
             let asked = texts.map(|texts| texts.ask(sought.question())).transpose()?;
             Ok(plan.behind_words(asked.map(|asked| asked.terms()).unwrap_or_default()))
         }
@@ -195,11 +201,12 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
     }
     let reader = view.index();
     let access = Access::choose(&reader, session, query)?;
+    // How many grains others have, or a rule hides, is no matter of the session.
+    let own = session.viewer().has_user() || session.reach(view).asks_rules();
     let mut lists = Vec::new();
     for list in &access.lists {
         let (rows, exact) = match list.size {
-            // How many others have is no matter of a session that works for one user.
-            _ if session.viewer().has_user() => own_of(view, session, &access, list)?,
+            _ if own => own_of(view, session, &access, list)?,
             Some(size) => (size.postings, size.exact),
             None => {
                 let size = list.measure(&reader, (&access.spaces, access.times))?;

@@ -161,7 +161,7 @@ impl Session {
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
         self.check_reach(query)?;
         let view = self.view_of(self.view()?, query)?;
-        guarded(|| explain(&view, self, query))
+        guarded(|| explain(&view, self, query, &Cancel::new()))
     }
 
     pub(crate) fn check_reach(&self, query: &Query) -> Result<()> {
@@ -230,7 +230,7 @@ impl Session {
             }
         };
         let plan = match page.explain {
-            true => Some(explain(view, self, query)?.with_counts(&walk)),
+            true => Some(explain(view, self, query, &cancel)?.with_counts(&walk)),
             false => None,
         };
         Ok(Answer { results: rows.found, total, next_cursor, plan })

@@ -270,6 +270,8 @@ fn the_target_is_pinned_when_it_is_prepared() {
     assert_eq!(code(agent.execute(&other.token)), "CAL-E040");
     assert_eq!(code(agent.execute(&other.token)), "ERR_TOKEN", "used up by trying");
     assert_eq!(code(agent.prepare(query.as_bytes(), &evolving())), "CAL-E040");
+    let first = format!(r#"REVERT sha256:{target} REASON "r""#);
+    assert_eq!(code(agent.prepare(first.as_bytes(), &evolving())), "CAL-E041", "no token for it");
     let erased = world.put("work", "coffee");
     let query = format!(r#"SUPERSEDE sha256:{erased} SET object = "x" REASON "r""#);
     let waiting = prepared(&agent, &query);

@@ -114,3 +114,45 @@ fn what_is_told_of_a_person_has_its_entries() {
     let last = operator.audit(None, 1000).unwrap().pop().unwrap();
     assert_eq!((last.operation.as_str(), last.decision.as_str()), ("export", "done"));
 }
+
+const HIDING: &str = r#"
+    [[rule]]
+    id = "own.hidden"
+    on = ["read"]
+    when = { equals = { subject = ["sick"] } }
+    forbid = true
+    article = "house rule 1"
+    because = "it is nobody's business"
+    fix = "ask somebody else"
+"#;
+
+#[test]
+fn a_plan_tells_nothing_of_grains_that_a_rule_hides() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir, Preset::named("open").unwrap());
+    let session = agent(&store);
+    let hidden = BeliefBuilder::new(EpochMs::new(1000), "sick", "has", "flu", 1.0);
+    session.put_batch([grain("tea"), hidden.build().unwrap()]).unwrap();
+    let estimated = |query: &str| {
+        let plan = session.ask(&format!("EXPLAIN {query}")).unwrap();
+        serde_json::to_value(&plan).unwrap()["plan"]["recalls"][0]["estimated"].clone()
+    };
+    let query = r#"RECALL beliefs WHERE subject = "sick" AND object = "flu""#;
+    assert_eq!(estimated(query), 1);
+    store.session(SessionOptions::default()).change_rules(HIDING, false, "why").unwrap();
+    assert_eq!(estimated(query), 0);
+    assert_eq!(estimated(r#"RECALL beliefs WHERE subject = "alice""#), 1);
+}
+
+#[test]
+fn a_plan_of_what_cannot_be_searched_for_is_a_plan_all_the_same() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir, Preset::named("open").unwrap());
+    let session = agent(&store);
+    session.put_batch((0..2_100).map(|n| grain(&format!("tea {n}")))).unwrap();
+    let query = format!("RECALL beliefs ABOUT \"{}\"", "word ".repeat(1_100));
+    let plan = session.ask(&format!("EXPLAIN {query}")).unwrap();
+    let plan = serde_json::to_value(&plan).unwrap()["plan"]["recalls"][0].clone();
+    assert!(plan["otherwise"].is_string() && plan.get("otherwise_plan").is_none(), "{plan}");
+    session.prepare(query.as_bytes(), &grainstore::Preparing::default()).unwrap();
+}

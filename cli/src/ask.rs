@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use show::{beside, failed, scores, show, show_answer};
+pub(crate) use show::{beside, cut, failed, scores, show, show_answer};
 
 /// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]

@@ -454,6 +454,8 @@ mod code_tests;
 #[cfg(test)]
 mod gate_tests;
 #[cfg(test)]
+mod history_tests;
+#[cfg(test)]
 mod option_tests;
 #[cfg(test)]
 mod search_tests;

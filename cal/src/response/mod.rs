@@ -157,8 +157,10 @@ pub enum Answer {
     },
     /// HISTORY.
     Versions {
-        /// The versions, newest first.
+        /// The versions, newest first; of one grain at most a hundred.
         versions: Vec<Version>,
+        /// How many there are; null where there are more than shown.
+        total: Option<u64>,
     },
     /// HISTORY .. DIFF.
     Diff {

@@ -84,29 +84,22 @@ fn is_grains(answer: &Answer) -> bool {
 
 /// Shows an answer to people, without what stands beside it.
 pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
+    lines(shown, output)?;
+    cut(shown, output);
+    Ok(())
+}
+
+fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     match shown {
         Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
         Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
         Answer::Count { count } => output.line(&count.to_string()),
         Answer::Exists { exists } => output.line(&exists.to_string()),
-        Answer::Values { values, total } => {
-            for one in values {
-                output.line(&value(one))?;
-            }
-            cut(values.len(), *total, "values", output);
-            Ok(())
-        }
-        Answer::Groups { groups, total } => {
-            counted(groups, output)?;
-            cut(groups.len(), Some(*total), "groups", output);
-            Ok(())
-        }
-        Answer::Versions { versions } => {
-            for version in versions {
-                output.line(&Version::from(version.clone()).line())?;
-            }
-            Ok(())
-        }
+        Answer::Values { values, .. } => values.iter().try_for_each(|one| output.line(&value(one))),
+        Answer::Groups { groups, .. } => counted(groups, output),
+        Answer::Versions { versions, .. } => versions
+            .iter()
+            .try_for_each(|version| output.line(&Version::from(version.clone()).line())),
         Answer::Diff { diff } => differences(diff, output),
         Answer::Plan { plan: report } => plan(report, output),
         Answer::Description { description } => describe::show(description, output),
@@ -145,8 +138,14 @@ fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Says beside the data that there is more of it.
-fn cut(shown: usize, total: Option<u64>, what: &str, output: &mut Output<'_>) {
+/// Says beside a list that there is more of it.
+pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
+    let (shown, total, what) = match answer {
+        Answer::Values { values, total } => (values.len(), *total, "values"),
+        Answer::Groups { groups, total } => (groups.len(), Some(*total), "groups"),
+        Answer::Versions { versions, total } => (versions.len(), *total, "versions"),
+        _ => return,
+    };
     match total {
         Some(total) if total > shown as u64 => {
             output.note(&format!("the first {shown} of {total} {what}"));

@@ -17,7 +17,7 @@ use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
 use crate::args::Globals;
-use crate::ask::{FormatName, Question, beside, failed, show, show_answer};
+use crate::ask::{FormatName, Question, beside, cut, failed, show, show_answer};
 use crate::commands::READS_ONLY;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
@@ -295,7 +295,11 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
         return Ok(());
     }
     match table(answer, width) {
-        Some(table) => output.bytes(table.as_bytes()),
+        Some(table) => {
+            output.bytes(table.as_bytes())?;
+            cut(answer, output);
+            Ok(())
+        }
         None => show_answer(answer, output),
     }
 }

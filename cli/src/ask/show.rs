@@ -10,6 +10,7 @@ use grainstore::cal::{
 };
 use grainstore::format::Value;
 
+use super::beside::{beside, unshown};
 use super::describe;
 use crate::error::Result;
 use crate::output::Output;
@@ -21,9 +22,10 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
         return output.json_line(response);
     }
     beside(response, output);
-    if is_grains(&response.answer) && !has_text(&response.answer) {
+    if is_grains(&response.answer) && !response.answer.has_text() {
         return output.document(response);
     }
+    unshown(&response.answer, false, output);
     show_answer(&response.answer, output)
 }
 
@@ -40,37 +42,6 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
         output.line(&format!("{score:.3}  {address}  {}", says(row.grain.clone())))?;
     }
     Ok(())
-}
-
-/// What is said beside an answer: its warnings, and that there is nothing in it.
-pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
-    for warning in &response.meta.warnings {
-        output.note(&format!("warning: {}: {}", warning.code, warning.message));
-    }
-    if let Answer::Grains(Grains { summarized: Some(sentences), .. }) = &response.answer {
-        for sentence in sentences {
-            output.note(&format!("in short: {sentence}"));
-        }
-    }
-    if let Answer::Grains(Grains { results, .. }) = &response.answer
-        && results.is_empty()
-    {
-        output.note("nothing found");
-    }
-}
-
-/// Whether an answer has, or in a BATCH holds, what a format acts on; a failed slot might have.
-pub(super) fn has_text(answer: &Answer) -> bool {
-    match answer {
-        Answer::Grains(grains) => grains.formatted.is_some(),
-        Answer::Assembly { .. } => true,
-        Answer::Coalesced { answer, .. } => has_text(answer),
-        Answer::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
-            Slot::Answer(answer) => has_text(answer),
-            Slot::Failed { .. } => true,
-        }),
-        _ => false,
-    }
 }
 
 /// Whether an answer is a list of grains.
@@ -119,8 +90,11 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     }
 }
 
-/// A formatted text as it is, ended by a newline.
+/// A formatted text as it is, ended by a newline; nothing where there is none.
 fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
     output.bytes(text.as_bytes())?;
     if !text.ends_with('\n') {
         output.bytes(b"\n")?;

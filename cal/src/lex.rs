@@ -221,7 +221,12 @@ impl<'a> Lexer<'a> {
         }
         self.skip(|byte| is_name_byte(byte) || byte == b'.');
         let message = "a number is digits with an optional minus and fraction, without exponent";
-        Err(Error::new(ErrorKind::BadNumber, message).at(Span::new(start, self.at)))
+        let error = Error::new(ErrorKind::BadNumber, message).at(Span::new(start, self.at));
+        let text = self.source.get(start..self.at).unwrap_or("");
+        Err(match number_meant(text) {
+            Some(advice) => error.suggest(advice),
+            None => error,
+        })
     }
 
     fn parameter(&mut self, start: usize) -> Result<Token> {
@@ -293,6 +298,20 @@ impl Before {
 pub(crate) fn is_hash_digits(digits: &str) -> bool {
     (8..=64).contains(&digits.len())
         && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// What to write for an address without its prefix.
+pub(crate) fn hash_meant(digits: &str) -> Option<String> {
+    is_hash_digits(digits).then(|| format!("an address stands as sha256:{digits}, without quotes"))
+}
+
+/// What to write for text that begins as a number: an address, or a number and its unit.
+fn number_meant(text: &str) -> Option<String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_unit = ["tokens", "grains"].iter().any(|known| known.eq_ignore_ascii_case(unit));
+    let amount = text.get(..text.len().saturating_sub(unit.len())).unwrap_or("");
+    let spaced = is_unit.then(|| format!("put a space behind the number: {amount} {unit}"));
+    spaced.or_else(|| hash_meant(text))
 }
 
 /// Whether `text` is one word: a letter, then letters, digits and `_`.

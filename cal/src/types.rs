@@ -64,7 +64,13 @@ pub(crate) fn singulars() -> impl Iterator<Item = &'static str> {
 pub(crate) fn unknown_plural(word: &str) -> Error {
     let suggestion = match by_singular(word) {
         Some(name) => format!("Did you mean \"{}\"?", plural_of(name.grain_type)),
-        None => suggest::did_you_mean(word, plurals(), ErrorKind::UnknownType.advice()),
+        None => {
+            let near = suggest::closest(word, all_plurals()).and_then(|(near, _)| by_plural(near));
+            match near {
+                Some(name) => format!("Did you mean \"{}\"?", plural_of(name.grain_type)),
+                None => ErrorKind::UnknownType.advice().to_owned(),
+            }
+        }
     };
     let error = unknown(word).suggest(suggestion).valid(plurals());
     error.example("RECALL beliefs WHERE subject = \"alice\"")
@@ -78,6 +84,15 @@ pub(crate) fn unknown_singular(word: &str) -> Error {
 
 fn unknown(word: &str) -> Error {
     Error::new(ErrorKind::UnknownType, format!("unknown grain type \"{word}\""))
+}
+
+/// The types ADD creates.
+pub(crate) const ADDABLE: [GrainType; 3] =
+    [GrainType::Belief, GrainType::Observation, GrainType::Goal];
+
+/// What ADD calls them, old names last.
+pub(crate) fn addable_singulars() -> impl Iterator<Item = &'static str> {
+    TYPE_NAMES.iter().filter(|name| ADDABLE.contains(&name.grain_type)).map(|name| name.singular)
 }
 
 /// Every plural, old names last.

@@ -1,18 +1,20 @@
 //! CAL: what a caller chose and the call. How an answer reads to people stands in `show`, with what
-//! DESCRIBE tells in `describe`.
+//! DESCRIBE tells in `describe`, and what is told beside it in `beside`.
 
+mod beside;
 mod describe;
 mod show;
 
 use grainstore::cal::{
-    Cancel, Expansion, Format, Listener, Options, Params, Response, Source, StatementType, Tier,
+    Cancel, Expansion, Format, Listener, Options, Params, Response, Source, Tier,
 };
 use grainstore::{EpochMs, Session};
 use serde_json::Value;
 
 use crate::error::{Code, Error, Result};
 
-pub(crate) use show::{beside, failed, scores, show, show_answer};
+pub(crate) use beside::{beside, unshown};
+pub(crate) use show::{cut, failed, scores, show, show_answer};
 
 /// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
@@ -116,28 +118,16 @@ impl Question<'_> {
         if self.format.is_some()
             && let Ok(source) = Source::read_bytes(self.query)
             && let Ok(statement) = source.statement()
-            && !may_be_text(statement.statement_type())
+            && !statement.gives_text()
         {
             return Err(no_text());
         }
         let response = self.ask(session)?;
-        if self.format.is_some() && !show::has_text(&response.answer) {
+        if self.format.is_some() && !response.answer.has_text() {
             return Err(no_text());
         }
         Ok(response)
     }
-}
-
-/// Whether answers of these statements can be texts.
-fn may_be_text(statement: StatementType) -> bool {
-    matches!(
-        statement,
-        StatementType::Recall
-            | StatementType::Assemble
-            | StatementType::SetOp
-            | StatementType::Batch
-            | StatementType::Coalesce
-    )
 }
 
 fn no_text() -> Error {

@@ -371,6 +371,15 @@ impl Statement<'_> {
         }
     }
 
+    /// Whether a format that the host chooses can act on its answer: that of an ASSEMBLE, or of whole grains.
+    #[must_use]
+    pub fn gives_text(&self) -> bool {
+        match &self.0 {
+            Asked::Statement(request) => request.body.node.gives_text(),
+            Asked::Define(_) => false,
+        }
+    }
+
     /// Where its first keyword stands.
     pub(crate) fn place(&self) -> Span {
         match &self.0 {
@@ -395,6 +404,16 @@ impl Body<'_> {
             Self::Add(_) => StatementType::Add,
             Self::Supersede(_) => StatementType::Supersede,
             Self::Revert(_) => StatementType::Revert,
+        }
+    }
+
+    fn gives_text(&self) -> bool {
+        match self {
+            Self::Recall(recall) => recall.gives_text(),
+            Self::Assemble(_) | Self::Set(_) => true,
+            Self::Coalesce(branches) => branches.iter().any(|branch| branch.node.gives_text()),
+            Self::Batch(entries) => entries.iter().any(|entry| entry.body.node.gives_text()),
+            _ => false,
         }
     }
 

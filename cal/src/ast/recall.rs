@@ -28,6 +28,19 @@ pub(crate) struct Recall<'a> {
     pub(crate) format: Option<Spanned<Format>>,
 }
 
+impl Recall<'_> {
+    /// Whether it answers whole grains, which a format can write as text.
+    pub(crate) fn gives_text(&self) -> bool {
+        let cuts = |stage: &Spanned<Stage<'_>>| {
+            matches!(
+                stage.node,
+                Stage::Select(_) | Stage::Count | Stage::Extract(_) | Stage::GroupBy(_)
+            )
+        };
+        !self.stages.iter().any(cuts)
+    }
+}
+
 /// `IN "ns"` or `IN SCOPE "ns"`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Within<'a> {

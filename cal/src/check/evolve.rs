@@ -66,7 +66,7 @@ const REQUIRED: [&str; 3] = ["subject", "relation", "object"];
 /// Checks an ADD.
 pub(super) fn add(add: &Add<'_>, context: &mut Context<'_>) -> Result<AddPlan> {
     let grain_type = add.grain_type.node.grain_type;
-    if !matches!(grain_type, GrainType::Belief | GrainType::Observation | GrainType::Goal) {
+    if !types::ADDABLE.contains(&grain_type) {
         let message = format!("ADD cannot create {}", types::plural_of(grain_type));
         let error = Error::new(ErrorKind::NotAddable, message).at(add.grain_type.span);
         return Err(error.valid(["belief", "observation", "goal"]));

@@ -8,7 +8,6 @@ use crate::ast::{History, Literal};
 use crate::bounds::Visibility;
 use crate::error::Result;
 use crate::fields;
-use crate::limits;
 use crate::predicate::Predicate;
 use crate::query::Query;
 
@@ -32,7 +31,6 @@ pub(super) fn history(history: &History<'_>, context: &mut Context<'_>) -> Resul
         }
         query.require(Predicate::own_text(name, text));
     }
-    query.limit = Some(limits::VERSIONS);
     if let Some(clause) = as_of {
         let text = Literal::Text(context.text(&clause.node, clause.span)?.into());
         query.known_at = Some(context.time(&text, clause.span)?.to);

@@ -134,7 +134,10 @@ fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
     let refused = Error::new(kind, error.to_string()).at(place);
     match (kind, error.name()) {
         (ErrorKind::UnknownVariable, Some(name)) => refused
-            .suggest(suggest::did_you_mean(name, template_variables(), error.hint()))
+            .suggest(variable_meant(name).map_or_else(
+                || error.hint().to_owned(),
+                |near| format!("Did you mean \"{near}\"?"),
+            ))
             .valid(template_variables()),
         (ErrorKind::ExtendsTemplate, Some(name)) => {
             let presets = Preset::ALL.into_iter().map(Preset::name);
@@ -147,4 +150,19 @@ fn of_template(error: &grainstore_sml::Error, place: Span) -> Error {
         }
         _ => refused.suggest(error.hint()),
     }
+}
+
+/// The variable that is meant: of those before the same dot the one whose rest is close, else the closest.
+fn variable_meant(name: &str) -> Option<&'static str> {
+    let (group, rest) = name.split_once('.').unwrap_or((name, ""));
+    let of_group = || {
+        template_variables()
+            .filter_map(|known| known.split_once('.').filter(|(of, _)| *of == group))
+            .map(|(_, rest)| rest)
+    };
+    if of_group().next().is_none() {
+        return suggest::closest(name, template_variables()).map(|(near, _)| near);
+    }
+    let (near, _) = suggest::closest(rest, of_group())?;
+    template_variables().find(|known| known.split_once('.') == Some((group, near)))
 }

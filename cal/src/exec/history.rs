@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use grainstore_format::ContentAddress;
 
-use super::{Run, count};
+use super::{Run, count, size, walk};
 use crate::check;
 use crate::check::plan::HistoryPlan;
 use crate::codes::ErrorKind;
@@ -20,26 +20,38 @@ use crate::span::Spanned;
 impl Run<'_> {
     /// Runs a HISTORY statement.
     pub(super) fn history(&mut self, plan: HistoryPlan) -> Result<Answer> {
-        let versions = match plan {
+        let mut versions = match plan {
             HistoryPlan::Of(target) => self.chain(&target)?,
             HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
-            HistoryPlan::Triple(query) => self.versions(&query)?,
+            HistoryPlan::Triple(query) => {
+                let versions = self.versions(&query)?;
+                return self.told(versions, true);
+            }
         };
-        versions.iter().try_for_each(|version| self.gives_whole(&version.grain))?;
-        self.returned(versions.len());
-        Ok(Answer::Versions { versions })
+        let all = versions.len() <= limits::VERSIONS;
+        versions.truncate(limits::VERSIONS);
+        self.told(versions, all)
     }
 
+    /// The answer: these versions, and whether they are all there are.
+    fn told(&mut self, versions: Vec<Version>, all: bool) -> Result<Answer> {
+        versions.iter().try_for_each(|version| self.gives_whole(&version.grain))?;
+        self.returned(versions.len());
+        let total = all.then_some(count(versions.len()));
+        Ok(Answer::Versions { versions, total })
+    }
+
+    /// The newest versions of a chain: one more than are answered, where there are so many.
     fn chain(&mut self, target: &Spanned<HashPrefix>) -> Result<Vec<Version>> {
         let versions = match self.located(target)? {
-            Some(address) => self.memory.history(&address, limits::VERSIONS)?,
+            Some(address) => self.memory.history(&address, limits::VERSIONS.saturating_add(1))?,
             None => Vec::new(),
         };
         if versions.is_empty() {
             return Err(unknown(target));
         }
         self.scanned(count(versions.len()));
-        Ok(versions.into_iter().take(limits::VERSIONS).map(Version::from).collect())
+        Ok(versions.into_iter().map(Version::from).collect())
     }
 
     /// The address of a target, if the session sees one.
@@ -76,8 +88,12 @@ impl Run<'_> {
         Ok(Answer::Diff { diff: changed.map(change).collect() })
     }
 
+    /// Every version of a subject and relation.
+    ///
+    /// # Errors
+    /// E030 when they are more than a statement may hold.
     fn versions(&mut self, query: &Query) -> Result<Vec<Version>> {
-        let mut versions = Vec::new();
+        let (mut versions, mut bytes, room) = (Vec::new(), 0_usize, self.room());
         let mut failed = None;
         if query.is_impossible() {
             return Ok(versions);
@@ -85,22 +101,32 @@ impl Run<'_> {
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
             match candidate.grain.to_grain() {
                 Ok(grain) => {
+                    bytes = bytes.saturating_add(size::of_grain(&grain));
+                    if versions.len() == limits::SORTED_ROWS || bytes > room {
+                        failed = Some(too_many());
+                        return ControlFlow::Break(());
+                    }
                     let Candidate { address, state, score, .. } = candidate;
                     versions.push(Version::from(Hit { address, grain, state: *state, score }));
                 }
-                Err(error) => failed = Some(error),
-            }
-            if failed.is_some() || versions.len() == limits::VERSIONS {
-                return ControlFlow::Break(());
+                Err(error) => {
+                    failed = Some(error.into());
+                    return ControlFlow::Break(());
+                }
             }
             ControlFlow::Continue(())
         })?;
         self.scanned(recalled.scanned);
         match failed {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(versions),
         }
     }
+}
+
+fn too_many() -> Error {
+    walk::too_many()
+        .suggest("RECALL ... WITH superseded shows them in parts, with LIMIT and OFFSET")
 }
 
 fn unknown(target: &Spanned<HashPrefix>) -> Error {

@@ -35,7 +35,7 @@ use crate::ast::{Format, Statement, StatementType};
 use crate::cancel::{Cancel, Stop};
 use crate::check::plan::{Plan, RequestPlan};
 use crate::check::{self, Context};
-use crate::codes::{ErrorKind, Warning};
+use crate::codes::{self, ErrorKind, Warning};
 use crate::error::{Error, Result};
 use crate::event::Listener;
 use crate::expansion::Expansion;
@@ -73,7 +73,8 @@ pub struct Options<'o> {
     pub tier: Tier,
     /// Values for parameters.
     pub params: Params,
-    /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT.
+    /// The format of a RECALL in place of its AS, and of an ASSEMBLE in place of its FORMAT; W004 where
+    /// the answer has no text.
     pub as_format: Option<Format>,
     /// Auto-TOON: an ASSEMBLE with a BUDGET but no FORMAT is written as toon, with W005, where the
     /// text would take more than 85 % of the budget and each source is of one type.
@@ -232,6 +233,9 @@ fn run_statement(
     run.warnings = warnings;
     run.listen(&plan.plan, listener, &query_hash)?;
     let answer = run.request(plan).inspect_err(|error| run.tell_end(error))?;
+    if options.as_format.is_some() && !answer.has_text() {
+        run.warn(codes::IGNORED_OPTION, NO_TEXT);
+    }
     let meta = Meta {
         version: "1.0",
         statement_type: statement.statement_type(),
@@ -244,6 +248,9 @@ fn run_statement(
     };
     Ok(Response { meta, answer })
 }
+
+/// What is said of a format for an answer that is no text.
+const NO_TEXT: &str = "the format that was asked for beside the statement did nothing: this answer is no list of whole grains";
 
 /// A statement that may run.
 struct Admitted {
@@ -453,6 +460,8 @@ mod ahead_tests;
 mod code_tests;
 #[cfg(test)]
 mod gate_tests;
+#[cfg(test)]
+mod history_tests;
 #[cfg(test)]
 mod option_tests;
 #[cfg(test)]

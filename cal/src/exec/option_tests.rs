@@ -64,6 +64,28 @@ fn an_option_without_the_text_it_shapes_is_warned_of() {
 }
 
 #[test]
+fn a_format_beside_a_statement_without_text_is_warned_of() {
+    let memory = Fake::at_work();
+    memory.keep(&belief("a", "likes", "tea", ""));
+    let as_sml = Options { as_format: Some(Format::Sml), ..options() };
+    for (source, expected) in [
+        ("RECALL | COUNT", vec!["CAL-W004"]),
+        ("RECALL | SELECT object", vec!["CAL-W004"]),
+        ("HISTORY WHERE subject = \"a\" AND relation = \"likes\"", vec!["CAL-W004"]),
+        ("EXPLAIN RECALL", vec!["CAL-W004"]),
+        ("COALESCE(RECALL goals, RECALL | COUNT)", vec!["CAL-W004"]),
+        ("BATCH { n: RECALL | COUNT }", vec!["CAL-W004"]),
+        ("BATCH { n: RECALL | COUNT, all: RECALL }", vec![]),
+        ("RECALL", vec![]),
+        ("(RECALL) UNION (RECALL)", vec![]),
+        ("ASSEMBLE FROM (RECALL)", vec![]),
+    ] {
+        assert_eq!(warnings(&memory, source, &as_sml), expected, "{source}");
+        assert_eq!(warnings(&memory, source, &options()), Vec::<String>::new(), "{source}");
+    }
+}
+
+#[test]
 fn what_an_assembly_has_no_place_for_is_told_where_it_goes() {
     let memory = four_beliefs();
     for (option, told) in [

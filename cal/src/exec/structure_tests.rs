@@ -179,6 +179,57 @@ fn a_batch_answers_in_slots_and_keeps_errors_in_theirs() {
 }
 
 #[test]
+fn what_is_no_hash_and_no_number_stays_in_its_slot() {
+    let memory = with_goals();
+    let source = "BATCH { h: EXISTS sha256:XY, n: RECALL LIMIT 5x, both: RECALL SELECT 5x, sha256:Z, ok: RECALL | COUNT }";
+    let batch = part(&memory, source, "batch");
+    for (label, code) in [("h", "CAL-E015"), ("n", "CAL-E006"), ("both", "CAL-E006")] {
+        assert_eq!(batch[label]["error"]["code"], json!(code), "{label}");
+    }
+    assert_eq!(batch["ok"], json!({"count": 6}));
+}
+
+#[test]
+fn what_is_wrong_within_one_entry_in_json_stays_in_its_slot() {
+    let memory = with_goals();
+    let source = r#"{"statement":"batch","queries":[
+        {"label":"type","query":{"statement":"recall","grain_type":"foos"}},
+        {"label":"word","query":{"statement":"recall","with":["bogus"]}},
+        {"label":"value","query":{"statement":"recall","about":5}},
+        {"label":"hash","query":{"statement":"exists","hash":"sha256:XY"}},
+        {"label":"field","query":{"statement":"recall","where":[{"field":"subjct","op":"=","value":"a"}]}},
+        {"label":"ok","query":{"statement":"recall","pipeline":[{"count":true}]}}]}"#;
+    let batch = part(&memory, source, "batch");
+    for (label, code, pointer, place) in [
+        ("type", "CAL-E003", "/queries/0/query/grain_type", r#""foos""#),
+        ("word", "CAL-E002", "/queries/1/query/with/0", r#""bogus""#),
+        ("value", "CAL-E020", "/queries/2/query/about", "5"),
+        ("hash", "CAL-E015", "/queries/3/query/hash", r#""sha256:XY""#),
+        ("field", "CAL-E004", "/queries/4/query/where/0/field", r#""subjct""#),
+    ] {
+        let error = &batch[label]["error"];
+        assert_eq!((&error["code"], &error["pointer"]), (&json!(code), &json!(pointer)));
+        let at = |name: &str| usize::try_from(error["position"][name].as_u64().unwrap()).unwrap();
+        assert_eq!(source.get(at("start")..at("end")), Some(place), "{label}");
+    }
+    assert_eq!(batch["ok"], json!({"count": 6}));
+    let hash = |source: &str| part(&memory, source, "_cal")["query_hash"].clone();
+    assert_ne!(hash(source), hash(&source.replace("foos", "bars")));
+    for (whole, code) in [
+        (r#"{"statement":"explain","query":BATCH}"#.replace("BATCH", source), "CAL-E003"),
+        (
+            r#"{"statement":"batch","queries":[{"label":"a","query":{"statement":"add"}}]}"#
+                .to_owned(),
+            "CAL-E002",
+        ),
+        (r#"{"statement":"batch","queries":[{"label":"a","query":{}}]}"#.to_owned(), "CAL-E014"),
+    ] {
+        let refused = run(&memory, &whole).unwrap_err();
+        assert!(refused.starts_with(code), "{whole}: {refused}");
+    }
+}
+
+#[test]
 fn what_is_wrong_within_one_entry_stays_in_its_slot() {
     let memory = with_goals();
     let source = "BATCH { n: RECALL | COUNT, field: RECALL WHERE subjct = \"a\" AND object IN (\"x\", \"y\"),\n \
@@ -223,7 +274,7 @@ fn what_cannot_be_told_from_the_rest_of_a_batch_refuses_all_of_it() {
         ("BATCH { a: RECALL x, a: RECALL }", "CAL-E009 at a"),
         ("BATCH { a: RECALL x", "CAL-E003 at x"),
         ("BATCH { a: RECALL WHERE subject IN (\"x\", b: RECALL }", "CAL-E002 at b"),
-        ("BATCH { a: RECALL LIMIT 12abc, b: RECALL }", "CAL-E006 at 12abc"),
+        ("BATCH { a: RECALL ABOUT \"x, b: RECALL }", "CAL-E005 at \"x, b: RECALL }"),
         ("EXPLAIN BATCH { a: RECALL beleifs }", "CAL-E003 at beleifs"),
     ];
     for (source, expected) in table {

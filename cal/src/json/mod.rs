@@ -33,12 +33,16 @@ pub(crate) fn spell(source: &str) -> Result<Spelled> {
         return Err(Error::new(ErrorKind::QueryTooLong, message));
     }
     let root = node::document(source).map_err(|error| error.locate(source))?;
-    read::spell(&root).map_err(|error| point(error, &root).locate(source))
+    read::spell(&root, source).map_err(|error| point(error, &root).locate(source))
 }
 
 /// An error of a query that was spelled from `source`, located there.
 pub(crate) fn locate(error: Error, spelled: &Spelled, source: &str) -> Error {
-    let error = error.moved(|span| spelled.place(span));
+    let error = spelled.in_document(error);
+    let error = match error.kind() {
+        ErrorKind::MissingReason => error.suggest("add the key \"reason\", which says why"),
+        _ => error,
+    };
     match node::document(source) {
         Ok(root) => point(error, &root).locate(source),
         Err(_) => error.locate(source),

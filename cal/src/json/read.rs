@@ -16,6 +16,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::fields;
 use crate::lex::is_word;
+use crate::print::hash_of;
 use crate::span::Span;
 use crate::suggest;
 use crate::types;
@@ -26,6 +27,8 @@ pub(crate) struct Spelled {
     pub(crate) text: String,
     /// A part of the text and the value it stands for; inner parts before those around them.
     places: Vec<(Span, Span)>,
+    /// A part of the text that stands for an entry of a BATCH nobody can spell, and what is wrong there.
+    refused: Vec<(Span, Error)>,
 }
 
 impl Spelled {
@@ -37,21 +40,29 @@ impl Spelled {
         let smallest = parts.min_by_key(|(part, _)| part.end() - part.start());
         smallest.or(self.places.last()).map(|(_, value)| *value)
     }
+
+    /// An error of the text as one of the document: in an entry that could not be spelled its own.
+    pub(super) fn in_document(&self, error: Error) -> Error {
+        let entry = error.span().and_then(|span| {
+            self.refused.iter().find(|(part, _)| part.covers(span)).map(|(_, own)| own.clone())
+        });
+        entry.unwrap_or_else(|| error.moved(|span| self.place(span)))
+    }
 }
 
-/// Spells a document.
+/// Spells a document, the `root` of `source`.
 ///
 /// # Errors
 /// E002 for keys, statements and words it does not know or lacks, E003 and E004 for types and
 /// fields, E014 for an object of nothing, E015 for hashes, E020 for values of another kind.
-pub(super) fn spell(root: &Node) -> Result<Spelled> {
-    let mut speller = Speller::default();
+pub(super) fn spell(root: &Node, source: &str) -> Result<Spelled> {
+    let mut speller = Speller { source, spelled: Spelled::default(), lets: Vec::new() };
     speller.query(root)?;
     Ok(speller.spelled)
 }
 
-#[derive(Default)]
 struct Speller<'n> {
+    source: &'n str,
     spelled: Spelled,
     /// The LETs in scope, which `{"let": ...}` may name.
     lets: Vec<&'n str>,
@@ -80,6 +91,25 @@ impl<'n> Speller<'n> {
         known_keys(members, std::iter::once("statement").chain(keys.map(|key| key.name)))?;
         self.keys(before, "", node)?;
         self.form(form, node)
+    }
+
+    /// A statement whose errors stay with it. In its place stands one that the parser refuses as well, and
+    /// that differs where the document does, for the hash of the query.
+    fn slot(&mut self, forms: &[&'static Form], node: &'n Node) -> Result<()> {
+        let Spelled { text, places, .. } = &self.spelled;
+        let (length, known) = (text.len(), places.len());
+        let spelled = self.part(node, |speller| speller.statement_with(node, &[]));
+        let Err(error) = spelled else { return Ok(()) };
+        let is_listed = |form: &&Form| forms.iter().any(|listed| listed.name == form.name);
+        let Some(form) = stated(node).ok().filter(is_listed) else { return Err(error) };
+        self.spelled.text.truncate(length);
+        self.spelled.places.truncate(known);
+        let written = self.source.get(node.span.start()..node.span.end()).unwrap_or("");
+        self.words(form.head)?;
+        let start = self.spelled.text.len();
+        self.words(&format!("\"{}\"", hash_of(written)))?;
+        self.spelled.refused.push((Span::new(start, self.spelled.text.len()), error));
+        Ok(())
     }
 
     /// The words and keys of an object whose keys are known.
@@ -141,11 +171,12 @@ impl<'n> Speller<'n> {
                 _ => self.words(&leaf_text(&Shape::Name, node, name)?),
             },
             Shape::Raw => self.raw(node, name),
-            Shape::Object(form) => self.object(form, node),
+            Shape::Object(form) | Shape::Budget(form) => self.object(form, node),
             Shape::List(list) => self.list(list, node, name),
             Shape::Choice(choice) => self.choice(choice, node),
             Shape::Condition => self.condition(node),
             Shape::Statement(_) => self.part(node, |speller| speller.statement_with(node, &[])),
+            Shape::Slot(forms) => self.slot(forms, node),
             Shape::Query(_) => self.query(node),
             Shape::Value => self.value(node),
             Shape::Pair => {
@@ -336,24 +367,21 @@ fn stated(node: &Node) -> Result<&'static Form> {
 
 /// A value of one piece, in text.
 fn leaf_text<'n>(shape: &Shape, node: &'n Node, name: &str) -> Result<Cow<'n, str>> {
-    if let (
-        Shape::Text | Shape::Count | Shape::Within(..) | Shape::Number | Shape::Hash,
-        Value::Object(_),
-    ) = (shape, &node.value)
+    use Shape::{Brief, Count, Number, Share, Text, Whole, Within};
+    if let (Text | Brief(_) | Count | Within(..) | Number | Share | Shape::Hash, Value::Object(_)) =
+        (shape, &node.value)
     {
         return scalar(node);
     }
     match (shape, &node.value) {
-        (Shape::Text, Value::Text(_))
-        | (Shape::Count | Shape::Within(..) | Shape::Whole | Shape::Number, Value::Number(_)) => {
-            scalar(node)
-        }
-        (Shape::Text, _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
-        (Shape::Count | Shape::Within(..), _) => {
+        (Text | Brief(_), Value::Text(_))
+        | (Count | Within(..) | Whole | Number | Share, Value::Number(_)) => scalar(node),
+        (Text | Brief(_), _) => Err(wrong(node, name, "takes a string or {\"param\": ...}")),
+        (Count | Within(..), _) => {
             Err(wrong(node, name, "takes a whole number or {\"param\": ...}"))
         }
-        (Shape::Whole, _) => Err(wrong(node, name, "takes a whole number")),
-        (Shape::Number, _) => Err(wrong(node, name, "takes a number")),
+        (Whole, _) => Err(wrong(node, name, "takes a whole number")),
+        (Number | Share, _) => Err(wrong(node, name, "takes a number")),
         (Shape::Hash, Value::Text(hash)) => hash_text(hash, node),
         (Shape::Hash, _) => Err(wrong(node, name, "takes \"sha256:...\" or {\"param\": ...}")),
         (Shape::Word(words), _) => word(name, node, words.iter().copied()).map(Cow::Borrowed),
@@ -368,7 +396,7 @@ fn named<'n>(shape: &Shape, text: &'n str, node: &Node, name: &str) -> Result<Co
         Shape::Plural if types::by_plural(text).is_none() => {
             Err(types::unknown_plural(text).at(node.span))
         }
-        Shape::Singular if types::by_singular(text).is_none() => {
+        Shape::Singular | Shape::Addable if types::by_singular(text).is_none() => {
             Err(types::unknown_singular(text).at(node.span))
         }
         Shape::Field | Shape::Shown => match text.split_once(':') {
@@ -437,7 +465,8 @@ fn word(
 fn flag(node: &Node, name: &str) -> Result<()> {
     match node.value {
         Value::Flag(true) => Ok(()),
-        _ => Err(wrong(node, name, "is true").suggest("leave the key out where it does not stand")),
+        _ => Err(wrong(node, name, "takes only true")
+            .suggest("leave the key out where it does not stand")),
     }
 }
 

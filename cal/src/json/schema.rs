@@ -10,6 +10,7 @@ use super::table::{
     STATEMENTS, Shape,
 };
 use crate::fields;
+use crate::limits;
 use crate::types;
 
 /// The JSON Schema (draft 2020-12) of `application/json+cal`.
@@ -88,9 +89,11 @@ fn shape(shape: &'static Shape) -> Value {
         Shape::Flag => json!({ "const": true }),
         Shape::Text => or_param(json!({ "type": "string" })),
         Shape::Count => or_param(json!({ "type": "integer", "minimum": 0 })),
-        Shape::Within(least, most) => {
-            or_param(json!({ "type": "integer", "minimum": least, "maximum": most }))
+        Shape::Within(least, most) => within(*least, *most),
+        Shape::Brief(most) => {
+            or_param(json!({ "type": "string", "minLength": 1, "maxLength": most }))
         }
+        Shape::Share => or_param(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
         Shape::Whole => json!({ "const": 1 }),
         Shape::Number => or_param(json!({ "type": "number" })),
         Shape::Hash => json!({ "anyOf": [hash(), hash_object(), reference("param")] }),
@@ -98,6 +101,7 @@ fn shape(shape: &'static Shape) -> Value {
         Shape::Pair => pair(),
         Shape::Plural => json!({ "enum": types::all_plurals().collect::<Vec<_>>() }),
         Shape::Singular => json!({ "enum": types::all_singulars().collect::<Vec<_>>() }),
+        Shape::Addable => json!({ "enum": types::addable_singulars().collect::<Vec<_>>() }),
         Shape::Name | Shape::Variable => name(),
         Shape::Field => field(),
         Shape::Shown => shown(),
@@ -107,16 +111,36 @@ fn shape(shape: &'static Shape) -> Value {
         Shape::NameOr(other) => json!({ "anyOf": [name(), self::shape(other)] }),
         Shape::FlagOr(other) => json!({ "anyOf": [{ "const": true }, self::shape(other)] }),
         Shape::Object(form) => object(form, &[]),
+        Shape::Budget(form) => budget(form),
         Shape::List(list) => items(list),
         Shape::Choice(choice) => reference(choice.what),
         Shape::Condition => reference("condition"),
-        Shape::Statement(forms) => any(forms.iter().map(|form| reference(form.name))),
+        Shape::Statement(forms) | Shape::Slot(forms) => {
+            any(forms.iter().map(|form| reference(form.name)))
+        }
         Shape::Query(forms) => any(forms.iter().map(|form| query(form))),
     }
 }
 
 fn items(list: &'static List) -> Value {
-    json!({ "type": "array", "minItems": 1, "items": shape(&list.of) })
+    let mut schema = json!({ "type": "array", "minItems": 1, "items": shape(&list.of) });
+    if let (Some(most), Value::Object(keys)) = (list.most, &mut schema) {
+        keys.insert("maxItems".into(), json!(most));
+    }
+    schema
+}
+
+fn within(least: u64, most: u64) -> Value {
+    or_param(json!({ "type": "integer", "minimum": least, "maximum": most }))
+}
+
+/// A budget in either unit, each with its bounds.
+fn budget(form: &Form) -> Value {
+    let ways = [("tokens", limits::TOKENS.1), ("grains", limits::GRAINS.1)].map(|(unit, most)| {
+        let amount = within(1, most);
+        object_of(&[("amount", amount), ("unit", json!({ "const": unit }))])
+    });
+    json!({ "description": form.about, "anyOf": ways })
 }
 
 fn choices(choice: &'static Choice) -> Value {

@@ -50,8 +50,12 @@ pub(super) enum Shape {
     Within(u64, u64),
     /// A whole number alone.
     Whole,
+    /// A string of at most so many characters, or a parameter.
+    Brief(usize),
     /// Any number, or a parameter.
     Number,
+    /// A number from 0 to 1, or a parameter.
+    Share,
     /// `sha256:...`, or a parameter.
     Hash,
     /// Any literal.
@@ -60,6 +64,8 @@ pub(super) enum Shape {
     Pair,
     Plural,
     Singular,
+    /// The singular of a type that ADD creates.
+    Addable,
     /// A name of the query's own: letters, digits and `_`.
     Name,
     /// The name of a LET.
@@ -77,6 +83,8 @@ pub(super) enum Shape {
     /// A name of the query's own, or what else as a list.
     NameOr(&'static Shape),
     Object(&'static Form),
+    /// The object of BUDGET, whose amount has bounds that hang on its unit.
+    Budget(&'static Form),
     List(&'static List),
     /// A name alone, or an object of one key.
     Choice(&'static Choice),
@@ -84,12 +92,16 @@ pub(super) enum Shape {
     Condition,
     /// One of these statements, alone.
     Statement(&'static [&'static Form]),
+    /// The same, and what is wrong within it refuses nothing around it.
+    Slot(&'static [&'static Form]),
     /// One of these statements, with LETs of its own.
     Query(&'static [&'static Form]),
 }
 
 /// A list of at least one.
 pub(super) struct List {
+    /// The most it holds, where the schema says so.
+    pub(super) most: Option<usize>,
     pub(super) open: &'static str,
     pub(super) of: Shape,
     pub(super) between: &'static str,
@@ -142,7 +154,7 @@ const fn stated(
 }
 
 const fn list(of: Shape, between: &'static str) -> List {
-    List { open: "", of, between, close: "" }
+    List { most: None, open: "", of, between, close: "" }
 }
 
 const fn bare(name: &'static str) -> Row {
@@ -231,8 +243,9 @@ static CONDITIONS: List = list(Shape::Condition, "AND");
 static RECALL_OPTIONS: List = list(Shape::Choice(&OPTIONS), ",");
 static STAGES: List = list(Shape::Choice(&STAGE), "|");
 static FIELDS: List = list(Shape::Field, ",");
-static SHOWN: List = List { open: "(", of: Shape::Shown, between: ",", close: ")" };
-static VALUES_INSIDE: List = List { open: "(", of: Shape::Value, between: ",", close: ")" };
+static SHOWN: List = List { most: None, open: "(", of: Shape::Shown, between: ",", close: ")" };
+static VALUES_INSIDE: List =
+    List { most: None, open: "(", of: Shape::Value, between: ",", close: ")" };
 
 /// LIMIT and RECENT.
 const ROWS: Shape = Shape::Within(1, limits::MAX_LIMIT);
@@ -320,17 +333,12 @@ static DIVERSITY: Choice = Choice {
     unknown: ErrorKind::UnexpectedToken,
     extensions: false,
     rows: &[
-        Row {
-            name: "mmr",
-            text: "mmr",
-            bare: true,
-            holds: Some((", lambda =", Shape::Number, "")),
-        },
+        Row { name: "mmr", text: "mmr", bare: true, holds: Some((", lambda =", Shape::Share, "")) },
         Row {
             name: "threshold",
             text: "threshold",
             bare: false,
-            holds: Some((",", Shape::Number, "")),
+            holds: Some((",", Shape::Share, "")),
         },
     ],
 };
@@ -357,7 +365,7 @@ static ASSEMBLE: Form = stated(
         key("name", "", Shape::Name, "a name for the context"),
         key("for", "FOR", Shape::Text, "what the context is for"),
         key("from", "FROM", Shape::List(&SOURCES), "where the grains come from; at most 8"),
-        key("budget", "BUDGET", Shape::Object(&BUDGET), "how much the context may take"),
+        key("budget", "BUDGET", Shape::Budget(&BUDGET), "how much the context may take"),
         key(
             "priority",
             "PRIORITY",
@@ -389,8 +397,13 @@ static TEMPLATE_KEY: Form = part(
     &[&["template"]],
     "a template",
 );
-static INLINE: Shape =
-    Shape::List(&List { open: "{", of: Shape::Choice(&SECTION), between: "", close: "}" });
+static INLINE: Shape = Shape::List(&List {
+    most: None,
+    open: "{",
+    of: Shape::Choice(&SECTION),
+    between: "",
+    close: "}",
+});
 
 /// The sections of a template, in the order of the grammar.
 static SECTION: Choice = Choice {
@@ -430,10 +443,17 @@ static DEFINE: Form = stated(
 );
 static SECTIONS: List = list(Shape::Choice(&SECTION), "");
 
-static SOURCES: List = list(Shape::Object(&SOURCE), ",");
+static SOURCES: List = List {
+    most: Some(limits::SOURCES),
+    open: "",
+    of: Shape::Object(&SOURCE),
+    between: ",",
+    close: "",
+};
 static LABELS: List = list(Shape::Name, ">");
 static STREAM: Shape = Shape::List(&STREAMED);
-static STREAMED: List = List { open: "{", of: Shape::Choice(&EVENT), between: ",", close: "}" };
+static STREAMED: List =
+    List { most: None, open: "{", of: Shape::Choice(&EVENT), between: ",", close: "}" };
 
 static EVENT: Choice = Choice {
     what: "stream_option",
@@ -542,7 +562,13 @@ static DESCRIBE: Form = stated(
 );
 
 static READS: [&Form; 5] = [&RECALL, &EXISTS, &HISTORY, &DESCRIBE, &COALESCE];
-static ENTRIES: List = List { open: "{", of: Shape::Object(&ENTRY), between: ",", close: "}" };
+static ENTRIES: List = List {
+    most: Some(limits::ENTRIES),
+    open: "{",
+    of: Shape::Object(&ENTRY),
+    between: ",",
+    close: "}",
+};
 
 static BATCH: Form = stated(
     "batch",
@@ -557,14 +583,19 @@ static ENTRY: Form = part(
     "",
     &[
         Key { tail: ":", ..key("label", "", Shape::Name, "the name of its answer") },
-        key("query", "", Shape::Statement(&READS), "a statement that reads"),
+        key("query", "", Shape::Slot(&READS), "a statement that reads"),
     ],
     &[&["label", "query"]],
     "one statement of a batch",
 );
 
-static BRANCHES: List =
-    List { open: "(", of: Shape::Statement(&[&RECALL]), between: ",", close: ")" };
+static BRANCHES: List = List {
+    most: Some(limits::BRANCHES),
+    open: "(",
+    of: Shape::Statement(&[&RECALL]),
+    between: ",",
+    close: ")",
+};
 
 static COALESCE: Form = stated(
     "coalesce",
@@ -576,7 +607,8 @@ static COALESCE: Form = stated(
 
 static SETS: List = list(Shape::Object(&SET), "");
 const SET_KEY: Key = key("set", "", Shape::List(&SETS), "the fields to write");
-const REASON: Key = key("reason", "REASON", Shape::Text, "why; kept in the audit log");
+const REASON: Key =
+    key("reason", "REASON", Shape::Brief(limits::REASON_CHARS), "why; kept in the audit log");
 
 static SET: Form = part(
     "set",
@@ -589,7 +621,7 @@ static SET: Form = part(
 static ADD: Form = stated(
     "add",
     "ADD",
-    &[key("grain_type", "", Shape::Singular, "belief, observation or goal"), SET_KEY, REASON],
+    &[key("grain_type", "", Shape::Addable, "belief, observation or goal"), SET_KEY, REASON],
     &[&["grain_type"]],
     "write a new grain",
 );

@@ -75,7 +75,18 @@ fn sources<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Source<'a>>>> {
         if !c.eat_mark(Mark::Comma)? {
             return Ok(sources);
         }
+        if ends_sources(c)? {
+            let error = c.unexpected(&["a source"]);
+            return Err(error.suggest("leave out the comma behind the last source"));
+        }
     }
+}
+
+/// Whether a clause stands behind the comma of a source, or nothing.
+fn ends_sources(c: &Cursor<'_>) -> Result<bool> {
+    use Keyword::{Budget, Format, Priority, Stream, With};
+    let is_clause = matches!(c.keyword(), Some(Budget | Format | Priority | Stream | With));
+    Ok(c.peek().kind == Kind::End || is_clause && !is_name_then_colon(c)?)
 }
 
 /// How a source is written.

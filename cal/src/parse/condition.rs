@@ -6,7 +6,7 @@ use super::{recall, value};
 use crate::ast::{Condition, ConditionField, InSet, Test};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::fields::{self, FieldRef};
+use crate::fields::{self, FieldRef, Shape};
 use crate::lex::{Kind, Mark};
 use crate::predicate::Comparator;
 use crate::relations::{CATEGORIES, Category};
@@ -56,9 +56,10 @@ fn condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
         return domain_condition(c);
     }
     let field = field(c)?;
+    let numeric = matches!(field.node.shape, Shape::Number { .. } | Shape::Score);
     let field = Spanned::new(ConditionField::Table(field.node), field.span);
     let start = c.peek().span;
-    let test = test(c)?;
+    let test = test(c, numeric)?;
     Ok(Condition { field, test: Spanned::new(test, c.since(start)) })
 }
 
@@ -73,7 +74,7 @@ fn domain_condition<'a>(c: &mut Cursor<'a>) -> Result<Condition<'a>> {
     let field = Spanned::new(field, prefix.span.to(token.span));
     let start = c.peek().span;
     let test = match comparator(c)? {
-        Some(comparator) => Test::Compare(comparator, value::value(c)?),
+        Some(comparator) => Test::Compare(comparator, value::compared(c, comparator, false)?),
         None if c.eat(Keyword::In)? => Test::In(InSet::Values(value::value_list(c)?)),
         None => return Err(c.unexpected(&DOMAIN_OPERATORS)),
     };
@@ -102,16 +103,29 @@ pub(super) fn field(c: &mut Cursor<'_>) -> Result<Spanned<FieldRef>> {
 }
 
 /// A field of which only `named` may stand here.
+///
+/// # Errors
+/// As [`field`], and E021 for a field of a domain.
 pub(super) fn field_among(
     c: &mut Cursor<'_>,
     named: impl IntoIterator<Item = &'static str>,
 ) -> Result<Spanned<FieldRef>> {
+    if is_name_then_colon(c)? {
+        let prefix = c.bump()?.span;
+        c.bump()?;
+        if matches!(c.peek().kind, Kind::Word(_)) {
+            c.bump()?;
+        }
+        let message = "domain fields are for WHERE and PROJECT";
+        let error = Error::new(ErrorKind::WrongStage, message).at(c.since(prefix));
+        return Err(error.suggest("name a field of the table here").valid(named));
+    }
     field(c).map_err(|error| error.valid(named))
 }
 
-fn test<'a>(c: &mut Cursor<'a>) -> Result<Test<'a>> {
+fn test<'a>(c: &mut Cursor<'a>, numeric: bool) -> Result<Test<'a>> {
     if let Some(comparator) = comparator(c)? {
-        return Ok(Test::Compare(comparator, value::value(c)?));
+        return Ok(Test::Compare(comparator, value::compared(c, comparator, numeric)?));
     }
     let keyword = c.keyword();
     match keyword {

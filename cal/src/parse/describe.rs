@@ -34,7 +34,13 @@ pub(super) fn describe(c: &mut Cursor<'_>) -> Result<Describe> {
         "server" => Describe::Server,
         "templates" => Describe::Templates,
         "grammar" => Describe::Grammar,
-        _ => return Err(c.unexpected(&TARGETS)),
+        _ => {
+            let error = c.unexpected(&TARGETS);
+            return Err(match types::by_plural(c.text(token)) {
+                Some(name) => error.suggest(format!("Did you mean \"{}\"?", name.singular)),
+                None => error,
+            });
+        }
     };
     c.bump()?;
     Ok(described)

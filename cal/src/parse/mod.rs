@@ -109,5 +109,7 @@ fn too_long(bytes: usize) -> Error {
 #[cfg(test)]
 mod grammar_tests;
 #[cfg(test)]
+mod hint_tests;
+#[cfg(test)]
 #[path = "parse_tests.rs"]
 pub(crate) mod tests;

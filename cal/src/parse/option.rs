@@ -5,6 +5,7 @@ use super::{condition, value};
 use crate::ast::{Consistency, CountArg, DiversityOf, LevelName, Literal, WithOption};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
+use crate::fields;
 use crate::lex::{Kind, Mark};
 use crate::parse::refuse;
 use crate::span::Spanned;
@@ -48,6 +49,15 @@ pub(super) fn options<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<WithOption<'
     while c.eat_list_comma()? {
         options.push(option(c)?);
     }
+    let token = c.peek();
+    let text = c.text(token);
+    if names().any(|name| name.eq_ignore_ascii_case(text)) {
+        let message = format!("unexpected \"{text}\"");
+        let error = Error::new(ErrorKind::UnexpectedToken, message).at(token.span);
+        return Err(error
+            .suggest(format!("a comma stands between options: , {text}"))
+            .valid([","]));
+    }
     Ok(options)
 }
 
@@ -78,7 +88,9 @@ fn option<'a>(c: &mut Cursor<'a>) -> Result<Spanned<WithOption<'a>>> {
         }
         "dedup" => {
             c.bump()?;
-            parenthesised(c, condition::field).map(WithOption::Dedup)?
+            let field =
+                |c: &mut Cursor<'a>| condition::field_among(c, fields::names_for(c.about()));
+            parenthesised(c, field).map(WithOption::Dedup)?
         }
         "diversity" => {
             c.bump()?;

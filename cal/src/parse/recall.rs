@@ -56,9 +56,12 @@ fn plural(c: &mut Cursor<'_>) -> Result<Option<Spanned<&'static TypeName>>> {
     if singular.is_none() && word != Word::Name {
         return Ok(None);
     }
-    let nearest_clause = suggest::closest(text, CLAUSES).map_or(usize::MAX, |(_, far)| far);
-    let nearest_type = suggest::closest(text, types::plurals()).map_or(usize::MAX, |(_, far)| far);
-    if singular.is_none() && nearest_clause < nearest_type {
+    // A type is what stands here most often: another word must be close to be meant.
+    let close = |(_, far): &(&str, usize)| *far <= text.len().div_euclid(4).max(1);
+    let nearest_clause = suggest::closest(text, CLAUSES).filter(close);
+    let nearest_type = suggest::closest(text, types::all_plurals());
+    let nearer = |(_, far): (&str, usize)| nearest_type.is_none_or(|(_, of_type)| far < of_type);
+    if singular.is_none() && nearest_clause.is_some_and(nearer) {
         return Err(c.unexpected(&CLAUSES));
     }
     Err(types::unknown_plural(text).at(token.span))

@@ -6,7 +6,8 @@ use super::cursor::Cursor;
 use crate::ast::{Between, Count, CountArg, HashArg, Literal, Number, NumberArg, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
-use crate::lex::{Kind, Mark, Token};
+use crate::lex::{self, Kind, Mark};
+use crate::predicate::Comparator;
 use crate::span::Spanned;
 use crate::text;
 use crate::words::{Keyword, Word};
@@ -53,15 +54,34 @@ fn scalar<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Literal<'a>>> {
             c.bump()?;
             Literal::Flag(false)
         }
-        Kind::Word(Word::Name) => return Err(unquoted(c, token)),
+        Kind::Word(Word::Name) => return Err(unquoted(c, "a value")),
         _ => return Err(c.unexpected(&["a value"])),
     };
     Ok(Spanned::new(literal, token.span))
 }
 
-fn unquoted(c: &Cursor<'_>, token: Token) -> Error {
-    let suggestion = format!("text stands in double quotes: \"{}\"", c.text(token));
-    c.unexpected(&["a value"]).suggest(suggestion)
+/// The error of a name where `what` stands.
+fn unquoted(c: &Cursor<'_>, what: &'static str) -> Error {
+    let suggestion = format!("text stands in double quotes: \"{}\"", c.text(c.peek()));
+    c.unexpected(&[what]).suggest(suggestion)
+}
+
+/// `v` behind `comparator`, where a field takes numbers alone if it is `numeric`.
+pub(super) fn compared<'a>(
+    c: &mut Cursor<'a>,
+    comparator: Comparator,
+    numeric: bool,
+) -> Result<Spanned<Literal<'a>>> {
+    match (comparator, c.peek().kind) {
+        (Comparator::Equal, Kind::Mark(Mark::Equal)) => {
+            Err(c.unexpected(&["a value"]).suggest("equality is one ="))
+        }
+        (Comparator::Less, Kind::Mark(Mark::Greater)) => {
+            Err(c.unexpected(&["a value"]).suggest("inequality is !="))
+        }
+        (_, Kind::Word(Word::Name)) if numeric => Err(c.unexpected(&["a number"])),
+        _ => value(c),
+    }
 }
 
 /// A string or a parameter.
@@ -74,7 +94,13 @@ pub(super) fn hash_arg<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
     c.arg(|c| {
         let token = c.peek();
         if token.kind != Kind::Hash {
-            return Err(c.unexpected(&["a hash (sha256:...)"]));
+            let error = c.unexpected(&["a hash (sha256:...)"]);
+            let text = c.text(token).trim_matches('"');
+            let meant = lex::hash_meant(text.strip_prefix("sha256:").unwrap_or(text));
+            return Err(match meant {
+                Some(advice) => error.suggest(advice),
+                None => error,
+            });
         }
         Ok(Spanned::new(digits(c)?, token.span))
     })
@@ -135,8 +161,10 @@ pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'
 
 fn string<'a>(c: &mut Cursor<'a>) -> Result<Spanned<Cow<'a, str>>> {
     let token = c.peek();
-    let Kind::Str { plain } = token.kind else {
-        return Err(c.unexpected(&["a string"]));
+    let plain = match token.kind {
+        Kind::Str { plain } => plain,
+        Kind::Word(Word::Name) => return Err(unquoted(c, "a string")),
+        _ => return Err(c.unexpected(&["a string"])),
     };
     let quoted = c.text(token);
     let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or("");

@@ -39,7 +39,8 @@ pub(crate) fn query_hash(statement: &Statement<'_>, refused: &[Refused<'_>]) -> 
     hash_of(&text)
 }
 
-fn hash_of(text: &str) -> String {
+/// `sha256:` and the digest of a text.
+pub(crate) fn hash_of(text: &str) -> String {
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
 }
 

@@ -71,6 +71,21 @@ impl Response {
 }
 
 impl Answer {
+    /// Whether it has text, or in a BATCH holds some; an entry that failed might have had.
+    #[must_use]
+    pub fn has_text(&self) -> bool {
+        match self {
+            Self::Grains(grains) => grains.formatted.is_some(),
+            Self::Assembly { .. } => true,
+            Self::Coalesced { answer, .. } => answer.has_text(),
+            Self::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
+                Slot::Answer(answer) => answer.has_text(),
+                Slot::Failed { .. } => true,
+            }),
+            _ => false,
+        }
+    }
+
     /// Whether nothing was found, for COALESCE.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
@@ -157,8 +172,10 @@ pub enum Answer {
     },
     /// HISTORY.
     Versions {
-        /// The versions, newest first.
+        /// The versions, newest first; of one grain at most a hundred.
         versions: Vec<Version>,
+        /// How many there are; null where there are more than shown.
+        total: Option<u64>,
     },
     /// HISTORY .. DIFF.
     Diff {

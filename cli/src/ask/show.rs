@@ -10,6 +10,7 @@ use grainstore::cal::{
 };
 use grainstore::format::Value;
 
+use super::beside::{beside, unshown};
 use super::describe;
 use crate::error::Result;
 use crate::output::Output;
@@ -21,9 +22,10 @@ pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
         return output.json_line(response);
     }
     beside(response, output);
-    if is_grains(&response.answer) && !has_text(&response.answer) {
+    if is_grains(&response.answer) && !response.answer.has_text() {
         return output.document(response);
     }
+    unshown(&response.answer, false, output);
     show_answer(&response.answer, output)
 }
 
@@ -42,37 +44,6 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
     Ok(())
 }
 
-/// What is said beside an answer: its warnings, and that there is nothing in it.
-pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
-    for warning in &response.meta.warnings {
-        output.note(&format!("warning: {}: {}", warning.code, warning.message));
-    }
-    if let Answer::Grains(Grains { summarized: Some(sentences), .. }) = &response.answer {
-        for sentence in sentences {
-            output.note(&format!("in short: {sentence}"));
-        }
-    }
-    if let Answer::Grains(Grains { results, .. }) = &response.answer
-        && results.is_empty()
-    {
-        output.note("nothing found");
-    }
-}
-
-/// Whether an answer has, or in a BATCH holds, what a format acts on; a failed slot might have.
-pub(super) fn has_text(answer: &Answer) -> bool {
-    match answer {
-        Answer::Grains(grains) => grains.formatted.is_some(),
-        Answer::Assembly { .. } => true,
-        Answer::Coalesced { answer, .. } => has_text(answer),
-        Answer::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
-            Slot::Answer(answer) => has_text(answer),
-            Slot::Failed { .. } => true,
-        }),
-        _ => false,
-    }
-}
-
 /// Whether an answer is a list of grains.
 fn is_grains(answer: &Answer) -> bool {
     match answer {
@@ -84,29 +55,22 @@ fn is_grains(answer: &Answer) -> bool {
 
 /// Shows an answer to people, without what stands beside it.
 pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
+    lines(shown, output)?;
+    cut(shown, output);
+    Ok(())
+}
+
+fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     match shown {
         Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
         Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
         Answer::Count { count } => output.line(&count.to_string()),
         Answer::Exists { exists } => output.line(&exists.to_string()),
-        Answer::Values { values, total } => {
-            for one in values {
-                output.line(&value(one))?;
-            }
-            cut(values.len(), *total, "values", output);
-            Ok(())
-        }
-        Answer::Groups { groups, total } => {
-            counted(groups, output)?;
-            cut(groups.len(), Some(*total), "groups", output);
-            Ok(())
-        }
-        Answer::Versions { versions } => {
-            for version in versions {
-                output.line(&Version::from(version.clone()).line())?;
-            }
-            Ok(())
-        }
+        Answer::Values { values, .. } => values.iter().try_for_each(|one| output.line(&value(one))),
+        Answer::Groups { groups, .. } => counted(groups, output),
+        Answer::Versions { versions, .. } => versions
+            .iter()
+            .try_for_each(|version| output.line(&Version::from(version.clone()).line())),
         Answer::Diff { diff } => differences(diff, output),
         Answer::Plan { plan: report } => plan(report, output),
         Answer::Description { description } => describe::show(description, output),
@@ -126,8 +90,11 @@ pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()>
     }
 }
 
-/// A formatted text as it is, ended by a newline.
+/// A formatted text as it is, ended by a newline; nothing where there is none.
 fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
     output.bytes(text.as_bytes())?;
     if !text.ends_with('\n') {
         output.bytes(b"\n")?;
@@ -145,8 +112,14 @@ fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Says beside the data that there is more of it.
-fn cut(shown: usize, total: Option<u64>, what: &str, output: &mut Output<'_>) {
+/// Says beside a list that there is more of it.
+pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
+    let (shown, total, what) = match answer {
+        Answer::Values { values, total } => (values.len(), *total, "values"),
+        Answer::Groups { groups, total } => (groups.len(), Some(*total), "groups"),
+        Answer::Versions { versions, total } => (versions.len(), *total, "versions"),
+        _ => return,
+    };
     match total {
         Some(total) if total > shown as u64 => {
             output.note(&format!("the first {shown} of {total} {what}"));

@@ -73,18 +73,12 @@ fn of_dot(line: &str, end: usize) -> (usize, Vec<Candidate>) {
 fn words(wanted: &Wanted, typed: &str, bound: &[&str]) -> Vec<Candidate> {
     match wanted {
         Wanted::Nothing | Wanted::ValueOf(_) => Vec::new(),
-        Wanted::Keywords(words) => {
-            let found = keywords(words.iter().copied(), typed);
-            // Somebody who writes a word that is of the language but not expected here is not left
-            // without an answer.
-            if found.is_empty() && !typed.is_empty() {
-                return keywords(vocabulary::keywords(), typed);
-            }
-            found
-        }
+        Wanted::Keywords(words) => keywords_or_any(words.iter().copied(), typed),
+        Wanted::Clauses(words) => keywords_or_any(words.iter().copied(), typed),
         Wanted::Plural => {
             let mut found = starting(vocabulary::plurals(), typed, " ");
-            found.extend(keywords(CLAUSES.iter().copied().chain(["MY"]), typed));
+            let clauses = CLAUSES.iter().copied().filter(|word| *word != "AND");
+            found.extend(keywords(clauses.chain(["MY"]), typed));
             found
         }
         Wanted::Singular => starting(vocabulary::singulars(), typed, " "),
@@ -152,6 +146,16 @@ fn can_be_shown(value: &str) -> bool {
 /// A text as it is written between quotes.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Those words that begin as what was typed. Somebody who writes a word that is of the language but not expected
+/// here is not left without an answer.
+fn keywords_or_any<'w>(words: impl Iterator<Item = &'w str>, typed: &str) -> Vec<Candidate> {
+    let found = keywords(words, typed);
+    if found.is_empty() && !typed.is_empty() {
+        return keywords(vocabulary::keywords(), typed);
+    }
+    found
 }
 
 /// Those words that begin as what was typed, in the case it was typed in.
@@ -224,6 +228,9 @@ mod tests {
             ("RECALL beliefs AS sm", &["RECALL beliefs AS sml"]),
             ("RECALL beliefs LIMIT $", &["RECALL beliefs LIMIT $city"]),
             ("RECALL beliefs dele", &[]),
+            // Where a type may stand, no word that joins what is not there yet.
+            ("RECALL an", &[]),
+            ("RECALL uni", &[]),
             ("ASSEMBLE FROM ", &["ASSEMBLE FROM (RECALL "]),
             (
                 "ASSEMBLE FROM (RECALL) STREAM { chu",

@@ -14,6 +14,8 @@ pub(crate) enum Wanted {
     Nothing,
     /// One of these words of the grammar.
     Keywords(&'static [&'static str]),
+    /// One of these clauses, those aside that stand already or cannot stand yet.
+    Clauses(Vec<&'static str>),
     /// A grain type in the plural, or a clause.
     Plural,
     /// A grain type in the singular.
@@ -95,10 +97,12 @@ pub(crate) const CLAUSES: &[&str] = &[
     "OBJECTS",
     "HASHES",
     "CONTRADICTIONS",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
 ];
+/// Those that stand once in a RECALL. IN and BETWEEN are also of conditions, and stages may come again.
+const ONCE: &[&str] =
+    &["WHERE", "ABOUT", "LIKE", "SINCE", "THREAD", "RECENT", "WITH", "AS", "CONTRADICTIONS"];
+/// What joins two queries in parentheses.
+const JOINS: &[&str] = &["UNION", "INTERSECT", "EXCEPT"];
 /// The stages behind a pipe.
 const STAGES: &[&str] = &[
     "SELECT", "PROJECT", "ORDER", "GROUP", "LIMIT", "OFFSET", "COUNT", "FIRST", "SUBJECTS",
@@ -287,16 +291,41 @@ impl<'l> Line<'l> {
 
     /// The clauses of the statement that is being written.
     fn clauses(&self) -> Wanted {
-        let nested = self.open().iter().any(|piece| self.is(piece, "RECALL"));
+        let open = self.open();
+        let recall = open.iter().rposition(|piece| self.is(piece, "RECALL"));
+        if let Some(pieces) = recall.and_then(|at| open.get(at..)) {
+            return self.of_recall(pieces);
+        }
         match self.head().as_str() {
-            _ if nested => Wanted::Keywords(CLAUSES),
-            "ASSEMBLE" => Wanted::Keywords(ASSEMBLY),
+            "ASSEMBLE" => self.of_assemble(&open),
+            "RECALL" => Wanted::Keywords(JOINS),
             "ADD" | "SUPERSEDE" | "REVERT" => Wanted::Keywords(EVOLVING),
             "HISTORY" => Wanted::Keywords(OF_HISTORY),
             "DEFINE" => Wanted::Keywords(OF_TEMPLATE),
             "EXISTS" | "DESCRIBE" | "BATCH" => Wanted::Nothing,
-            _ => Wanted::Keywords(CLAUSES),
+            _ => Wanted::Clauses(CLAUSES.to_vec()),
         }
+    }
+
+    /// What may go on with a RECALL of these pieces.
+    fn of_recall(&self, pieces: &[&Piece]) -> Wanted {
+        let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
+        let joins = stands("WHERE") || stands("BETWEEN");
+        let fits = |word: &&str| {
+            if *word == "AND" { joins } else { !ONCE.contains(word) || !stands(word) }
+        };
+        Wanted::Clauses(CLAUSES.iter().copied().filter(fits).collect())
+    }
+
+    /// What may go on with an ASSEMBLE of these pieces: FOR and FROM first, then each clause once.
+    fn of_assemble(&self, pieces: &[&Piece]) -> Wanted {
+        let stands = |word: &str| pieces.iter().any(|piece| self.is(piece, word));
+        let sourced = stands("FROM");
+        let fits = |word: &&str| {
+            let is_first = matches!(*word, "FOR" | "FROM");
+            is_first != sourced && !stands(word)
+        };
+        Wanted::Clauses(ASSEMBLY.iter().copied().filter(fits).collect())
     }
 
     /// The pieces since the last semicolon, as far as they are in the parentheses around the cursor.

@@ -12,10 +12,21 @@ fn names(names: &[&str]) -> Wanted {
     Wanted::Names(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
+/// The clauses of a RECALL but these.
+fn clauses(gone: &[&str]) -> Wanted {
+    Wanted::Clauses(CLAUSES.iter().copied().filter(|word| !gone.contains(word)).collect())
+}
+
+/// The clauses of an ASSEMBLE behind its sources but these.
+fn assembly(gone: &[&str]) -> Wanted {
+    let behind = ["BUDGET", "PRIORITY", "FORMAT", "STREAM", "WITH"];
+    Wanted::Clauses(behind.into_iter().filter(|word| !gone.contains(word)).collect())
+}
+
 #[test]
 fn every_word_that_is_offered_is_a_word_of_the_grammar() {
     let known: Vec<_> = vocabulary::keywords().collect();
-    let of_clauses = [STARTS, CLAUSES, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
+    let of_clauses = [STARTS, CLAUSES, JOINS, STAGES, ASSEMBLY, EVOLVING, OF_HISTORY, TESTS];
     let all = of_clauses.into_iter().chain([OF_TEMPLATE, SECTIONS]);
     for word in all.flat_map(|words| words.iter()) {
         assert!(known.contains(word), "{word}");
@@ -32,7 +43,8 @@ fn a_place_calls_for_what_the_grammar_has_there() {
         ("EXPLAIN ", Wanted::Keywords(STARTS)),
         ("RECALL ", Wanted::Plural),
         ("recall my be", Wanted::Plural),
-        ("RECALL goals ", Wanted::Keywords(CLAUSES)),
+        ("RECALL goals ", clauses(&["AND"])),
+        ("(RECALL goals) ", Wanted::Keywords(JOINS)),
         ("RECALL goals WHERE ", field("goals")),
         ("RECALL goals WHERE subject = \"a\" AND g", field("goals")),
         ("RECALL MY goals | SELECT subject, ", field("goals")),
@@ -65,11 +77,11 @@ fn a_place_calls_for_what_the_grammar_has_there() {
         ("DEFINE TEMPLATE brief EXTENDS compact { ELEMENT {x} ", Wanted::Keywords(SECTIONS)),
         ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ", Wanted::Keywords(SECTIONS)),
         ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} H", Wanted::Keywords(SECTIONS)),
-        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} } ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT {x} } ", assembly(&["FORMAT"])),
         ("ASSEMBLE FROM (RECALL) STREAM { ", Wanted::Streamed),
         ("ASSEMBLE FROM (RECALL) STREAM { progress, bud", Wanted::Streamed),
         ("ASSEMBLE FROM (RECALL) STREAM { chunk_size = ", Wanted::Nothing),
-        ("ASSEMBLE FROM (RECALL) STREAM { all } ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM (RECALL) STREAM { all } ", assembly(&["STREAM"])),
         ("ASSEMBLE FROM ", Wanted::Source(BTreeSet::new())),
         ("ASSEMBLE FROM a: ", Wanted::Source(BTreeSet::new())),
         (
@@ -77,13 +89,17 @@ fn a_place_calls_for_what_the_grammar_has_there() {
             Wanted::Source(["$who".to_owned()].into()),
         ),
         ("RECALL THREAD FROM ", Wanted::Nothing),
-        ("BATCH { a: RECALL goals ", Wanted::Keywords(CLAUSES)),
+        ("BATCH { a: RECALL goals ", clauses(&["AND"])),
+        ("BATCH { a: RECALL WHERE subject = \"a\", b: RECALL goals ", clauses(&["AND"])),
+        ("RECALL goals ABOUT \"a\" WHERE confidence > 0 ", clauses(&["ABOUT", "WHERE"])),
+        ("ASSEMBLE reply ", Wanted::Clauses(vec!["FOR", "FROM"])),
+        ("ASSEMBLE FOR \"x\" ", Wanted::Clauses(vec!["FROM"])),
         ("BATCH { a: RECALL THREAD FROM $m, b: ", Wanted::Keywords(READS)),
         ("BATCH { a: ", Wanted::Keywords(READS)),
         ("DEFINE TEMPLATE brief ELEMENT { RECALL } ", Wanted::Keywords(OF_TEMPLATE)),
         ("ASSEMBLE FROM a: (", Wanted::Keywords(&["RECALL"])),
         ("ASSEMBLE FROM a: (RECALL events WHERE ", field("events")),
-        ("ASSEMBLE FROM a: (RECALL events) ", Wanted::Keywords(ASSEMBLY)),
+        ("ASSEMBLE FROM a: (RECALL events) ", assembly(&[])),
         ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY ", names(&["a", "b"])),
         ("ASSEMBLE FROM a: (RECALL x), b: (RECALL y) PRIORITY b > ", names(&["a", "b"])),
         ("LET $who = RECALL beliefs; RECALL WHERE subject IN ($", names(&["$who"])),

@@ -17,7 +17,7 @@ use super::screen::Screen;
 use super::split::{self, Entry};
 use super::table::table;
 use crate::args::Globals;
-use crate::ask::{FormatName, Question, beside, failed, show, show_answer};
+use crate::ask::{FormatName, Question, beside, cut, failed, show, show_answer, unshown};
 use crate::commands::READS_ONLY;
 use crate::commands::audit::Audit;
 use crate::commands::stats::Stats;
@@ -119,7 +119,7 @@ impl Prompt {
         // What a statement says itself goes before the mode.
         let own = told("AS") || told("FORMAT");
         let format = match self.settings.mode {
-            Mode::As(format) if !own && !self.globals.json => Some(format),
+            Mode::As(format) if !own && !self.globals.json && gives_text(text) => Some(format),
             _ => None,
         };
         let params = self.settings.params.iter().filter(|(name, _)| is_asked(name));
@@ -145,6 +145,7 @@ impl Prompt {
                 return show(response, output);
             }
             beside(response, output);
+            unshown(&response.answer, true, output);
             tabled(&response.answer, width, output)?;
             if let Answer::Grains(grains) = &response.answer
                 && let Some(told) = counted(grains.results.len(), grains.total)
@@ -272,6 +273,12 @@ impl Prompt {
     }
 }
 
+/// Whether a format can act on the answer of a statement; of one that does not read nobody knows.
+fn gives_text(text: &[u8]) -> bool {
+    let Ok(source) = grainstore::cal::Source::read_bytes(text) else { return true };
+    source.statement().map_or(true, |statement| statement.gives_text())
+}
+
 /// A statement asking for the plan of another.
 fn explaining(statement: &[u8]) -> Vec<u8> {
     let (lets, body) =
@@ -295,7 +302,11 @@ fn tabled(answer: &Answer, width: u16, output: &mut Output<'_>) -> Result<()> {
         return Ok(());
     }
     match table(answer, width) {
-        Some(table) => output.bytes(table.as_bytes()),
+        Some(table) => {
+            output.bytes(table.as_bytes())?;
+            cut(answer, output);
+            Ok(())
+        }
         None => show_answer(answer, output),
     }
 }

@@ -95,6 +95,33 @@ fn a_batch_shows_each_slot_under_its_label() {
 }
 
 #[test]
+fn what_a_context_lacks_is_told_beside_it() {
+    let place = place();
+    for (query, expected) in [
+        (
+            "ASSEMBLE FROM gone: (RECALL events THREAD FROM sha256:00000000), all: (RECALL beliefs)",
+            "source gone failed: CAL-E046: ",
+        ),
+        ("ASSEMBLE FROM (RECALL beliefs) BUDGET 1 grains", "2 of 3 grains did not fit the budget"),
+        (
+            "ASSEMBLE FROM (RECALL beliefs AS text) WITH summarize",
+            "the texts of sources, the summaries of sources: in the JSON answer (--json)",
+        ),
+        (
+            "RECALL beliefs WITH superseded, provenance, score_breakdown, explanation, contradiction_detection AS text",
+            "state, score_breakdown, explanation, provenance, contradictions: in the JSON answer (--json)",
+        ),
+        ("COALESCE (RECALL goals, RECALL events AS text)", "nothing found"),
+    ] {
+        let run = place.grain(&["cal", query]).done();
+        assert!(run.err.contains(expected), "{query}: {}", run.err);
+        assert_ne!(run.text(), "\n", "{query}");
+    }
+    let whole = place.grain(&["cal", "ASSEMBLE FROM (RECALL beliefs)"]).done();
+    assert_eq!(whole.err, "");
+}
+
+#[test]
 fn what_is_stored_steers_no_terminal() {
     let place = Place::with_store();
     place.put(&belief("a\u{1b}[31m\nb", "tea"));

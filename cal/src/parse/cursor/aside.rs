@@ -73,7 +73,8 @@ impl<'a> Cursor<'a> {
         if !self.skip_part().unwrap_or(false) {
             return Err(error);
         }
-        let text = self.source.get(start.token.span.start()..self.end).unwrap_or("");
+        let ends = self.token.span.start();
+        let text = self.source.get(start.token.span.start()..ends).unwrap_or("").trim_end();
         self.refused.get_or_insert_default().push(Refused { at, label, text, error });
         Ok(())
     }
@@ -86,7 +87,7 @@ impl<'a> Cursor<'a> {
             match self.token.kind {
                 Kind::End => return Ok(false),
                 Kind::Mark(Mark::RightBrace) if open == 0 => return Ok(true),
-                Kind::Mark(Mark::Comma) if open == 0 && self.second_starts_part()? => {
+                Kind::Mark(Mark::Comma) if open == 0 && self.second_starts_part() => {
                     return Ok(true);
                 }
                 Kind::Mark(Mark::LeftParen | Mark::LeftBracket | Mark::LeftBrace) => open += 1,
@@ -96,14 +97,24 @@ impl<'a> Cursor<'a> {
                 }
                 _ => {}
             }
-            self.bump()?;
+            self.skip_token()?;
         }
     }
 
+    /// Takes the next token, and what is no hash or number though it begins as one: where those end is clear.
+    fn skip_token(&mut self) -> Result<()> {
+        while let Err(error) = self.bump() {
+            if !matches!(error.kind(), ErrorKind::BadHash | ErrorKind::BadNumber) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether `word :` stands behind the next token.
-    fn second_starts_part(&self) -> Result<bool> {
+    fn second_starts_part(&self) -> bool {
         let mut ahead = self.lexer;
-        let word = matches!(ahead.next()?.kind, Kind::Word(_));
-        Ok(word && ahead.next()?.kind == Kind::Mark(Mark::Colon))
+        let is_word = ahead.next().is_ok_and(|token| matches!(token.kind, Kind::Word(_)));
+        is_word && ahead.next().is_ok_and(|token| token.kind == Kind::Mark(Mark::Colon))
     }
 }

@@ -1,0 +1,52 @@
+//! How many versions HISTORY gives.
+
+use serde_json::{Value, json};
+
+use super::tests::{belief, options, run, run_with};
+use super::{Given, Options};
+use crate::testutil::Fake;
+
+const TRIPLE: &str = "HISTORY WHERE subject = \"s\" AND relation = \"r\"";
+
+/// This many versions, each of which superseded the one before it; and the address of the newest.
+fn chain(of: usize) -> (Fake, String) {
+    let memory = Fake::at_work();
+    let mut newest = None;
+    for number in 0..of {
+        let next = memory.keep(&belief("s", "r", &format!("v{number}"), ""));
+        if let Some(last) = newest.replace(next) {
+            memory.mark(last, |state| state.superseded_by = Some(next));
+        }
+    }
+    (memory, newest.unwrap().to_string())
+}
+
+/// How many versions an answer has, how many it says there are, and the object of the first.
+fn told(answer: &Value) -> (usize, &Value, &Value) {
+    let versions = answer["versions"].as_array().unwrap();
+    (versions.len(), &answer["total"], &versions[0]["grain"]["object"])
+}
+
+#[test]
+fn by_triple_it_is_every_version() {
+    let (memory, _) = chain(130);
+    let answer = run(&memory, TRIPLE).unwrap();
+    assert_eq!(told(&answer), (130, &json!(130), &json!("v129")));
+}
+
+#[test]
+fn more_than_a_statement_may_hold_is_refused() {
+    let (memory, _) = chain(20);
+    let given = Given { row_bytes: Some(2_000), ..Given::default() };
+    let refused = run_with(&memory, TRIPLE, &Options { given, ..options() });
+    assert_eq!(refused, Err("CAL-E030 at HISTORY".to_owned()));
+}
+
+#[test]
+fn of_one_grain_it_is_the_newest_hundred_and_tells_whether_there_are_more() {
+    for (of, shown, total) in [(100, 100, json!(100)), (101, 100, Value::Null)] {
+        let (memory, newest) = chain(of);
+        let answer = run(&memory, &format!("HISTORY sha256:{newest}")).unwrap();
+        assert_eq!(told(&answer), (shown, &total, &json!(format!("v{}", of - 1))));
+    }
+}

@@ -1,0 +1,64 @@
+//! What is said of near misses: the code, the place, and what to write instead.
+
+use crate::Source;
+
+#[rustfmt::skip]
+const HINTS: &[(&str, &str, &str, &str)] = &[
+    // Domain fields where none may stand.
+    ("RECALL SELECT hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
+    ("RECALL ORDER BY hc:x DESC", "CAL-E021", "hc:x", "name a field of the table here"),
+    ("RECALL GROUP BY hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
+    ("RECALL WITH dedup(hc:x)", "CAL-E021", "hc:x", "name a field of the table here"),
+    // Addresses as they are printed, without their prefix or in quotes.
+    ("EXISTS 0a1b2c3d", "CAL-E006", "0a1b2c3d", "sha256:0a1b2c3d, without quotes"),
+    ("EXISTS 01234567", "CAL-E002", "01234567", "sha256:01234567, without quotes"),
+    ("EXISTS abcdef01", "CAL-E002", "abcdef01", "sha256:abcdef01, without quotes"),
+    ("HISTORY sha256:00000000 DIFF \"sha256:abcdef01\"", "CAL-E002", "\"sha256:abcdef01\"", "sha256:abcdef01, without quotes"),
+    ("RECALL WHERE hash = 0a1b2c3d", "CAL-E006", "0a1b2c3d", "sha256:0a1b2c3d, without quotes"),
+    // Right behind RECALL a type is meant.
+    ("RECALL facs", "CAL-E003", "facs", "Did you mean \"beliefs\"?"),
+    ("RECALL alise", "CAL-E003", "alise", "use one of the ten grain types"),
+    ("RECALL abuot \"a\"", "CAL-E002", "abuot", "Did you mean \"ABOUT\"?"),
+    ("RECALL limt 5", "CAL-E002", "limt", "Did you mean \"LIMIT\"?"),
+    ("DESCRIBE goals", "CAL-E002", "goals", "Did you mean \"goal\"?"),
+    // Text without quotes, and what is no text.
+    ("RECALL ABOUT alice", "CAL-E002", "alice", "text stands in double quotes: \"alice\""),
+    ("RECALL SINCE lastweek", "CAL-E002", "lastweek", "text stands in double quotes: \"lastweek\""),
+    ("RECALL IN work", "CAL-E002", "work", "text stands in double quotes: \"work\""),
+    ("RECALL WHERE subject = alice", "CAL-E002", "alice", "text stands in double quotes: \"alice\""),
+    ("RECALL WHERE confidence > high", "CAL-E002", "high", "expected a number"),
+    ("RECALL LIKE \"a\" WHERE score >= high", "CAL-E002", "high", "expected a number"),
+    // Signs of other languages.
+    ("RECALL WHERE subject == \"a\"", "CAL-E002", "=", "equality is one ="),
+    ("RECALL WHERE subject <> \"a\"", "CAL-E002", ">", "inequality is !="),
+    // Commas that are missing, or too many.
+    ("RECALL WITH superseded provenance", "CAL-E002", "provenance", "a comma stands between options"),
+    ("ASSEMBLE FROM (RECALL), BUDGET 50 tokens", "CAL-E002", "BUDGET", "leave out the comma behind the last source"),
+    ("ASSEMBLE FROM (RECALL),", "CAL-E002", "", "leave out the comma behind the last source"),
+    ("ASSEMBLE FROM (RECALL) BUDGET 500tokens", "CAL-E006", "500tokens", "put a space behind the number: 500 tokens"),
+    // The JSON form.
+    (r#"{"statement":"recall","my":false}"#, "CAL-E020", "false", "leave the key out"),
+    (r#"{"statement":"add","grain_type":"goal","set":[{"field":"object","value":"x"}]}"#, "CAL-E018", "", "add the key \"reason\""),
+];
+
+#[test]
+fn near_misses_say_what_to_write() {
+    for (source, code, place, suggestion) in HINTS {
+        let read = Source::read(source).and_then(|read| read.statement().map(|_| ()));
+        let error = read.expect_err(source);
+        assert_eq!(error.code(), *code, "{source}: {error}");
+        let covered = error.position().and_then(|at| source.get(at.start..at.end));
+        assert!(place.is_empty() || covered == Some(*place), "{source}: {covered:?}");
+        let said = error.suggestion();
+        assert!(said.contains(suggestion), "{source}: {said}");
+    }
+}
+
+#[test]
+fn a_source_may_be_called_as_a_clause() {
+    for source in
+        ["ASSEMBLE FROM (RECALL), budget: (RECALL)", "RECALL WITH superseded, x_a LIMIT 5"]
+    {
+        assert!(Source::read(source).unwrap().statement().is_ok(), "{source}");
+    }
+}

@@ -1,0 +1,105 @@
+//! What people are told beside an answer, on stderr: warnings, what failed, what was left out, and what
+//! the answer has that its text does not show.
+//!
+//! It knows what answers are made of; the answer itself is shown elsewhere.
+
+use grainstore::cal::{Answer, Grains, Response, ResultRow, Slot, SourceAnswer, Sources};
+
+use crate::output::Output;
+
+/// Says the warnings of an answer, and what there is not in it.
+pub(crate) fn beside(response: &Response, output: &mut Output<'_>) {
+    for warning in &response.meta.warnings {
+        output.note(&format!("warning: {}: {}", warning.code, warning.message));
+    }
+    missing(&response.answer, output);
+}
+
+fn missing(answer: &Answer, output: &mut Output<'_>) {
+    match answer {
+        Answer::Grains(Grains { summarized, results, .. }) => {
+            for sentence in summarized.iter().flatten() {
+                output.note(&format!("in short: {sentence}"));
+            }
+            if results.is_empty() {
+                output.note("nothing found");
+            }
+        }
+        Answer::Coalesced { answer, .. } => missing(answer, output),
+        Answer::Assembly { sources, .. } => of_sources(sources, output),
+        _ => {}
+    }
+}
+
+/// Says which sources failed, and how many grains found no room.
+fn of_sources(Sources(sources): &Sources, output: &mut Output<'_>) {
+    for (label, source) in sources {
+        if let Some(error) = &source.error {
+            let (code, message) = (error.code(), error.message());
+            output.note(&format!("source {label} failed: {code}: {message}"));
+        }
+    }
+    let sum = |count: fn(&SourceAnswer) -> u64| {
+        sources.iter().fold(0_u64, |sum, (_, source)| sum.saturating_add(count(source)))
+    };
+    let omitted = sum(|source| source.omitted);
+    if omitted > 0 {
+        let shown = sum(|source| source.full)
+            .saturating_add(sum(|source| source.standard))
+            .saturating_add(sum(|source| source.summary));
+        let all = shown.saturating_add(omitted);
+        output.note(&format!("{omitted} of {all} grains did not fit the budget"));
+    }
+}
+
+/// Says what was asked for that only the JSON answer has: a text has no place for it, a table little.
+pub(crate) fn unshown(answer: &Answer, tabled: bool, output: &mut Output<'_>) {
+    let mut names = Vec::new();
+    hidden(answer, tabled, &mut names);
+    names.dedup();
+    if !names.is_empty() {
+        output.note(&format!("{}: in the JSON answer (--json)", names.join(", ")));
+    }
+}
+
+fn hidden(answer: &Answer, tabled: bool, names: &mut Vec<&'static str>) {
+    match answer {
+        Answer::Grains(grains) if tabled || grains.formatted.is_some() => {
+            of_rows(&grains.results, tabled, names);
+        }
+        Answer::Coalesced { answer, .. } => hidden(answer, tabled, names),
+        Answer::Assembly { sources: Sources(sources), .. } => {
+            let has = |held: fn(&SourceAnswer) -> bool| sources.iter().any(|(_, one)| held(one));
+            if has(|source| source.formatted.is_some()) {
+                names.push("the texts of sources");
+            }
+            if has(|source| source.summarized.is_some()) {
+                names.push("the summaries of sources");
+            }
+        }
+        Answer::Batch { batch } => {
+            for (_, slot) in &batch.0 {
+                if let Slot::Answer(answer) = slot {
+                    hidden(answer, tabled, names);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What stands beside each grain. A table shows where each stands.
+fn of_rows(rows: &[ResultRow], tabled: bool, names: &mut Vec<&'static str>) {
+    let Some(row) = rows.first() else { return };
+    for (name, is_there) in [
+        ("state", row.state.is_some() && !tabled),
+        ("score_breakdown", row.score_breakdown.is_some()),
+        ("explanation", row.explanation.is_some()),
+        ("provenance", row.provenance.is_some()),
+        ("contradictions", row.contradictions.is_some()),
+    ] {
+        if is_there {
+            names.push(name);
+        }
+    }
+}

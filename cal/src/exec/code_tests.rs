@@ -132,6 +132,7 @@ fn cases(given: &Given) -> Vec<Case> {
         case(Read, "DEFINE TEMPLATE brief_1 ELEMENT {}", "CAL-E088", "brief_1", "choose another name"),
         case(Read, "DEFINE TEMPLATE Readable ELEMENT {}", "CAL-E088", "Readable", "choose another name"),
         case(Evolve, "DEFINE TEMPLATE one_more ELEMENT {}", "CAL-E089", "one_more", "in braces"),
+        case(Read, "DEFINE TEMPLATE t ELEMENT { {{grain.bogus}} }", "CAL-E090", "{{grain.bogus}}", "use one of the listed variables"),
         case(Read, "DEFINE TEMPLATE t\nELEMENT {\n- {{grain.contnt}}\n}", "CAL-E090", "{{grain.contnt}}", "Did you mean \"grain.content\"?"),
         case(Read, "ASSEMBLE FROM (RECALL) FORMAT TEMPLATE { ELEMENT { {{#grain.confidence}}x } }", "CAL-E091", "{{#grain.confidence}}", "{{/grain.confidence}} behind it"),
         case(Read, "DEFINE TEMPLATE t ELEMENT { x{{/grain.tags}} }", "CAL-E091", "{{/grain.tags}}", "open it with"),

@@ -86,6 +86,20 @@ impl<'a> Cursor<'a> {
         Ok(!starts_part)
     }
 
+    /// Whether a comma and a field of a domain stand next: `prefix:name`, where a label has a statement or a
+    /// parenthesis behind its colon.
+    pub(super) fn domain_follows(&self) -> Result<bool> {
+        if self.token.kind != Kind::Mark(Mark::Comma) {
+            return Ok(false);
+        }
+        let mut ahead = self.lexer;
+        let kinds = [ahead.next()?.kind, ahead.next()?.kind, ahead.next()?.kind];
+        let [Kind::Word(_), Kind::Mark(Mark::Colon), Kind::Word(Word::Name)] = kinds else {
+            return Ok(false);
+        };
+        Ok(true)
+    }
+
     /// Takes the next token.
     pub(super) fn bump(&mut self) -> Result<Token> {
         let taken = self.token;

@@ -6,6 +6,8 @@ use crate::Source;
 const HINTS: &[(&str, &str, &str, &str)] = &[
     // Domain fields where none may stand.
     ("RECALL SELECT hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
+    ("RECALL SELECT object, hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
+    (r#"{"statement":"recall","pipeline":[{"select":["object","hc:x"]}]}"#, "CAL-E021", "\"hc:x\"", "name a field of the table here"),
     ("RECALL ORDER BY hc:x DESC", "CAL-E021", "hc:x", "name a field of the table here"),
     ("RECALL GROUP BY hc:x", "CAL-E021", "hc:x", "name a field of the table here"),
     ("RECALL WITH dedup(hc:x)", "CAL-E021", "hc:x", "name a field of the table here"),
@@ -56,9 +58,11 @@ fn near_misses_say_what_to_write() {
 
 #[test]
 fn a_source_may_be_called_as_a_clause() {
-    for source in
-        ["ASSEMBLE FROM (RECALL), budget: (RECALL)", "RECALL WITH superseded, x_a LIMIT 5"]
-    {
+    for source in [
+        "BATCH { a: RECALL SELECT object, hc: RECALL }",
+        "ASSEMBLE FROM (RECALL), budget: (RECALL)",
+        "RECALL WITH superseded, x_a LIMIT 5",
+    ] {
         assert!(Source::read(source).unwrap().statement().is_ok(), "{source}");
     }
 }

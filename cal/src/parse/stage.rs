@@ -83,6 +83,11 @@ fn select<'a>(c: &mut Cursor<'a>) -> Result<Stage<'a>> {
     while c.eat_list_comma()? {
         fields.push(shown(c)?);
     }
+    if c.domain_follows()? {
+        // Refused as what it is, and not the comma before it.
+        c.bump()?;
+        fields.push(shown(c)?);
+    }
     Ok(Stage::Select(fields))
 }
 

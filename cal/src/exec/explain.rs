@@ -85,7 +85,7 @@ impl Run<'_> {
                 Ok(())
             }
             Plan::History(HistoryPlan::Triple(query)) => {
-                let most = count(limits::VERSIONS);
+                let most = count(limits::SORTED_ROWS);
                 reports.push(self.explain_query(query, part.to_owned(), most)?);
                 Ok(())
             }

@@ -83,7 +83,7 @@ pub(crate) fn expressible(asked: Question) -> Question {
     let superseded = asked.seeing.superseded;
     let of_type = asked.of_type.filter(|of_type| of_type.is_standard());
     let has_words = |condition: &Condition| written(condition, of_type).is_some();
-    let conditions = asked.conditions.into_iter().filter(has_words);
+    let conditions = asked.conditions.into_iter().map(as_cal_reads).filter(has_words);
     Question {
         reach: asked.reach,
         of_type,
@@ -92,6 +92,17 @@ pub(crate) fn expressible(asked: Question) -> Question {
         seeing: Visibility { superseded, ..Visibility::default() },
         order: asked.order,
         ..Question::default()
+    }
+}
+
+/// What CAL makes of a condition: an address counts with `sha256:` and without, where a predicate on the
+/// text takes it as it stands.
+fn as_cal_reads(condition: Condition) -> Condition {
+    match condition {
+        Condition::TextIs(name @ "parent_message_id", text) => {
+            Condition::Field(name, Comparator::Equal, text.into())
+        }
+        other => other,
     }
 }
 

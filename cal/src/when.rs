@@ -212,7 +212,7 @@ fn back(now: DateTime, count: i32, unit: Unit) -> Option<i64> {
 }
 
 fn ms(civil: DateTime) -> Option<i64> {
-    Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
+    Some(civil.to_zoned_datetime(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
 fn instant(ms: i64) -> TimeRange {

@@ -33,7 +33,7 @@ impl EpochMs {
     /// 29th and that year has none. Nothing beyond what a calendar reaches.
     #[must_use]
     pub fn years_later(self, years: u64) -> Option<Self> {
-        let from = Timestamp::from_millisecond(self.0).ok()?.to_zoned(TimeZone::UTC);
+        let from = Timestamp::from_millisecond(self.0).ok()?.to_zoned_datetime(TimeZone::UTC);
         let span = Span::new().try_years(i64::try_from(years).ok()?).ok()?;
         Some(Self(from.checked_add(span).ok()?.timestamp().as_millisecond()))
     }

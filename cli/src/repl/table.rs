@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use comfy_table::{ContentArrangement, Row, Table, TableComponent, presets};
+use comfy_table::{ContentArrangement, LineStyle, Row, Table, TableStyle};
 use grainstore::cal::{Answer, Change, Grains, Group, ResultRow, Version};
 use grainstore::format::Value;
 
@@ -38,7 +38,7 @@ pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
 /// Rows under their heading, the first of them.
 pub(crate) fn drawn(rows: Vec<Vec<String>>, width: u16) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─');
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(NARROWEST));
     let mut rows = rows.into_iter().map(|row| {
         let cells: Vec<String> = row.iter().map(|cell| printable(cell).into_owned()).collect();

@@ -81,7 +81,7 @@ impl Terminal {
     fn ends(mut self) -> i32 {
         self.session.exp_eof().unwrap();
         match self.session.process().wait().unwrap() {
-            rexpect::process::wait::WaitStatus::Exited(_, code) => code,
+            rexpect::process::WaitStatus::Exited(_, code) => code,
             other => panic!("{other:?}"),
         }
     }

@@ -18,6 +18,7 @@
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
 mod access;
+mod advice;
 mod ask;
 mod audit;
 mod basis;

@@ -2,6 +2,7 @@
 
 use grainstore_format::{Blob, Envelope, Grain, Header};
 
+use crate::advice;
 use crate::embed::Embedding;
 use crate::error::Error;
 use crate::policy::{doubts, may_be_doubted};
@@ -58,15 +59,21 @@ impl Offer {
         }
     }
 
-    /// What about the invalidation policy of the grain is probably not meant so, a sentence each: a
-    /// mode the standard does not have, a quorum nobody can meet, a misspelt field. It is stored all
-    /// the same (OMS 23.3). Nothing for what is no grain.
+    /// What is probably not meant so, a sentence each: of the invalidation policy a mode the standard
+    /// does not have, a quorum nobody can meet, a misspelt field (OMS 23.3); and what the standard
+    /// says a writer SHOULD do and this grain does not (OMS 6.11, 12.5.3, 17.2, 23.5, 24 to 27, A.7). It
+    /// is stored all the same. Nothing for what is no grain.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let of_blob = |blob: &[u8]| with_fields(blob, |grain| Ok(doubts(grain)));
+        let of_blob = |blob: &[u8]| {
+            with_fields(blob, |grain| Ok([doubts(grain), advice::of(grain)].concat()))
+        };
         let found = match self {
-            // Most grains have no policy, and are not encoded twice.
-            Self::Grain(grain) if !grain.fields().keys().any(|name| may_be_doubted(name)) => {
+            // Of most grains there is nothing to tell, and they are not encoded twice.
+            Self::Grain(grain)
+                if !advice::may_apply(grain)
+                    && !grain.fields().keys().any(|name| may_be_doubted(name)) =>
+            {
                 return Vec::new();
             }
             Self::Grain(grain) => {

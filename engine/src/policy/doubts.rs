@@ -11,6 +11,8 @@ const POLICY: &str = "invalidation_policy";
 const MAX_SLIPS: usize = 2;
 /// Misspelt fields of one grain that are told.
 const MAX_TOLD: usize = 3;
+/// The method of DIDs whose keys lie in themselves. Others need a resolver of the host's.
+const OFFLINE: &str = "did:key:";
 /// Seconds after which a time is probably in milliseconds: the year 5138.
 const FAR_FUTURE: u64 = 100_000_000_000;
 
@@ -37,6 +39,11 @@ impl<'a> Signers<'a> {
         self.named
     }
 
+    /// Whether none of those who are named can be verified without a resolver of the host's.
+    fn need_a_resolver(&self) -> bool {
+        !self.dids.is_empty() && self.dids.iter().all(|did| !did.starts_with(OFFLINE))
+    }
+
     pub(super) fn may_delegate(&self) -> bool {
         !self.dids.is_empty()
     }
@@ -58,7 +65,9 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
     let signers = Signers::of(&terms, grain.text("author_did"));
     let mut doubts = Vec::new();
     doubts.extend(unreadable(&terms));
-    doubts.extend(unmeetable(terms.mode, &signers));
+    let nobody = unmeetable(terms.mode, &signers);
+    let can_be_met = nobody.is_none();
+    doubts.extend(nobody);
     if let Mode::Timed(until, fallback) = terms.mode {
         if until > FAR_FUTURE {
             doubts.push(format!(
@@ -67,6 +76,14 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
         }
         let then = unmeetable(fallback.mode(), &signers);
         doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
+    }
+    let asks_for_signers = matches!(terms.mode, Mode::Quorum(Some(_)) | Mode::Delegated);
+    if asks_for_signers && can_be_met && signers.need_a_resolver() {
+        doubts.push(
+            "its authorized DIDs are verified only where the host resolves them (did:web), which \
+             the command and its rpc do not: nobody can invalidate it there"
+                .to_owned(),
+        );
     }
     let slips = grain.iter().map(|(name, _)| name).filter(|name| is_slip(name)).take(MAX_TOLD);
     doubts.extend(slips.map(|name| {

@@ -198,6 +198,10 @@ fn doubts_are_about_what_nobody_means() {
         ),
         (r#""invalidation_policy": {"mode": "delegated"}"#, &["authorizes no DID"]),
         (
+            r#""invalidation_policy": {"mode": "delegated", "authorized": ["did:web:a"]}"#,
+            &["verified only where the host resolves them"],
+        ),
+        (
             r#""invalidation_policy": {"mode": "timed", "locked_until": 1768471200000,
                 "fallback_mode": "delegated"}"#,
             &["is it in milliseconds?", "after its locked_until it is delegated"],

@@ -10,6 +10,8 @@
 //!
 //! Nothing here reads the store: the plan gathers facts and carries out what is decided.
 
+use grainstore_format::GrainRef;
+
 mod decide;
 mod doubts;
 mod explain;
@@ -32,6 +34,11 @@ pub(crate) use ownership::check_ownership;
 pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
 pub(crate) use rules::Rule;
 pub(crate) use terms::Terms;
+
+/// Whether the policy of a grain protects it from anybody at all.
+pub(crate) fn protects(grain: &GrainRef<'_>) -> bool {
+    Terms::of(grain).protects()
+}
 
 /// Whether two texts name the same DID: a fragment names a key of it.
 pub(crate) fn same_did(one: &str, other: &str) -> bool {

@@ -84,6 +84,8 @@ pub(crate) enum Operation {
     CalSwitch,
     /// A template of CAL is kept for a namespace from now on.
     DefineTemplate,
+    /// The store was made one of a later format; the rules name each.
+    Upgrade,
 }
 
 /// What an entry tells of an import as a whole.
@@ -123,6 +125,7 @@ impl Operation {
             Self::Cal => "cal",
             Self::CalSwitch => "cal_switch",
             Self::DefineTemplate => "define_template",
+            Self::Upgrade => "upgrade",
         }
     }
 
@@ -143,7 +146,7 @@ pub struct AuditEntry {
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
-    /// `preset_changed`, `cal_switch`, `define_template`; `export` and `read`, where the rules of the store want them noted or refuse
+    /// `preset_changed`, `cal_switch`, `define_template`, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
     /// them; `cal`, a call in CAL that was refused, or gave out no grain.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.

@@ -79,7 +79,7 @@ pub(crate) const META_CAL: &str = "cal";
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// An address as it lies on disk.
 ///

@@ -69,6 +69,7 @@ mod templates;
 mod tests;
 mod texts;
 mod truth;
+mod upgrade;
 mod vault;
 mod vectors;
 mod view;

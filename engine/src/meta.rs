@@ -16,6 +16,7 @@ use crate::keys::{self, AuditHead};
 use crate::options::OpenOptions;
 use crate::preset::{Kept, Preset, RuleSet};
 use crate::texts::Wording;
+use crate::upgrade::format_of;
 use crate::vault::Vault;
 use crate::writer::append_audit;
 
@@ -130,26 +131,12 @@ pub(crate) struct Meta {
 
 /// Checks the stamp and reads what the store says about itself.
 pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
-    let refused = |message: String| Err(Error::new(ErrorKind::StoreVersion, message));
     let txn = db.begin_read()?;
-    let meta = match txn.open_table(keys::META) {
-        Ok(meta) => meta,
-        Err(redb::TableError::TableDoesNotExist(_)) => {
-            return refused("this database has no meta table: it is no store".to_owned());
-        }
-        Err(error) => return Err(error.into()),
-    };
+    format_of(&txn)?;
+    let meta = txn.open_table(keys::META)?;
     let row = |name: &str| -> Result<Option<Vec<u8>>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()))
     };
-    match row(keys::META_FORMAT)?.as_deref().map(<[u8; 4]>::try_from) {
-        Some(Ok(version)) if u32::from_be_bytes(version) == keys::FORMAT => {}
-        Some(Ok(version)) => {
-            let version = u32::from_be_bytes(version);
-            return refused(format!("store format {version} is not {}", keys::FORMAT));
-        }
-        _ => return refused("the store lacks its format stamp".to_owned()),
-    }
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
     let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;

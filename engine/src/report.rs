@@ -15,6 +15,7 @@ use crate::keys;
 use crate::session::Session;
 use crate::store::Store;
 use crate::texts::ObserverDomain;
+use crate::upgrade::format_of;
 use crate::vectors::VectorSpace;
 use crate::view::View;
 
@@ -119,7 +120,7 @@ impl Store {
         let leaving = view.leaving()?;
         let erasures = view.erasures()?;
         Ok(Stats {
-            format: keys::FORMAT,
+            format: format_of(view.transaction())?,
             encrypted: self.is_encrypted(),
             compressed: view.vault().compresses(),
             preset: self.rules().preset,

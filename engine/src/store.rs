@@ -32,6 +32,7 @@ use crate::sync::thread::{self, JoinHandle, ThreadId};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::texts::{Library, Wording};
 use crate::truth::Truth;
+use crate::upgrade::upgrade;
 use crate::vectors::Vectors;
 use crate::view::View;
 use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer};
@@ -101,6 +102,7 @@ impl Store {
             ErrorKind::Format(
                 grainstore_format::ErrorKind::Schema | grainstore_format::ErrorKind::Key,
             ) => error,
+            ErrorKind::StoreVersion => error.within(path),
             _ => error.within(path).with_hint(
                 "check the path, its permissions and its disk; a store is a directory of its own",
             ),
@@ -137,9 +139,10 @@ impl Store {
         directory::sync(path)?;
         let start = || {
             let db = database.open(directory::grains(path))?;
-            let meta = check_meta(&db, &vault, options)?;
+            let mut meta = check_meta(&db, &vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
+            upgrade(&db, &mut meta, options)?;
             let vault = vault.clone().compressing(compression_of(&db, options)?);
             let index = open_index(&database, &directory::real(&directory::index(path))?)?;
             let db = Source::at(db, Home::of(&directory::grains(path), &opening)?);
@@ -355,9 +358,10 @@ impl Store {
             if empty {
                 set_up(&db, &Identity::random()?, &vault, options)?;
             }
-            let meta = check_meta(&db, &vault, options)?;
+            let mut meta = check_meta(&db, &vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
+            upgrade(&db, &mut meta, options)?;
             let index = match create_index() {
                 Err(error) if error.is_integrity() => {
                     index().set_len(0)?;

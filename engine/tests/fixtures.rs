@@ -19,7 +19,7 @@ use tempfile::TempDir;
 const FILES: [&str; 2] = ["grains.redb", "index.redb"];
 
 #[test]
-fn a_store_of_format_1_opens_and_says_what_it_said() {
+fn a_store_of_format_1_is_upgraded_and_says_what_it_said() {
     let fixture = fixture(1);
     let expected: Value =
         serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
@@ -29,10 +29,39 @@ fn a_store_of_format_1_opens_and_says_what_it_said() {
         let dir = unpacked(&fixture, files);
         let options = OpenOptions::new().count_access(false);
         let store = Store::open(dir.path(), &options).unwrap();
-        assert_eq!(store.stats().unwrap().format, 1);
-        assert_eq!(told(&store.session(SessionOptions::default())), expected, "{files:?}");
+        assert_eq!(store.stats().unwrap().format, 2);
+        let session = store.session(SessionOptions::default());
+        let mut said = told(&session);
+        let upgrade = said["audit"].as_array_mut().unwrap().pop().unwrap();
+        let entries = expected["audit"].as_array().unwrap().len();
+        assert_eq!(
+            [&upgrade["operation"], &upgrade["rules"], &upgrade["decision"], &upgrade["sequence"]],
+            [&json!("upgrade"), &json!(["format_2"]), &json!("done"), &json!(entries)]
+        );
+        assert_eq!(said["grains"], expected["grains"], "{files:?}");
+        assert_eq!(said["audit"], expected["audit"], "{files:?}");
+        assert_eq!(said["head"]["entries"], json!(entries + 1));
         let found = store.verify(true).unwrap();
         assert_eq!(found.problems, [], "{files:?}");
+        let head = session.audit_head().unwrap();
+        store.backup(dir.path().with_extension("backup")).unwrap();
+        store.compact().unwrap();
+        store.close();
+        // It is upgraded once, and a backup is one of the format there is.
+        for path in [dir.path().to_owned(), dir.path().with_extension("backup")] {
+            let store = Store::open(&path, &options).unwrap();
+            assert_eq!(store.stats().unwrap().format, 2);
+            assert_eq!(store.session(SessionOptions::default()).audit_head().unwrap(), head);
+            assert_eq!(
+                grainstore::verify(&path, &options.clone().wait(std::time::Duration::ZERO), true)
+                    .unwrap_err()
+                    .code(),
+                "ERR_BUSY"
+            );
+            store.close();
+            assert_eq!(grainstore::verify(&path, &options, true).unwrap().problems, []);
+        }
+        fs::remove_dir_all(dir.path().with_extension("backup")).unwrap();
     }
 }
 

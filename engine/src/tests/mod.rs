@@ -4,7 +4,7 @@
 //! - `script`: a mixed workload on it, each answer judged by the model.
 //! - `examine`: what must be so on a disk after a crash.
 //! - `questions`: a fixed set of queries, held against looking at every grain.
-//! - `answers`, `power_cut`, `erase`, `import`, `moving`, `io_failure`, `stale_index`: the tests.
+//! - `answers`, `power_cut`, `erase`, `import`, `moving`, `io_failure`, `stale_index`, `upgrade`: the tests.
 //!
 //! A normal run cuts the power at a few hundred sync points. The full run does thousands:
 //! `GRAINSTORE_SWEEP=full cargo test --release -p grainstore --lib tests -- --nocapture`.
@@ -28,6 +28,7 @@ mod question;
 mod questions;
 mod script;
 mod stale_index;
+mod upgrade;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};

@@ -1,0 +1,141 @@
+//! A store of an earlier format is upgraded whole or not at all, wherever the power goes; one of a later
+//! format is refused by its number.
+
+use std::fs;
+use std::path::Path;
+
+use grainstore_format::ContentAddress;
+use redb::{Database, ReadableDatabase};
+
+use super::disk::{Cut, Disk, Event, Fault, Image};
+use super::power_cut::replay;
+use super::{START_MS, clock_at, open};
+use crate::keys::{self, AuditHead};
+use crate::{AuditEntry, SessionOptions, Store};
+
+/// Any time after the fixture was written.
+const LATER_MS: i64 = 2 * START_MS;
+
+/// A grain: its address, its blob, its state.
+type Kept = (ContentAddress, Vec<u8>, String);
+
+/// The committed store of format 1.
+fn former() -> Image {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1");
+    let unpacked = |file: &str| {
+        let packed = fs::read(from.join(format!("{file}.redb.zst"))).unwrap();
+        zstd::bulk::decompress(&packed, 16 << 20).unwrap()
+    };
+    Image { truth: unpacked("grains"), index: unpacked("index") }
+}
+
+/// The stamp of a store as it lies on the disk, and the entries of its audit log.
+fn stamp(image: Image) -> (u32, u64) {
+    let db = Database::builder().create_with_backend(Disk::new(image).truth()).unwrap();
+    let txn = db.begin_read().unwrap();
+    let meta = txn.open_table(keys::META).unwrap();
+    let stamp = meta.get(keys::META_FORMAT).unwrap().unwrap().value().try_into().unwrap();
+    let audit = txn.open_table(keys::AUDIT).unwrap();
+    let head = audit.get(keys::AUDIT_HEAD).unwrap().unwrap();
+    (u32::from_be_bytes(stamp), AuditHead::decode(head.value()).unwrap().count)
+}
+
+/// The same store with another stamp.
+fn stamped(image: Image, format: u32) -> Image {
+    let disk = Disk::new(image);
+    let db = Database::builder().create_with_backend(disk.truth()).unwrap();
+    let txn = db.begin_write().unwrap();
+    let mut meta = txn.open_table(keys::META).unwrap();
+    meta.insert(keys::META_FORMAT, format.to_be_bytes().as_slice()).unwrap();
+    drop(meta);
+    txn.commit().unwrap();
+    drop(db);
+    disk.live()
+}
+
+/// All a store says: its grains with their states, and its audit log.
+fn told(store: &Store) -> (Vec<Kept>, Vec<AuditEntry>) {
+    let session = store.session(SessionOptions::default());
+    let entries = session.audit(None, 1_000).unwrap();
+    let mut addresses: Vec<_> = entries.iter().flat_map(|entry| entry.subjects.clone()).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    let grains = addresses.into_iter().filter_map(|address| {
+        let stored = session.get(&address).ok()?;
+        Some((address, stored.blob, format!("{:?}", stored.state)))
+    });
+    (grains.collect(), entries)
+}
+
+#[test]
+fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
+    let former = former();
+    let (format, entries) = stamp(former.clone());
+    assert_eq!(format, 1);
+    let disk = Disk::recording(former.clone());
+    let store = open(&disk, &clock_at(LATER_MS)).unwrap();
+    let (grains, audit) = told(&store);
+    assert!(grains.len() >= 12);
+    store.close();
+    let (mut before, mut after) = (0, 0);
+    replay(&former, &disk.story(), |event, moment| {
+        if !matches!(event, Some(Event::Synced(_)) | None) {
+            return;
+        }
+        for cut in [Cut::Dropped, Cut::Torn(before + after), Cut::Torn(7), Cut::Applied] {
+            let image = cut.image(moment.synced, moment.unsynced);
+            match stamp(image.clone()) {
+                (1, found) if found == entries => before += 1,
+                (2, found) if found == entries + 1 => after += 1,
+                halved => panic!("{cut:?}: {halved:?}"),
+            }
+            let disk = Disk::new(image);
+            let store = open(&disk, &clock_at(LATER_MS)).unwrap();
+            assert_eq!(store.stats().unwrap().format, keys::FORMAT);
+            assert_eq!(told(&store), (grains.clone(), audit.clone()), "{cut:?}");
+            assert_eq!(store.verify(true).unwrap().problems, []);
+            store.close();
+        }
+    });
+    println!("upgrade: {before} cuts before it, {after} after it");
+    assert!(before > 0 && after > 0);
+}
+
+#[test]
+fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded() {
+    let former = former();
+    let (_, entries) = stamp(former.clone());
+    let mut failures = 0;
+    for number in 1.. {
+        let disk = Disk::failing(former.clone(), Fault::From(number));
+        let opened = open(&disk, &clock_at(LATER_MS)).map(|store| store.close());
+        if !disk.has_failed() {
+            opened.unwrap();
+            break;
+        }
+        failures += 1;
+        if let Err(error) = opened {
+            assert_eq!(error.code(), "ERR_IO", "operation {number}: {error}");
+        }
+        for cut in [Cut::Dropped, Cut::Applied] {
+            let left = stamp(disk.after(cut));
+            assert!(
+                [(1, entries), (2, entries + 1)].contains(&left),
+                "{number}, {cut:?}: {left:?}"
+            );
+        }
+    }
+    assert!(failures > 10, "{failures}");
+}
+
+#[test]
+fn a_store_of_a_later_format_is_refused_by_its_number() {
+    for format in [keys::FORMAT + 1, 77, 0, u32::MAX] {
+        let image = stamped(former(), format);
+        let disk = Disk::new(image.clone());
+        let refused = open(&disk, &clock_at(LATER_MS)).map(|_| ()).unwrap_err();
+        assert_eq!(refused.code(), "ERR_STORE_VERSION");
+        assert!(refused.to_string().contains(&format!("store format {format} ")), "{refused}");
+        assert_eq!(stamp(disk.live()).0, format, "it was left as it is");
+    }
+}

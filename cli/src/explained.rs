@@ -64,7 +64,7 @@ impl Explained {
 impl Attempt<'_> {
     fn make(&self, new: Offer) -> Result<Tried> {
         let Self { session, old, justification } = self;
-        let policy = session.get(old)?.policy()?;
+        let policy = session.inspect(old)?.policy()?;
         let trial = session.try_supersede(old, new, *justification)?;
         Ok(Tried { old: *old, policy, trial })
     }

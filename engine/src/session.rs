@@ -281,6 +281,19 @@ impl Session {
         Ok(given)
     }
 
+    /// As [`Session::get`], and no access is counted: for what explains or checks a grain, which is no
+    /// retrieval (OMS 22.10).
+    ///
+    /// # Errors
+    /// As [`Session::get`].
+    pub fn inspect(&self, address: &ContentAddress) -> Result<Stored> {
+        let view = self.view()?;
+        let seen = guarded(|| self.lookup(&view, address))?;
+        let seen = seen.ok_or_else(|| self.unseen(&view, address))?;
+        self.note_read([*address])?;
+        Ok(seen)
+    }
+
     /// What the signature of a stored grain is worth now; nothing for one that came unsigned.
     /// Supersession and the like leave it as it is (OMS 5.6).
     #[must_use]

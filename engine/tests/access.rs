@@ -71,6 +71,7 @@ fn answers_to_users_count_and_what_the_store_reads_for_itself_does_not() {
     let one = put(&session, "b");
     assert!(session.exists(&one).unwrap());
     session.resolve(&one.to_string(), 1).unwrap();
+    session.inspect(&one).unwrap();
     session.history(&one).unwrap();
     session.history_of("a", "knows", None, None).unwrap();
     session.older_versions(&one, 10).unwrap();

@@ -141,7 +141,7 @@ impl Subject {
     fn asked(&self, session: Option<&Session>, context: &mut Context<'_>) -> Result<Asked> {
         match (self.source.address(), session) {
             (Some(digits), Some(session)) => {
-                Ok(Asked::Stored(Box::new(session.get(&find(session, digits)?)?)))
+                Ok(Asked::Stored(Box::new(session.inspect(&find(session, digits)?)?)))
             }
             _ => Ok(Asked::Offered(self.offer(context)?)),
         }

@@ -20,7 +20,7 @@ pub(crate) fn policy_explain(host: &mut Host, params: Option<&RawValue>) -> Resu
         return Err(Fault::params("justification goes with supersede"));
     }
     let asked = match params.address.take() {
-        Some(digits) => Asked::Stored(Box::new(host.session()?.get(&address(&digits)?)?)),
+        Some(digits) => Asked::Stored(Box::new(host.session()?.inspect(&address(&digits)?)?)),
         None => Asked::Offered(params.offer()?),
     };
     let attempt = match &params.supersede {

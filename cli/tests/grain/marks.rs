@@ -5,7 +5,7 @@ use grainstore::ContentAddress;
 use grainstore::format::cose::{SigningKey, proof, sign_detached};
 use serde_json::{Value, json};
 
-use crate::kit::{Place, belief, head};
+use crate::kit::{Place, Rpc, belief, head};
 
 /// A belief under this policy.
 fn under(policy: &Value) -> Value {
@@ -149,7 +149,12 @@ fn a_signed_successor_is_tried_under_the_policies_of_both_grains() {
             (&json!("locked"), &json!("delegated"))
         );
         assert_eq!(answer["decision"]["allowed"], key == "key");
+        let count = |rpc: &mut Rpc| {
+            rpc.result("get", &json!({ "address": old }))["state"]["access_count"].clone()
+        };
+        let before = count(&mut rpc).as_u64().unwrap();
         let stored = rpc.result("policy_explain", &json!({ "address": old }));
+        assert_eq!(count(&mut rpc), before + 1, "explaining is no access: that is the get itself");
         assert_eq!((&stored["policy"], &stored["decision"]), (&answer["old_policy"], &Value::Null));
         for params in [
             json!({}),

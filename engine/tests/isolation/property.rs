@@ -107,7 +107,7 @@ fn check(world: &World, who: Who, knows: &Knows, read: &Read, about: Option<&Wri
             .collect();
         assert!(unseen.is_empty(), "{} shows {unseen:?}", what());
     }
-    if let Some(about) = about.filter(|_| read.name == "get") {
+    if let Some(about) = about.filter(|_| ["get", "inspect"].contains(&read.name)) {
         let answer = match (world.reaches(who, about), world.holds(about)) {
             _ if about.is_erased => vec!["ERR_ERASED"],
             (false, _) => vec!["ERR_NOT_FOUND"],

@@ -64,6 +64,9 @@ pub(crate) const READS: &[Read] = reads! {
             told.debug(&on.session.signature(&stored));
         });
     };
+    "inspect" Grain ["inspect"] |on, told| {
+        told.outcome(on.session.inspect(&on.address), |told, stored| told.stored(&stored));
+    };
     "get_batch" Grain ["get_batch"] |on, told| {
         let got = on.session.get_batch(&[on.address, on.address]).unwrap();
         told.shown = Some(BTreeSet::new());

@@ -6,8 +6,9 @@ use grainstore_format::{ContentAddress, Grain, GrainState, GrainType, Verificati
 use grainstore_index::Sequence;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::policy::Transition;
 
-use super::protection::{Gathered, Transition};
+use super::protection::Gathered;
 use super::{Author, Plan};
 
 /// Versions that are followed to the heads of chains, for one grain.

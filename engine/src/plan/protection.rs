@@ -10,7 +10,7 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use grainstore_index::Sequence;
 
 use crate::error::Result;
-use crate::policy::{Decision, Facts, GoalTerms, Protector, Tie};
+use crate::policy::{Decision, Facts, GoalTerms, Protector, Tie, Transition};
 use crate::view::{Row, with_fields};
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
@@ -34,13 +34,6 @@ impl Gathered {
         let at = decision.refused_by.filter(|at| *at > 0)?;
         Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
     }
-}
-
-/// A change of state a goal is to make: its new version, and the state that has.
-#[derive(Clone, Copy)]
-pub(super) struct Transition<'a> {
-    pub(super) new: &'a Grain,
-    pub(super) to: &'a str,
 }
 
 /// An ancestor to be looked at.
@@ -90,10 +83,10 @@ impl<'a> Inquiry<'a> {
         if !is_target && (!protector.bears() || self.found.addresses.contains(&address)) {
             return;
         }
-        if let Some(Transition { new, to }) = transition
+        if let Some(transition) = transition
             && tie != Tie::Source
         {
-            protector.goal = GoalTerms::of(grain, new, to);
+            protector.goal = GoalTerms::of(grain, &transition);
         }
         self.found.facts.protectors.push(protector);
         self.found.addresses.push(address);

@@ -7,10 +7,10 @@ use grainstore_index::Sequence;
 use crate::audit::{AuditRecord, Operation};
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, check_ownership, decide};
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide};
 use crate::view::{Row, stored_grain, with_fields};
 
-use super::protection::{Gathered, Transition};
+use super::protection::Gathered;
 use super::roots::joined;
 use super::{Author, PARENTS, Plan, Prepared, disguise};
 
@@ -163,11 +163,7 @@ impl Plan<'_> {
         proofs: &Proofs,
         author: &Author,
     ) -> Result<(Decision, Gathered)> {
-        let from =
-            with_fields(&old_row.blob, |stored| Ok(stored.text("goal_state").map(str::to_owned)))?;
-        let to = grain.text("goal_state").filter(|_| grain.grain_type() == GrainType::Goal);
-        let to = to.filter(|to| from.as_deref() != Some(to));
-        let transition = to.map(|to| Transition { new: grain, to });
+        let transition = with_fields(&old_row.blob, |stored| Ok(Transition::of(stored, grain)))?;
         // Whoever signed a grain that only derives from this one has not agreed to its end.
         let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
         let signer = proofs.signer.clone().filter(|_| means_it);

@@ -1,20 +1,53 @@
 //! Goals under protection: which transitions they allow of themselves, and on what evidence (OMS
 //! 23.4, 23.5).
 
-use grainstore_format::{Grain, GrainRef, GrainType};
+use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity};
 
-/// What must stay as it is for a change of a goal to be a transition and nothing more.
-const KEPT: [&str; 7] = [
-    "description",
-    "subject",
-    "relation",
-    "object",
-    "criteria",
-    "criteria_structured",
-    "namespace",
+/// What a transition may change of a goal; all else has to be as it was. A field that is not here, one
+/// of later standards or of nobody's, stays.
+const FREE: [&str; 16] = [
+    "goal_state",
+    // Its reason, and the proof that it was agreed to.
+    "state_reason",
+    "supersession_justification",
+    "supersession_auth",
+    "invalidation_type",
+    "invalidation_reason",
+    "invalidation_initiator",
+    "satisfaction_evidence",
+    "created_at",
+    "confidence",
+    "author_did",
+    // Provenance.
+    "source_type",
+    "derived_from",
+    "provenance_chain",
+    "origin_did",
+    "origin_namespace",
 ];
-/// What the new version may leave out, since the old one keeps binding it, but not say otherwise.
-const INHERITED: [&str; 2] = ["invalidation_policy", "allowed_transitions"];
+/// What the new version may leave out, since the old one keeps binding it (OMS 23.5), but not say
+/// otherwise.
+const INHERITED: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
+
+/// A change of state that a goal is to make.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transition<'a> {
+    /// Its new version.
+    pub(crate) new: &'a Grain,
+    /// The state that has.
+    to: &'a str,
+    /// Whether it changes nothing that makes it another goal, decides who sees it, or what holds of it.
+    keeps: bool,
+}
+
+impl<'a> Transition<'a> {
+    /// What replacing `old` by `new` changes of its state; nothing where that stays.
+    pub(crate) fn of(old: &GrainRef<'_>, new: &'a Grain) -> Option<Self> {
+        let is_goal = new.grain_type() == GrainType::Goal;
+        let to = new.text("goal_state").filter(|to| is_goal && old.text("goal_state") != Some(to))?;
+        Some(Self { new, to, keeps: keeps(old, new) })
+    }
+}
 
 /// What a goal says about a change of its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,17 +59,16 @@ pub(crate) struct GoalTerms {
 }
 
 impl GoalTerms {
-    /// What a stored goal says about being succeeded by `new`, whose `goal_state` is `to`.
-    pub(crate) fn of(stored: &GrainRef<'_>, new: &Grain, to: &str) -> Option<Self> {
+    /// What a stored goal, one of those that are versions of it, says about a transition.
+    pub(crate) fn of(stored: &GrainRef<'_>, transition: &Transition<'_>) -> Option<Self> {
         if stored.grain_type() != GrainType::Goal {
             return None;
         }
+        let Transition { new, to, keeps } = *transition;
         let allowed = stored.get("allowed_transitions").and_then(|states| states.as_array());
         let listed = allowed.is_some_and(|states| states.iter().any(|s| s.as_str() == Some(to)));
-        let same =
-            |name: &str| stored.get(name).map(|value| value.to_value()).as_ref() == new.get(name);
-        let keeps = KEPT.into_iter().all(same)
-            && INHERITED.into_iter().all(|name| same(name) || new.get(name).is_none());
+        let keeps = keeps
+            && INHERITED.iter().all(|name| new.get(name).is_none() || is_same(stored, new, name));
         let least = stored.int("evidence_required").and_then(|least| u64::try_from(least).ok());
         let evidence_required = match (to, least.unwrap_or(0)) {
             ("satisfied", least) => least,
@@ -45,5 +77,157 @@ impl GoalTerms {
             _ => 0,
         };
         Some(Self { allows: listed && keeps, evidence_required })
+    }
+}
+
+/// Whether a new version is as the old one was in all that a transition leaves alone.
+fn keeps(old: &GrainRef<'_>, new: &Grain) -> bool {
+    let is_kept = |name: &str| !FREE.contains(&name) && !INHERITED.contains(&name);
+    let nothing_lost =
+        old.iter().all(|(name, _)| !is_kept(name) || is_same(old, new, name));
+    let nothing_new =
+        new.fields().keys().all(|name| !is_kept(name) || old.get(name).is_some());
+    nothing_lost && nothing_new && old.header().flags.sensitivity() == sensitivity(new)
+}
+
+fn is_same(stored: &GrainRef<'_>, new: &Grain, name: &str) -> bool {
+    stored.get(name).map(|value| value.to_value()).as_ref() == new.get(name)
+}
+
+/// How sensitive a grain says it is: a header may say more than the tags.
+fn sensitivity(grain: &Grain) -> Sensitivity {
+    let told = grain.decoded_header().map(|header| header.flags.sensitivity());
+    let of_tags = grain.texts("structural_tags").map(Sensitivity::of_tag).max();
+    told.into_iter().chain(of_tags).max().unwrap_or(Sensitivity::Public)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use grainstore_format::fields::{FIELDS, FieldKind};
+    use grainstore_format::{Map, OpenBlob, Value};
+
+    use super::*;
+
+    /// Fields that no grain in a store has, and the type, which all versions share.
+    const NEVER: [&str; 8] = [
+        "type",
+        "system_valid_to",
+        "superseded_by",
+        "contradicted",
+        "access_count",
+        "last_accessed_at",
+        "verification_status",
+        "_disclosure_of",
+    ];
+
+    /// A value of a kind, one of two.
+    fn value(name: &str, kind: FieldKind, second: bool) -> Value {
+        let text = |at: &str| Value::from(format!("{at}{}", u8::from(second)));
+        let address = Value::from(if second { "a" } else { "b" }.repeat(64));
+        let map = |name: &str| Value::Map(Map::from([(name.to_owned(), text("v"))]));
+        match (name, kind) {
+            ("content_refs", _) => Value::Array(vec![Value::Map(Map::from([
+                ("uri".to_owned(), text("file:")),
+                ("modality".to_owned(), Value::from("text")),
+            ]))]),
+            ("embedding_refs", _) => Value::Array(vec![Value::Map(Map::from([
+                ("vector_id".to_owned(), text("v")),
+                ("model".to_owned(), Value::from("m")),
+                ("dimensions".to_owned(), Value::from(2_i64)),
+            ]))]),
+            ("related_to", _) => Value::Array(vec![Value::Map(Map::from([
+                ("hash".to_owned(), address),
+                ("relation_type".to_owned(), Value::from("supports")),
+            ]))]),
+            ("owner", _) => Value::Map(Map::from([
+                ("type".to_owned(), Value::from("human")),
+                ("name".to_owned(), text("n")),
+            ])),
+            ("created_at", _) => Value::from(5000 + i64::from(second)),
+            (_, FieldKind::Float) => Value::from(if second { 0.25 } else { 0.5 }),
+            (_, FieldKind::Int | FieldKind::Datetime | FieldKind::Byte) => {
+                Value::from(1 + i64::from(second))
+            }
+            (_, FieldKind::Bool) => Value::from(second),
+            (_, FieldKind::Map) => map("k"),
+            (_, FieldKind::TextList) => Value::Array(vec![text("t")]),
+            (_, FieldKind::MapList) => Value::Array(vec![map("k")]),
+            (_, FieldKind::ByteList) => Value::Array(vec![Value::from(1 + i64::from(second))]),
+            (_, FieldKind::BytesList) => Value::Array(vec![Value::Bytes(vec![u8::from(second)])]),
+            (_, FieldKind::Parents) => Value::Array(vec![address]),
+            (_, FieldKind::Text | FieldKind::TextOrMap | FieldKind::Any) => text("x"),
+        }
+    }
+
+    fn goal(state: &str, field: Option<(&str, Value)>) -> Grain {
+        let mut fields = Map::from([
+            ("type".to_owned(), Value::from("goal")),
+            ("description".to_owned(), Value::from("d")),
+            ("goal_state".to_owned(), Value::from(state)),
+            ("created_at".to_owned(), Value::from(1000_i64)),
+            ("allowed_transitions".to_owned(), Value::Array(vec![Value::from("satisfied")])),
+        ]);
+        fields.extend(field.map(|(name, value)| (name.to_owned(), value)));
+        Grain::from_fields(fields).unwrap()
+    }
+
+    fn allows(old: &Grain, new: &Grain) -> bool {
+        let blob = old.encode(Default::default()).unwrap();
+        let open = OpenBlob::new(blob.bytes(), &Default::default()).unwrap();
+        let old = open.view();
+        let transition = Transition::of(&old, new).unwrap();
+        GoalTerms::of(&old, &transition).unwrap().allows
+    }
+
+    /// A field that is new in the registry is kept, until somebody classes it here and above.
+    #[test]
+    fn a_transition_changes_adds_and_drops_the_fields_that_are_free_and_no_other() {
+        let mut tried = BTreeSet::new();
+        for def in &FIELDS {
+            let name = def.name;
+            if NEVER.contains(&name) || !tried.insert(name) || name == "goal_state" {
+                continue;
+            }
+            let is_on_goals = name != "content" || def.key == "content";
+            assert!(is_on_goals, "{name}");
+            let first = || Some((name, value(name, def.kind, false)));
+            let second = || Some((name, value(name, def.kind, true)));
+            let (is_free, may_go) = (FREE.contains(&name), INHERITED.contains(&name));
+            // Every goal has these.
+            let is_required = ["description", "created_at"].contains(&name);
+            let changed = allows(&goal("active", first()), &goal("satisfied", second()));
+            assert_eq!(changed, is_free, "{name} changed");
+            let kept = allows(&goal("active", first()), &goal("satisfied", first()));
+            assert_eq!(kept, name != "allowed_transitions", "{name} kept");
+            if !is_required && name != "allowed_transitions" {
+                let added = allows(&goal("active", None), &goal("satisfied", second()));
+                assert_eq!(added, is_free, "{name} added");
+                let dropped = allows(&goal("active", first()), &goal("satisfied", None));
+                assert_eq!(dropped, is_free || may_go, "{name} dropped");
+            }
+        }
+        assert!(tried.len() > 140, "{} fields", tried.len());
+        let strange = || Some(("acme:clearance", Value::from("none")));
+        assert!(!allows(&goal("active", None), &goal("satisfied", strange())), "one of nobody's");
+        assert!(!allows(&goal("active", strange()), &goal("satisfied", None)), "one of nobody's");
+    }
+
+    /// Who changes a rule on transitions changes it here too.
+    #[test]
+    fn what_is_free_is_what_the_standard_and_the_project_say() {
+        let known: BTreeSet<_> = FIELDS.iter().map(|def| def.name).collect();
+        assert!(FREE.iter().chain(&INHERITED).all(|name| known.contains(name)));
+    }
+
+    #[test]
+    fn a_header_that_says_more_than_the_tags_is_kept_as_well() {
+        let old = goal("active", None).encode(Default::default()).unwrap();
+        let mut raised = old.bytes().to_vec();
+        let flags = raised.get_mut(1).unwrap();
+        *flags |= 0xc0;
+        let raised = Grain::decode(&raised).unwrap();
+        assert!(!allows(&raised, &goal("satisfied", None)));
     }
 }

@@ -7,7 +7,7 @@ use grainstore_format::{
     self as format, ContentAddress, EpochMs, Grain, GrainRef, GrainState, VerificationStatus,
 };
 
-use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Standing, Tie, decide};
+use super::{Act, Attempt, Facts, GoalTerms, Proofs, Protector, Standing, Tie, Transition, decide};
 
 #[path = "../../tests/policy/case.rs"]
 #[expect(dead_code, reason = "the runner on a whole store uses the rest")]
@@ -214,18 +214,15 @@ impl<'c> World<'c> {
                 next = self.state(&address).superseded_by;
             }
         }
-        let old_state = self.grain(target).text("goal_state").map(str::to_owned);
+        let old = GrainRef::new(self.grains.blob(target).bytes()).unwrap();
+        let transition = new.and_then(|new| Transition::of(&old, new));
         let protectors = order.iter().map(|address| {
             let name = self.name_of(address).unwrap();
             let stored = GrainRef::new(self.grains.blob(name).bytes()).unwrap();
             let tie = ties.get(address).copied().unwrap();
             let mut protector = Protector::of(&stored, &self.state(address), tie);
-            let to = new.and_then(|new| new.text("goal_state"));
-            if let (Some(new), Some(to)) = (new, to)
-                && old_state.as_deref() != Some(to)
-                && tie != Tie::Source
-            {
-                protector.goal = GoalTerms::of(&stored, new, to);
+            if let Some(transition) = transition.filter(|_| tie != Tie::Source) {
+                protector.goal = GoalTerms::of(&stored, &transition);
             }
             protector
         });

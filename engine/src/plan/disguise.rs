@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 use grainstore_index::Sequence;
 
+use crate::audit::AuditRecord;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Rule, Terms};
 use crate::view::{Row, with_fields};
@@ -22,6 +23,16 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
     "invalidation_reason",
     "invalidation_initiator",
 ];
+
+/// A grain of an import that would replace others without being asked about them.
+#[derive(Debug)]
+pub(crate) struct Disguised {
+    pub(crate) address: ContentAddress,
+    /// What it would replace.
+    pub(crate) replaced: Vec<ContentAddress>,
+    /// The first of those that a policy or a hold protects.
+    pub(crate) protected: Option<ContentAddress>,
+}
 
 /// Whether a grain says of itself that it takes the place of `stored`: as its next version, or by a
 /// field that no put may carry.
@@ -91,6 +102,57 @@ impl Plan<'_> {
         Err(self.in_disguise(&replaced, new, author, what)?)
     }
 
+    /// What a grain of an import that is staged would replace without being asked about it: a parent
+    /// it reads as the next version of, and that nobody says it superseded. What `put` refuses is told
+    /// here, so that both have one decision.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<Disguised>> {
+        let may_succeed = |grain: &GrainRef<'_>| {
+            // A withdrawal of consent waits for no policy.
+            !never_succeeds(grain.grain_type()) && grain.get("is_withdrawal").is_none()
+        };
+        let (address, new) = self.read(sequence, |address, grain| {
+            let new = may_succeed(grain).then(|| grain.to_grain()).transpose()?;
+            Ok((address, new))
+        })?;
+        let Some(new) = new else { return Ok(None) };
+        let mut replaced = Vec::new();
+        for parent in self.replaced(&new, None)? {
+            let Some(place) = self.locate(&parent)? else { continue };
+            if self.state(place)?.superseded_by != Some(address) {
+                replaced.push(parent);
+            }
+        }
+        if replaced.is_empty() {
+            return Ok(None);
+        }
+        let protected = self.first_protected(&replaced)?;
+        Ok(Some(Disguised { address, replaced, protected }))
+    }
+
+    /// The audit entry of a grain that was left out, since it would replace this one without asking
+    /// its policy.
+    pub(crate) fn refused_disguise(
+        old: &ContentAddress,
+        new: &ContentAddress,
+        author: &Author,
+    ) -> AuditRecord {
+        let rule = Rule::DisguisedSupersession.row().name;
+        supersession(old, new, author, vec![rule], true)
+    }
+
+    /// The first of these that is protected.
+    fn first_protected(&self, replaced: &[ContentAddress]) -> Result<Option<ContentAddress>> {
+        for old in replaced {
+            if self.is_protected(old)? {
+                return Ok(Some(*old));
+            }
+        }
+        Ok(None)
+    }
+
     /// The parents, other than `old`, that a grain reads as the next version of.
     fn replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
         let mut replaced = Vec::new();
@@ -112,13 +174,8 @@ impl Plan<'_> {
         author: &Author,
         what: String,
     ) -> Result<Error> {
-        for old in replaced {
-            if self.is_protected(old)? {
-                let rule = Rule::DisguisedSupersession.row().name;
-                let entry = supersession(old, &new.blob.address(), author, vec![rule], true);
-                self.audit.push(entry);
-                break;
-            }
+        if let Some(old) = self.first_protected(replaced)? {
+            self.audit.push(Self::refused_disguise(&old, &new.blob.address(), author));
         }
         Ok(Error::new(ErrorKind::SupersedeRequired, what))
     }
@@ -140,14 +197,20 @@ impl Plan<'_> {
     }
 }
 
+/// Whether grains of a type are what happened, which nothing replaces.
+fn never_succeeds(grain_type: GrainType) -> bool {
+    matches!(grain_type, GrainType::Event | GrainType::Action | GrainType::Observation)
+}
+
 /// Whether `new` reads as the next version of `stored`.
 fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
     if new.int("consolidation_level").is_some_and(|level| level >= 1) {
         return false;
     }
-    let never =
-        matches!(new.grain_type(), GrainType::Event | GrainType::Action | GrainType::Observation);
-    if never || new.grain_type() != stored.grain_type() || new.partition() != stored.partition() {
+    if never_succeeds(new.grain_type())
+        || new.grain_type() != stored.grain_type()
+        || new.partition() != stored.partition()
+    {
         return false;
     }
     let same = |name: &str| {

@@ -7,7 +7,9 @@ use grainstore_index::Sequence;
 use crate::audit::{AuditRecord, Operation};
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide};
+use crate::policy::{
+    Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide,
+};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::Gathered;
@@ -210,7 +212,7 @@ impl Plan<'_> {
     }
 
     /// Marks a grain for review, if it is to be.
-    pub(super) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
+    pub(crate) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
         if needs_review {
             let state = GrainState { needs_review, ..self.state(sequence)? };
             self.states.insert(sequence, state);

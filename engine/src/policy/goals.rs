@@ -44,7 +44,8 @@ impl<'a> Transition<'a> {
     /// What replacing `old` by `new` changes of its state; nothing where that stays.
     pub(crate) fn of(old: &GrainRef<'_>, new: &'a Grain) -> Option<Self> {
         let is_goal = new.grain_type() == GrainType::Goal;
-        let to = new.text("goal_state").filter(|to| is_goal && old.text("goal_state") != Some(to))?;
+        let to =
+            new.text("goal_state").filter(|to| is_goal && old.text("goal_state") != Some(to))?;
         Some(Self { new, to, keeps: keeps(old, new) })
     }
 }
@@ -83,10 +84,8 @@ impl GoalTerms {
 /// Whether a new version is as the old one was in all that a transition leaves alone.
 fn keeps(old: &GrainRef<'_>, new: &Grain) -> bool {
     let is_kept = |name: &str| !FREE.contains(&name) && !INHERITED.contains(&name);
-    let nothing_lost =
-        old.iter().all(|(name, _)| !is_kept(name) || is_same(old, new, name));
-    let nothing_new =
-        new.fields().keys().all(|name| !is_kept(name) || old.get(name).is_some());
+    let nothing_lost = old.iter().all(|(name, _)| !is_kept(name) || is_same(old, new, name));
+    let nothing_new = new.fields().keys().all(|name| !is_kept(name) || old.get(name).is_some());
     nothing_lost && nothing_new && old.header().flags.sensitivity() == sensitivity(new)
 }
 

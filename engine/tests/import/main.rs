@@ -8,6 +8,7 @@
 
 mod arrivals;
 mod claims;
+mod disguises;
 mod hostile;
 mod kit;
 mod round_trip;

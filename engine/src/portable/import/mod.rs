@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::writer::Request;
 use check::Files;
 pub use claims::MAX_IMPORT_CLAIMS;
-use stage::stage;
+use stage::{LeftOut, stage};
 
 /// How often an import begins anew because others wrote what its file speaks of.
 const MAX_ATTEMPTS: usize = 8;
@@ -100,21 +100,29 @@ impl Session {
         how: &Importing<'_>,
     ) -> Result<Imported> {
         let mut files = Files::open(sources)?;
-        for _ in 0..MAX_ATTEMPTS {
+        let mut left_out = LeftOut::new();
+        let mut attempts = 0;
+        while attempts < MAX_ATTEMPTS {
             let checked = guarded(|| files.check(self, how))?;
             let (author, cancel) = (self.author(), how.cancel.clone());
             let (reply, pending) = Pending::new();
+            let known = left_out.len();
             self.store().inner().send(Request::Alone(Box::new(move |writer| {
                 let staged = writer.and_then(|writer| {
-                    writer.import(|ground| stage(ground, &files, &checked, &author, &cancel))
+                    writer.import(|ground| {
+                        stage(ground, &files, &checked, &author, &cancel, &mut left_out)
+                    })
                 });
                 // Nobody may be waiting any more.
-                let _ = reply.send(staged.map(|staged| (staged, files)));
+                let _ = reply.send(staged.map(|staged| (staged, files, left_out)));
             })))?;
-            match pending.wait()? {
-                (Some(imported), _) => return Ok(imported),
-                (None, again) => files = again,
+            let (imported, again, more) = pending.wait()?;
+            if let Some(imported) = imported {
+                return Ok(imported);
             }
+            // That more is left out ends with the grains of the files.
+            attempts += usize::from(more.len() == known);
+            (files, left_out) = (again, more);
         }
         let message = "others keep writing the grains that the files speak of";
         Err(Error::new(ErrorKind::Conflict, message).with_hint("import again when they are done"))

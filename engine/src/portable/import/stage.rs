@@ -3,7 +3,13 @@
 //!
 //! In this order, so that no order in a file lets a claim past a policy: the grains, but for those
 //! that are claimed to supersede stored ones; the states of new grains; what protects them; then the
-//! claims, each judged with all of that in sight; then withdrawals of consent.
+//! claims, each judged with all of that in sight; then what claims nothing and would replace another all
+//! the same; then withdrawals of consent.
+//!
+//! Places of the log have no gap, so what has to be left out is found first and the work begun anew
+//! without it.
+
+use std::collections::BTreeMap;
 
 use grainstore_cal::Cancel;
 use grainstore_format::container::{Container, Entry, ReadAt};
@@ -29,8 +35,11 @@ const CHUNK: usize = 256;
 /// Files whose checksums an audit entry names.
 const MAX_NAMED: usize = 16;
 
-/// Writes what files hold into the transaction of this ground. Nothing where others wrote something
-/// since the first pass that the files speak of.
+/// Grains that are left out of an import, each with what it would replace without asking its policy.
+pub(super) type LeftOut = BTreeMap<ContentAddress, ContentAddress>;
+
+/// Writes what files hold, but for what is left out, into the transaction of this ground. Nothing where
+/// others wrote something since the first pass that the files speak of, or where more is to be left out.
 ///
 /// # Errors
 /// Those of [`Session::import`](crate::Session::import).
@@ -40,6 +49,7 @@ pub(super) fn stage<S: ReadAt>(
     checked: &Checked,
     author: &Author,
     cancel: &Cancel,
+    left_out: &mut LeftOut,
 ) -> Result<Option<(Imported, Vec<AuditRecord>)>> {
     let reach = Reach::new(&author.viewer, ground.view, ground.now);
     let stated = claims::stated(ground.view, files, &reach)?;
@@ -57,6 +67,8 @@ pub(super) fn stage<S: ReadAt>(
         protecting: Vec::new(),
         withdrawals: Vec::new(),
         grants: Vec::new(),
+        left_out,
+        deriving: Vec::new(),
         suspects: Vec::new(),
         audit: Vec::new(),
         conflicts: checked.conflicts.clone(),
@@ -69,6 +81,12 @@ pub(super) fn stage<S: ReadAt>(
     stage.protect()?;
     stage.claim()?;
     stage.break_circles()?;
+    let disguised = stage.unmask()?;
+    if !disguised.is_empty() {
+        drop(stage);
+        left_out.extend(disguised);
+        return Ok(None);
+    }
     stage.withdraw()?;
     for (name, container) in &files.files {
         container.recheck().map_err(|error| of_file(name, error))?;
@@ -89,6 +107,10 @@ struct Stage<'s> {
     withdrawals: Vec<Sequence>,
     /// New grants of consent.
     grants: Vec<ContentAddress>,
+    /// Grains that were found to replace others without asking their policies.
+    left_out: &'s LeftOut,
+    /// New grains that derive from others.
+    deriving: Vec<Sequence>,
     /// Grains whose supersession may close a circle: as a file states it, and not borne out by a new
     /// grain that derives from them.
     suspects: Vec<Sequence>,
@@ -140,6 +162,9 @@ impl Stage<'_> {
                 None => Ok(()),
             };
         }
+        if let Some(old) = self.left_out.get(&address) {
+            return self.leave_out(address, *old);
+        }
         let withdraws = entry.grain().flag("is_withdrawal") == Some(true);
         if entry.grain().grain_type() == GrainType::Consent && !withdraws {
             self.grants.push(address);
@@ -158,6 +183,9 @@ impl Stage<'_> {
         let (protects, declares_hold) = own_terms(entry.blob())?;
         if protects || !parents.is_empty() {
             self.protecting.push(sequence);
+        }
+        if !parents.is_empty() {
+            self.deriving.push(sequence);
         }
         if withdraws {
             self.withdrawals.push(sequence);
@@ -225,6 +253,54 @@ impl Stage<'_> {
         self.write(outcome)
     }
 
+    /// Notes that a grain is left out, since it would replace this one without asking its policy.
+    fn leave_out(&mut self, address: ContentAddress, old: ContentAddress) -> Result<()> {
+        claims::check_room(self.audit.len())?;
+        self.counts.refused += 1;
+        let why = "left out: it would replace a grain that is protected here, without asking its \
+                   policy";
+        self.conflicts.note(address, Disputed::Grain, why.to_owned());
+        self.audit.push(Plan::refused_disguise(&old, &address, self.author));
+        Ok(())
+    }
+
+    /// Finds the new grains that would replace others without a word: those to be left out, where what
+    /// they would replace is protected. The others are marked for review.
+    fn unmask(&mut self) -> Result<LeftOut> {
+        let mut deriving = std::mem::take(&mut self.deriving);
+        for by in self.checked.successors.keys() {
+            deriving.extend(self.staging.sequence_of(by)?);
+        }
+        let mut left_out = LeftOut::new();
+        let mut open = Vec::new();
+        for chunk in deriving.chunks(CHUNK) {
+            let mut plan = plan(self.ground, &self.staging)?;
+            for sequence in chunk {
+                let Some(found) = plan.disguised(*sequence)? else { continue };
+                match found.protected {
+                    Some(old) => drop(left_out.insert(found.address, old)),
+                    None => {
+                        plan.review(*sequence, true)?;
+                        open.push(found);
+                    }
+                }
+                claims::check_room(left_out.len().max(open.len()))?;
+            }
+            let outcome = Outcome::of(plan, self.next_entry())?;
+            self.write(outcome)?;
+        }
+        // What would replace one that is left out goes with it.
+        let mut grown = !left_out.is_empty();
+        while std::mem::take(&mut grown) {
+            open.retain(|one| {
+                let gone = one.replaced.iter().find_map(|old| left_out.get(old).copied());
+                grown |= gone.is_some();
+                gone.is_none_or(|old| left_out.insert(one.address, old).is_some())
+            });
+        }
+        Ok(left_out)
+    }
+
     /// Notes what protects the new grains, and what they protect.
     fn protect(&mut self) -> Result<()> {
         for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
@@ -244,7 +320,8 @@ impl Stage<'_> {
             let mut plan = plan(self.ground, &self.staging)?;
             for (by, claims) in chunk {
                 let (author, conflicts) = (self.author, &mut self.conflicts);
-                let (new, here) = (successors.get(by), plan.is_here(by)?);
+                let new = successors.get(by).filter(|_| !self.left_out.contains_key(by));
+                let here = plan.is_here(by)?;
                 let left_out = plan.claim_supersessions(*by, new, claims, author, conflicts)?;
                 if new.is_some() && !here {
                     self.counts.refused += u64::from(left_out);

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind as Io, Write};
 use std::path::{Path, PathBuf};
 
+use crate::anchor::Anchor;
 use crate::directory;
 use crate::error::Result;
 
@@ -22,12 +23,21 @@ pub(crate) struct Files {
     directory: PathBuf,
     /// How the names of the files end that are written here.
     ending: &'static str,
+    /// The store they lie in, where it could be held.
+    anchor: Option<Anchor>,
 }
 
 impl Files {
     /// A directory of the store in another, with files whose names end like this.
     pub(crate) fn of(store: &Path, name: &str, ending: &'static str) -> Self {
-        Self { directory: store.join(name), ending }
+        let anchor = Anchor::at(store).ok();
+        let store = anchor.as_ref().map_or(store, Anchor::path);
+        Self { directory: store.join(name), ending, anchor }
+    }
+
+    /// Refuses to write where another directory has the name of the store.
+    fn check(&self) -> Result<()> {
+        self.anchor.as_ref().map_or(Ok(()), Anchor::check)
     }
 
     /// The manifest; nothing where there is none.
@@ -68,6 +78,7 @@ impl Files {
         manifest: &[u8],
         named: &BTreeSet<String>,
     ) -> Result<()> {
+        self.check()?;
         self.make()?;
         for (name, bytes) in new {
             self.write(name, bytes)?;
@@ -83,6 +94,7 @@ impl Files {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.check()?;
         self.make()?;
         self.write(name, bytes)?;
         directory::sync(&self.directory)
@@ -100,6 +112,7 @@ impl Files {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        self.check()?;
         match is(&self.directory, fs::Metadata::is_dir) {
             Err(error) if error.kind() == Io::NotFound => Ok(()),
             Err(error) => Err(error.into()),
@@ -113,6 +126,7 @@ impl Files {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn shred(&self) -> Result<()> {
+        self.check()?;
         match is(&self.directory, fs::Metadata::is_dir) {
             Err(error) if error.kind() == Io::NotFound => return Ok(()),
             known => known?,

@@ -115,16 +115,49 @@ pub(crate) fn is_free(path: &Path) -> Result<bool> {
     Ok(unfinished || !keyring)
 }
 
+/// The lock of a store: that of a file, and that of the directory itself, since the file can be
+/// removed while the store is open.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+    directory: Option<File>,
+}
+
+impl Lock {
+    /// Another holder of the same lock: it is let go with the last.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        let directory = self.directory.as_ref().map(File::try_clone).transpose()?;
+        Ok(Self { file: self.file.try_clone()?, directory })
+    }
+
+    fn try_lock(&self) -> std::result::Result<(), TryLockError> {
+        self.file.try_lock()?;
+        match self.directory.as_ref().map(File::try_lock) {
+            Some(Err(TryLockError::WouldBlock)) => {
+                self.file.unlock().map_err(TryLockError::Error)?;
+                Err(TryLockError::WouldBlock)
+            }
+            // A file system that locks no directories leaves it at the file.
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Takes the store's lock, waiting for whoever has it.
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
-pub(crate) fn lock(path: &Path, wait: Duration) -> Result<File> {
+pub(crate) fn lock(path: &Path, wait: Duration) -> Result<Lock> {
     let file = File::options().create(true).truncate(false).write(true).open(lock_file(path))?;
+    let directory = if cfg!(unix) { Some(File::open(path)?) } else { None };
+    let lock = Lock { file, directory };
     let start = Instant::now();
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
             Err(TryLockError::Error(error)) => return Err(error.into()),
             Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
                 let message = format!(

@@ -19,6 +19,7 @@
 
 mod access;
 mod advice;
+mod anchor;
 mod ask;
 mod audit;
 mod basis;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{Builder, Database};
 
+use crate::anchor::Anchor;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::vault::Vault;
@@ -58,6 +59,7 @@ pub(crate) struct Leased<T> {
 pub(crate) struct Home {
     pub(crate) file: PathBuf,
     pub(crate) opening: Opening,
+    anchor: Anchor,
 }
 
 /// How database files are opened: with which page cache. Notes whether one had to be repaired.
@@ -176,6 +178,11 @@ impl Source {
         let home = self.home()?;
         let (copy, file) = (home.copy(), &home.file);
         let former = directory::former(file);
+        if let Err(moved) = home.check() {
+            // Nothing by these names is this store's any more.
+            (self.copy, self.shreds) = (None, false);
+            return Err(moved);
+        }
         let named = match (&self.copy, self.shreds) {
             (None, _) => Err(no_copy()),
             (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
@@ -246,7 +253,8 @@ impl Source {
             self.shredding.extend(shred);
         }
         // One that cannot be overwritten now is tried again.
-        self.shredding.retain(|file| directory::shred(file).is_err());
+        let is_here = self.home.as_ref().is_none_or(|home| home.check().is_ok());
+        self.shredding.retain(|file| !is_here || directory::shred(file).is_err());
     }
 }
 
@@ -272,9 +280,26 @@ impl Home {
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn of(name: &Path, opening: &Opening) -> Result<Self> {
-        let home = Self { file: fs::canonicalize(name)?, opening: opening.clone() };
+        let home = Self::at(fs::canonicalize(name)?, opening)?;
         directory::remove(&home.copy())?;
         Ok(home)
+    }
+
+    /// A file by its real name.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn at(file: PathBuf, opening: &Opening) -> Result<Self> {
+        let anchor = Anchor::at(file.parent().unwrap_or(Path::new(".")))?;
+        Ok(Self { file, opening: opening.clone(), anchor })
+    }
+
+    /// Refuses to go on where the directory it lies in was moved: its names are another's.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.anchor.check()
     }
 
     /// The name of a copy that is being made of the file.

@@ -1,6 +1,5 @@
 //! Opening, creating and closing a store: its stamp, its recovery, and its writer.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -394,7 +393,7 @@ struct Files {
     rules: RuleSet,
     index: Source,
     opening: Opening,
-    lock: Option<File>,
+    lock: Option<directory::Lock>,
 }
 
 /// The truth of the store in a directory, without its index. The caller holds the lock.

@@ -14,7 +14,6 @@ mod scrub;
 mod states;
 mod vectors;
 
-use std::fs::File;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use redb::{Durability, WriteTransaction};
 use crate::access::{CHECK_MS, Counters};
 use crate::audit::{AuditRecord, Chain};
 use crate::clock::Clock;
+use crate::directory;
 use crate::embed::{Embedding, Keeping};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::folder::Folder;
@@ -186,7 +186,7 @@ pub(crate) struct Writer {
     /// What follows the writes in the background; nothing for a store in memory.
     pub(crate) followers: Vec<Following>,
     /// Released last: until then the database is in use.
-    pub(crate) _lock: Option<File>,
+    pub(crate) _lock: Option<directory::Lock>,
 }
 
 impl Drop for Writer {

@@ -288,9 +288,8 @@ fn rpc_takes_the_signature_a_policy_asks_for() {
     let about: ContentAddress = address.parse().unwrap();
     let signed = |message: &[u8]| BASE64.encode(&sign_detached(message, &key).unwrap());
 
-    let held = |rpc: &mut Rpc| {
-        rpc.result("get", &json!({ "address": address }))["state"]["held"].clone()
-    };
+    let held =
+        |rpc: &mut Rpc| rpc.result("get", &json!({ "address": address }))["state"]["held"].clone();
     assert_eq!(held(&mut rpc), json!(true));
     let lift =
         |cose: Option<String>| json!({ "address": address, "reason": "settled", "cose": cose });

@@ -4,8 +4,9 @@
 use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind as Io, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::anchor::Anchor;
 use crate::directory;
 use crate::error::Result;
 
@@ -19,11 +20,20 @@ pub(crate) trait Medium: Debug + Send {
     fn replace(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-/// A file.
+/// A file, in a directory that must not be another when it is written.
 #[derive(Debug)]
-pub(crate) struct SlotFile(pub(crate) PathBuf);
+pub(crate) struct SlotFile(PathBuf, Anchor);
 
 impl SlotFile {
+    /// The keyring in a directory.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn within(directory: &Path) -> Result<Self> {
+        let anchor = Anchor::at(directory)?;
+        Ok(Self(directory::keyring(anchor.path()), anchor))
+    }
+
     fn new_name(&self) -> PathBuf {
         let mut name = self.0.clone().into_os_string();
         name.push(".new");
@@ -33,6 +43,7 @@ impl SlotFile {
 
 impl Medium for SlotFile {
     fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        self.1.check()?;
         directory::shred(&self.new_name())?;
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == Io::NotFound => return Ok(None),
@@ -43,6 +54,7 @@ impl Medium for SlotFile {
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.1.check()?;
         let mut file = OpenOptions::new().write(true).open(&self.0)?;
         file.seek(SeekFrom::Start(offset))?;
         file.write_all(bytes)?;
@@ -51,6 +63,7 @@ impl Medium for SlotFile {
     }
 
     fn replace(&mut self, bytes: &[u8]) -> Result<()> {
+        self.1.check()?;
         let new = self.new_name();
         directory::shred(&new)?;
         let mut options = OpenOptions::new();

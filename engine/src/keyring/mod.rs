@@ -24,7 +24,6 @@ use self::people::People;
 use self::provider::bad_key;
 use self::secret::{Cipher, Secret, Tokens};
 use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
-use crate::directory;
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 
@@ -91,7 +90,7 @@ impl Keyring {
         provider: &dyn KeyProvider,
         store_id: [u8; 16],
     ) -> Result<Self> {
-        let medium = Box::new(SlotFile(directory::keyring(directory)));
+        let medium = Box::new(SlotFile::within(directory)?);
         Self::create_on(medium, provider, store_id)
     }
 
@@ -115,7 +114,7 @@ impl Keyring {
     /// # Errors
     /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` where the store's slot is damaged; `ERR_IO`.
     pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
-        Self::open_on(Box::new(SlotFile(directory::keyring(directory))), provider)
+        Self::open_on(Box::new(SlotFile::within(directory)?), provider)
     }
 
     fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
@@ -237,8 +236,27 @@ impl Keyring {
     /// # Errors
     /// As [`Keyring::holder`].
     pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
-        let slot = self.slots_of(&self.person(user_id)).last().copied();
-        slot.map_or(Ok(None), |slot| self.holder(slot))
+        let person = self.person(user_id);
+        let slot = self.slots_of(&person).last().copied();
+        slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
+    }
+
+    /// Refuses to take somebody for a person without keys where theirs may be in a slot that has changed:
+    /// an answer would lack what they have, and further keys would part it.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`.
+    fn check_has_none(&self, person: &[u8; 32]) -> Result<()> {
+        let people = self.people();
+        let unclaimed = people.unclaimed_to(self.noted.load(Ordering::Acquire));
+        match unclaimed.filter(|_| !people.has(person)) {
+            None => Ok(()),
+            Some(slot) => {
+                let message = format!("slot {slot} of the keyring has changed, and may be theirs");
+                let hint = "close the store, and put back the keyring it had last";
+                Err(Error::truth_damaged(message).with_hint(hint))
+            }
+        }
     }
 
     /// All keys that a person's grains may lie under.
@@ -248,6 +266,7 @@ impl Keyring {
     pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
         let mut holders = Vec::new();
         let person = self.person(user_id);
+        self.check_has_none(&person)?;
         for slot in self.slots_of(&person) {
             holders.extend(self.holder(slot)?);
         }
@@ -263,7 +282,7 @@ impl Keyring {
     /// Gives a slot to each of these people who has none, durably.
     ///
     /// # Errors
-    /// `ERR_IO`.
+    /// `ERR_INTEGRITY` where they may have one that is damaged; `ERR_IO`.
     pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
         let (mut new, mut seen) = (Vec::new(), HashSet::new());
         {
@@ -275,6 +294,7 @@ impl Keyring {
                 }
             }
         }
+        new.first().map_or(Ok(()), |(token, _)| self.check_has_none(token))?;
         if new.is_empty() { Ok(()) } else { self.append(new) }
     }
 
@@ -436,7 +456,7 @@ impl Keyring {
 /// # Errors
 /// `ERR_IO`.
 pub(crate) fn write_copy(directory: &Path, bytes: &[u8]) -> Result<()> {
-    SlotFile(directory::keyring(directory)).replace(bytes)
+    SlotFile::within(directory)?.replace(bytes)
 }
 
 fn offset(slot: u32) -> u64 {

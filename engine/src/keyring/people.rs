@@ -61,6 +61,11 @@ impl People {
         self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
     }
 
+    /// A slot up to this that has changed so that it may be anybody's.
+    pub(super) fn unclaimed_to(&self, number: u32) -> Option<u32> {
+        self.damaged.keys().filter(|slot| **slot <= number).min().copied()
+    }
+
     pub(super) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
         self.by_token.get(person).cloned().unwrap_or_default()
     }

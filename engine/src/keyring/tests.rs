@@ -1,6 +1,7 @@
 //! Tests of the keyring as a whole: what it opens, what it refuses, what is gone when it is erased.
 
 use super::*;
+use crate::directory;
 
 const ID: [u8; 16] = [3; 16];
 
@@ -188,6 +189,36 @@ fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
     assert!(ring.holder_of("bob").unwrap().is_none());
     ring.enroll(["cem"]).unwrap();
     assert!(open(dir.path(), 1).unwrap().holder_of("cem").unwrap().is_some());
+}
+
+#[test]
+fn who_may_have_a_damaged_slot_is_not_taken_for_somebody_without_one() {
+    let dir = tempfile::TempDir::new().unwrap();
+    ring(dir.path()).enroll(["ann", "bob"]).unwrap();
+    let file = directory::keyring(dir.path());
+    let whole = std::fs::read(&file).unwrap();
+    for at in 0..8 * SLOT {
+        let mut damaged = whole.clone();
+        damaged[SLOT + at / 8] ^= 1 << (at % 8);
+        std::fs::write(&file, &damaged).unwrap();
+        let ring = open(dir.path(), 1).unwrap();
+        ring.note(2).unwrap();
+        let refused = [
+            ring.holder_of("ann").map(drop),
+            ring.holders_of("ann").map(drop),
+            ring.enroll(["cem"]),
+        ];
+        for refused in refused {
+            assert_eq!(code(refused), Some("ERR_INTEGRITY"), "bit {at}");
+        }
+        assert!(ring.holder_of("bob").unwrap().is_some(), "bit {at}");
+        ring.enroll(["bob"]).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), damaged, "no slot was given");
+    }
+    // What nothing lies under yet is nobody's.
+    let ring = open(dir.path(), 1).unwrap();
+    ring.enroll(["cem"]).unwrap();
+    assert!(ring.holder_of("cem").unwrap().is_some());
 }
 
 #[test]

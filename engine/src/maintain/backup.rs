@@ -1,6 +1,6 @@
 //! Backup: the truth of one view as a store of its own, without a pause for writers.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,7 +121,7 @@ fn check_outside(to: &Path) -> Result<()> {
 
 /// Takes the lock of the directory. Somebody may have made a store there before that: it is looked
 /// at once more.
-fn hold(to: &Path, made: &[PathBuf]) -> Result<File> {
+fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::Lock> {
     let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
     held.inspect_err(|_| unmake(made))
 }

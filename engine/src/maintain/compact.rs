@@ -102,6 +102,7 @@ impl Source {
     /// `ERR_IO`, `ERR_INTEGRITY`; nothing is left of the copy then.
     pub(crate) fn make_copy(&mut self) -> Result<()> {
         let home = self.home()?;
+        home.check()?;
         let txn = self.database().begin_read()?;
         let copy = copy_to(&home.copy(), &txn, &home.opening)?;
         self.keep_copy(copy);

@@ -30,7 +30,7 @@ fn source(dir: &Path) -> Source {
     let opening = Opening::new(CACHE_BYTES);
     let file = directory::grains(dir);
     let db = opening.builder().open(&file).unwrap();
-    Source::at(db, Home { file, opening })
+    Source::at(db, Home::at(file, &opening).unwrap())
 }
 
 /// What a store opened on a copy of these files holds, once it verifies.

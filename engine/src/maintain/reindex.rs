@@ -156,6 +156,7 @@ impl Source {
             return Ok(());
         }
         let home = self.home()?;
+        home.check()?;
         let file = home.copy();
         directory::remove(&file)?;
         let made = guarded(|| {

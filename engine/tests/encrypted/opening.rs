@@ -1,9 +1,10 @@
 //! What opens an encrypted store, and what does not.
 
+use grainstore::cal::Query;
 use grainstore::{KeyFile, MasterKey, OpenOptions, Passphrase, SessionOptions, Store};
 use tempfile::TempDir;
 
-use super::world::{World, belief, options};
+use super::world::{World, as_user, asked, belief, options};
 
 fn code(result: grainstore::Result<Store>) -> Option<&'static str> {
     result.err().map(|error| error.code())
@@ -128,4 +129,36 @@ fn a_damaged_slot_keeps_its_person_and_nobody_else() {
     let again = session.put(belief(Some("ann"), "a", "c", 3)).map(drop);
     assert_eq!(failed(again), Some("ERR_INTEGRITY"), "nobody gets a second slot unseen");
     session.put(belief(Some("bob"), "a", "c", 3)).unwrap();
+}
+
+#[test]
+fn a_slot_that_no_longer_says_whose_it_is_makes_nobodys_answer_shorter() {
+    let world = World::new();
+    let of_ann = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
+    world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap();
+    world.store.reindex().unwrap();
+    world.store.close();
+    let ring = world.dir.path().join("keyring");
+    let whole = std::fs::read(&ring).unwrap();
+    let mut bytes = whole.clone();
+    // Of the token.
+    bytes[128 + 10] ^= 1;
+    std::fs::write(&ring, bytes).unwrap();
+    let question = Query::default().searching("b");
+    {
+        let store = super::world::open(world.dir.path());
+        assert_eq!(asked(&as_user(&store, "ann"), &question), Err("ERR_INTEGRITY"));
+        assert_eq!(asked(&as_user(&store, "bob"), &question).unwrap().len(), 1);
+        let session = store.session(SessionOptions::default());
+        for user in ["ann", "cem"] {
+            let put = session.put(belief(Some(user), "a", "c", 3)).map_err(|error| error.code());
+            assert_eq!(put.err(), Some("ERR_INTEGRITY"), "{user}");
+        }
+        session.put(belief(Some("bob"), "a", "c", 3)).unwrap();
+        store.close();
+    }
+    std::fs::write(&ring, whole).unwrap();
+    let store = super::world::open(world.dir.path());
+    assert_eq!(asked(&as_user(&store, "ann"), &question), Ok(vec![of_ann]));
+    assert!(store.verify(true).unwrap().ok);
 }

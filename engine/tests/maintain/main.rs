@@ -10,5 +10,7 @@ mod compact;
 mod damage;
 mod doctor;
 mod kit;
+#[cfg(unix)]
+mod moved;
 mod reindex;
 mod verify;

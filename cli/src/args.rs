@@ -76,6 +76,9 @@ pub(crate) struct Globals {
     /// The key of an encrypted store: a file of 32 bytes that only its owner can read
     #[arg(long, global = true, value_name = "FILE", env = "GRAIN_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Record no calls in CAL that read; DESCRIBE capabilities and `grain doctor` say so then
+    #[arg(long, global = true)]
+    pub(crate) no_audit_reads: bool,
     /// Milliseconds to wait while another process has the store open
     #[arg(long, global = true, value_name = "MS", default_value_t = 2000)]
     pub(crate) wait_ms: u64,

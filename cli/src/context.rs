@@ -55,7 +55,9 @@ impl<'w> Context<'w> {
 
     /// How the store is opened.
     pub(crate) fn options(&self) -> Result<OpenOptions> {
-        let mut options = OpenOptions::new().wait(Duration::from_millis(self.globals.wait_ms));
+        let mut options = OpenOptions::new()
+            .wait(Duration::from_millis(self.globals.wait_ms))
+            .audit_reads(!self.globals.no_audit_reads);
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }

@@ -343,6 +343,17 @@ pub(crate) struct AuditAnswer {
     /// The call in CAL it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<CallAnswer>,
+    /// What the read log came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reads: Option<ReadsAnswer>,
+}
+
+/// Where the read log stood, in its audit entry.
+#[derive(Debug, Serialize)]
+struct ReadsAnswer {
+    entries: u64,
+    first: u64,
+    head: String,
 }
 
 /// A call in CAL, in its audit entry.
@@ -458,6 +469,11 @@ impl From<AuditEntry> for AuditAnswer {
             }),
             reason: entry.reason,
             call: entry.call.map(CallAnswer::from),
+            reads: entry.reads.map(|note| ReadsAnswer {
+                entries: note.entries,
+                first: note.first,
+                head: HEXLOWER.encode(&note.head),
+            }),
         }
     }
 }

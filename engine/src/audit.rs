@@ -22,6 +22,9 @@ use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
 
+/// What entries about the read log are named.
+const READ_LOG: &str = "read_log";
+
 /// The actor of sessions that name none: whoever opened the store.
 const OPERATOR: &str = "operator";
 
@@ -86,6 +89,20 @@ pub(crate) enum Operation {
     DefineTemplate,
     /// The store was made one of a later format; the rules name each.
     Upgrade,
+    /// The read log came to this.
+    ReadLog(ReadsNote),
+}
+
+/// What an entry tells of the read log beside the audit log, when a file of it was full or the store closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadsNote {
+    /// Its entries from its beginning on, those among them that made room for others.
+    pub entries: u64,
+    /// The number of the first entry that is kept.
+    pub first: u64,
+    /// The hash the last of its groups ends with.
+    pub head: [u8; 32],
 }
 
 /// What an entry tells of an import as a whole.
@@ -126,6 +143,7 @@ impl Operation {
             Self::CalSwitch => "cal_switch",
             Self::DefineTemplate => "define_template",
             Self::Upgrade => "upgrade",
+            Self::ReadLog(_) => READ_LOG,
         }
     }
 
@@ -147,7 +165,8 @@ pub struct AuditEntry {
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
     /// `preset_changed`, `cal_switch`, `define_template`, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
-    /// them; `cal`, a call in CAL that was refused, or gave out no grain.
+    /// them; `cal`, a call in CAL that was refused, or gave out no grain; `read_log`, where the read log
+    /// stood. In the read log `cal` alone.
     pub operation: String,
     /// The pseudonym of the actor, or `operator`.
     pub actor: String,
@@ -171,9 +190,36 @@ pub struct AuditEntry {
     pub reason: Option<String>,
     /// The call in CAL it comes from.
     pub call: Option<CalledEntry>,
+    /// What the read log came to.
+    pub reads: Option<ReadsNote>,
 }
 
 impl AuditEntry {
+    /// An entry of the read log, in the shape of this one.
+    pub(crate) fn of_read(
+        sequence: u64,
+        time: EpochMs,
+        actor: Option<String>,
+        refused: bool,
+        call: CalledEntry,
+    ) -> Self {
+        Self {
+            sequence,
+            time,
+            operation: Operation::Cal.name().to_owned(),
+            actor: actor.unwrap_or_else(|| OPERATOR.to_owned()),
+            subjects: Vec::new(),
+            decision: if refused { "refused" } else { "done" }.to_owned(),
+            rules: Vec::new(),
+            status: None,
+            refused_by: None,
+            import: None,
+            reason: None,
+            call: Some(call),
+            reads: None,
+        }
+    }
+
     /// Whether it is about an erasure.
     pub(crate) fn is_erasure(&self) -> bool {
         [Operation::Erase, Operation::EraseUser].iter().any(|of| self.operation == of.name())
@@ -256,6 +302,9 @@ impl Chain {
         if let Operation::Import(note) = record.operation {
             entry.insert("import".to_owned(), Value::Map(note.fields()));
         }
+        if let Operation::ReadLog(note) = record.operation {
+            entry.insert("reads".to_owned(), Value::Map(note.fields()));
+        }
         if let Some(reason) = &record.reason {
             let hash = self.reason_hash(reason.as_bytes());
             entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
@@ -289,6 +338,21 @@ impl Chain {
         actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
     }
 
+    /// The key that signs the head of the read log.
+    pub(crate) fn reads_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"reads", &[]))
+    }
+
+    /// A name in the read log for the person a session works for, that cannot be traced back without the key.
+    pub(crate) fn reader(&self, user_id: &str) -> String {
+        self.half(b"reader", user_id)
+    }
+
+    /// A name for a namespace that cannot be traced back without the key.
+    pub(crate) fn hidden_namespace(&self, namespace: &str) -> String {
+        self.half(b"namespace", namespace)
+    }
+
     /// A name for an agent that cannot be traced back without the key.
     pub(crate) fn agent(&self, agent: &str) -> String {
         self.half(b"agent", agent)
@@ -297,7 +361,7 @@ impl Chain {
     /// A namespace, or in an encrypted store a name for it that cannot be traced back without the key.
     pub(crate) fn namespace(&self, namespace: &str) -> String {
         match self.vault.keyring() {
-            Some(_) => self.half(b"namespace", namespace),
+            Some(_) => self.hidden_namespace(namespace),
             None => namespace.to_owned(),
         }
     }
@@ -367,6 +431,10 @@ impl AuditEntry {
                 None => None,
                 Some(fields) => Some(CalledEntry::of(fields).ok_or_else(damaged)?),
             },
+            reads: match entry.get("reads") {
+                None => None,
+                Some(fields) => Some(ReadsNote::of(fields).ok_or_else(damaged)?),
+            },
         })
     }
 }
@@ -406,6 +474,30 @@ impl ImportNote {
             duplicate: count("duplicate")?,
             refused: count("refused")?,
         })
+    }
+}
+
+impl ReadsNote {
+    pub(crate) fn new(head: &AuditHead, first: u64) -> Self {
+        Self { entries: head.count, first, head: head.hash }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("entries".to_owned(), Value::from(self.entries)),
+            ("first".to_owned(), Value::from(self.first)),
+            ("head".to_owned(), Value::Bytes(self.head.to_vec())),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let head = match fields.get("head")? {
+            Value::Bytes(head) => head.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self { entries: count("entries")?, first: count("first")?, head })
     }
 }
 

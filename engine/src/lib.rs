@@ -11,7 +11,7 @@
 //! - `meta`, `store`: what a store says of itself; open, create, recover, close. `offer`, `session`, `marks`: validate and encode on the caller's
 //!   thread.
 //! - `pending` -> `writer` -> `plan` (with `policy` and `preset`) -> `audit`: one write, decided and applied. `rules`: changing
-//!   the rules of a store. `noting`: reads in the audit log.
+//!   the rules of a store. `noting`: reads in the audit log. `reads`: the read log beside it.
 //! - `query`, `graph`, `history`, `latest`, `memory` (for CAL), `ask`, `report`: what is read. `calls`: tokens, switches,
 //!   firewall and audit of CAL. `access`: how often.
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
@@ -57,6 +57,7 @@ mod portable;
 mod preset;
 mod query;
 mod reach;
+mod reads;
 mod reason;
 mod report;
 mod retrieval;
@@ -77,7 +78,7 @@ mod view;
 mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::{AuditEntry, Checkpoint, ImportNote};
+pub use audit::{AuditEntry, Checkpoint, ImportNote, ReadsNote};
 pub use calls::{
     CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
     StreamedEntry, Streaming, Terms,
@@ -101,7 +102,7 @@ pub use maintain::{
     Problem, Verification, doctor, verify,
 };
 pub use marks::Trial;
-pub use memory::{CAL_CONFORMANCE, Reading};
+pub use memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
 pub use offer::Offer;
 pub use options::{OpenOptions, SessionOptions};
 pub use pending::{Pending, PendingFuture};
@@ -113,6 +114,7 @@ pub use query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
     QueryPlan,
 };
+pub use reads::ReadsRecorded;
 pub use reason::MAX_REASON_BYTES;
 pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
 pub use rules::RulesChanged;

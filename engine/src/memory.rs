@@ -17,7 +17,9 @@ use grainstore_index::{Field, Name, Order, Scope, Shape, TimeRange};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{Halt, Sought, Walk, explain};
 use crate::reach::Reached;
+use crate::reads::ReadsRecorded;
 use crate::session::{Session, Stored};
+use crate::store::Store;
 use crate::view::View;
 
 /// Namespaces DESCRIBE names at most.
@@ -26,13 +28,24 @@ const MAX_NAMESPACES: usize = 100;
 const LOOKED_AT: usize = 256;
 /// The level of CAL that this version conforms to: the highest, but for what DESCRIBE capabilities lists.
 pub const CAL_CONFORMANCE: &str = "full";
-/// What this version leaves out of that level.
-const EXCEPTIONS: [&str; 4] = [
+/// What this version leaves out of that level, in every store.
+pub const CAL_EXCEPTIONS: [&str; 3] = [
     "WITH cache is refused (CAL-E021): an answer that is kept could outlive an erasure",
     "streams are an iterator, a listener or lines of JSON: none over HTTP or WebSocket, and none is taken up again (CAL-E081)",
     "next_cursor is always null: a statement goes on with OFFSET",
-    "reads are in the audit log where the rules of the store ask for it; writes and what has a token always",
 ];
+/// What is left out beyond it where the operator wants no read log.
+const NO_READ_LOG: &str = "reads are recorded nowhere (CAL 21): the operator has switched the read log off; writes and what has a token are";
+
+impl Store {
+    /// What this store leaves out of [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists it.
+    #[must_use]
+    pub fn cal_exceptions(&self) -> Vec<String> {
+        let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
+        let own = unread.then_some(NO_READ_LOG);
+        CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
+    }
+}
 
 impl From<Error> for MemoryError {
     fn from(error: Error) -> Self {
@@ -231,7 +244,7 @@ impl Memory for Reading<'_> {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             cal_conformance: CAL_CONFORMANCE,
-            exceptions: EXCEPTIONS.map(str::to_owned).to_vec(),
+            exceptions: self.session.store().cal_exceptions(),
             namespaces,
             full_text: true,
             embedding_model: embedder.map(|keeping| keeping.space().model().to_owned()),

@@ -8,7 +8,7 @@ use grainstore_format::{ContentAddress, EpochMs};
 use redb::WriteTransaction;
 
 use crate::audit::{AuditRecord, Chain, Operation};
-use crate::calls::{Errand, told_by};
+use crate::calls::{Errand, results_of, told_by};
 use crate::error::{Error, Result, guarded};
 use crate::preset::{Noted, Refusal};
 use crate::session::{Session, Stored};
@@ -52,7 +52,7 @@ impl Session {
             false if errand.is_told() => return Ok(()),
             false => Operation::Cal,
         };
-        let call = Some(errand.note().over(Some(grains), None));
+        let call = Some(errand.note().over(Some(results_of(answer, grains)), None));
         let (first, more) = given.split_at(given.len().min(MAX_NAMED));
         let record = AuditRecord { call, ..AuditRecord::of(operation, first.to_vec()) };
         self.push_note(record)?;
@@ -175,6 +175,23 @@ impl Writer {
         let keeper = self.db.vault().keeper();
         self.changing(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
         self.chain = chain;
+        self.trim_reads(&notes);
         Ok(())
+    }
+
+    /// Lets the read log make room, once these entries say so.
+    fn trim_reads(&self, told: &[AuditRecord]) {
+        let of_reads = |record: &AuditRecord| matches!(record.operation, Operation::ReadLog(_));
+        if let Some(reads) = self.reads.as_ref().filter(|_| told.iter().any(of_reads)) {
+            reads.trim();
+        }
+    }
+
+    /// Ends the read log, and notes where it stands.
+    pub(crate) fn end_reads(&self) {
+        if let Some(note) = self.reads.as_ref().and_then(|reads| reads.close()) {
+            let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
+            self.regime.notes().push(record, self.clock.now());
+        }
     }
 }

@@ -27,6 +27,7 @@ pub struct OpenOptions {
     pub(crate) cache_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) count_access: bool,
+    pub(crate) audit_reads: bool,
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
     pub(crate) users_erase_themselves: bool,
@@ -83,6 +84,7 @@ impl Default for OpenOptions {
             cache_bytes: 128 << 20,
             clock: Arc::new(SystemClock),
             count_access: true,
+            audit_reads: true,
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
@@ -140,6 +142,16 @@ impl OpenOptions {
     #[must_use]
     pub fn count_access(mut self, count: bool) -> Self {
         self.count_access = count;
+        self
+    }
+
+    /// Whether calls in CAL that read, or are refused to, are recorded in the read log beside the audit log
+    /// (CAL 21); on unless told otherwise. A crash loses those of its last second. Where it is off, DESCRIBE
+    /// and the check `cal_audit_logging` say so. Where the rules of the store want reads in the audit log they
+    /// are there either way.
+    #[must_use]
+    pub fn audit_reads(mut self, audit: bool) -> Self {
+        self.audit_reads = audit;
         self
     }
 

@@ -144,6 +144,11 @@ impl Session {
         &self.options
     }
 
+    /// The same, shared.
+    pub(crate) fn shared_options(&self) -> &Arc<SessionOptions> {
+        &self.options
+    }
+
     /// The store it works on.
     #[must_use]
     pub fn store(&self) -> &Store {

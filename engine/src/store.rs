@@ -23,6 +23,7 @@ use crate::meta::{
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::pending::{Pending, stopped};
 use crate::preset::{Regime, RuleSet};
+use crate::reads::{Place, ReadLog};
 use crate::retrieval::Retrieval;
 use crate::session::Session;
 use crate::source::{Home, Opening, Source};
@@ -77,6 +78,8 @@ pub(crate) struct Inner {
     users_erase_themselves: bool,
     /// The rules it holds to.
     regime: Arc<Regime>,
+    /// The read log; nothing for a store in memory.
+    reads: Option<Arc<ReadLog>>,
     /// Days after which what ends with a withdrawn consent is erased.
     cascade_after_days: u8,
     opening: Opening,
@@ -294,6 +297,15 @@ impl Store {
         // Before anything is written: whoever was erased is given another key.
         view.destroy_secrets()?;
         let scrub = Scrub::of(&view)?;
+        let reads = match home {
+            Some(store) => {
+                let (store_id, chain) = (view.store_id()?, chain.clone());
+                let (regime, requests, clock) = (&regime, &requests, &options.clock);
+                let place = Place { store, store_id, chain, regime, requests, clock };
+                Some(ReadLog::of(place, options.audit_reads))
+            }
+            None => None,
+        };
         let writer = Writer {
             db,
             folder,
@@ -306,6 +318,7 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             regime: Arc::clone(&regime),
+            reads: reads.clone(),
             retrieval: retrieval.clone(),
             scrub,
             followers,
@@ -335,6 +348,7 @@ impl Store {
             operator: options.operator.clone(),
             users_erase_themselves: options.users_erase_themselves,
             regime,
+            reads,
             cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
@@ -473,6 +487,11 @@ impl Inner {
     /// The rules the store holds to.
     pub(crate) fn regime(&self) -> &Arc<Regime> {
         &self.regime
+    }
+
+    /// The read log.
+    pub(crate) fn reads(&self) -> Option<&Arc<ReadLog>> {
+        self.reads.as_ref()
     }
 
     /// Days after which what ends with a withdrawn consent is erased.

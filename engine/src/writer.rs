@@ -34,6 +34,7 @@ use crate::pending::{Reply, stopped};
 use crate::plan::{Author, Mark, Plan, Prepared, Put, SameFact, Staged};
 use crate::policy::Proofs;
 use crate::preset::Regime;
+use crate::reads::ReadLog;
 use crate::retrieval::Retrieval;
 use crate::source::Source;
 use crate::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -179,6 +180,8 @@ pub(crate) struct Writer {
     pub(crate) locked_accepts_signature: bool,
     /// The rules of the store.
     pub(crate) regime: Arc<Regime>,
+    /// The read log; nothing for a store in memory.
+    pub(crate) reads: Option<Arc<ReadLog>>,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
     /// What was erased and is still on the disk.
@@ -211,6 +214,7 @@ impl Writer {
         // A failure here loses nothing: the log has it all, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
+        self.end_reads();
         let _ = guarded(|| self.flush_notes());
         self.scrub_at_end();
         for follower in self.followers.drain(..) {

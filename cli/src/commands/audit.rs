@@ -11,7 +11,8 @@ use crate::shape::{AlgorithmName, AuditAnswer};
 /// Entries read at once.
 const PAGE: usize = 1000;
 
-/// Print the audit log, oldest first: place, time, operation, decision, actor, rules, grains
+/// Print the audit log, oldest first: place, time, operation, decision, actor, rules, grains; with --reads
+/// the read log beside it
 #[derive(Debug, Default, Args)]
 pub(crate) struct Audit {
     /// Only the last N entries
@@ -22,8 +23,12 @@ pub(crate) struct Audit {
     #[arg(long, value_name = "DID")]
     by: Option<String>,
 
+    /// The read log: calls in CAL that read, or were refused to
+    #[arg(long)]
+    reads: bool,
+
     /// Print where the log ends, signed, to be kept elsewhere and given to `verify --checkpoint`
-    #[arg(long, conflicts_with_all = ["tail", "by"])]
+    #[arg(long, conflicts_with_all = ["tail", "by", "reads"])]
     checkpoint: bool,
 
     /// The key it is signed with: a file of 32 bytes, as `grain keys new` makes it; else the store's own
@@ -48,13 +53,18 @@ impl Audit {
             };
             return context.output.json_line(&session.store().checkpoint(key.as_ref())?);
         }
-        let count = session.store().stats()?.audit_entries;
+        let count = match self.reads {
+            true => session.reads_head()?.map_or(0, |(count, _)| count),
+            false => session.store().stats()?.audit_entries,
+        };
         let mut next = count.saturating_sub(self.tail.unwrap_or(count));
         while next < count {
             let after = next.checked_sub(1);
-            let page = match &self.by {
-                Some(actor) => session.audit_by(actor, after, PAGE)?,
-                None => session.audit(after, PAGE)?,
+            let page = match (&self.by, self.reads) {
+                (Some(actor), false) => session.audit_by(actor, after, PAGE)?,
+                (None, false) => session.audit(after, PAGE)?,
+                (Some(actor), true) => session.reads_by(actor, after, PAGE)?,
+                (None, true) => session.reads(after, PAGE)?,
             };
             let Some(last) = page.last() else {
                 break;

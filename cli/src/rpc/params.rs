@@ -200,6 +200,7 @@ pub(crate) struct Open {
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
+    pub(crate) audit_reads: Option<bool>,
     #[serde(default)]
     pub(crate) languages: Vec<Formed<Spoken>>,
     pub(crate) embedder: Option<Formed<Maker>>,
@@ -487,6 +488,7 @@ pub(crate) struct CalSwitched {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Audit {
+    pub(crate) reads: Option<bool>,
     pub(crate) by: Option<String>,
     pub(crate) after: Option<u64>,
     pub(crate) limit: Option<usize>,

@@ -131,12 +131,19 @@ pub(crate) fn audit(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         let message = format!("at most {MAX_ENTRIES} entries at a time");
         return Err(Error::new(Code::Limit, message, "go on with after").into());
     }
-    let (count, hash) = session.audit_head()?;
-    let page = match &params.by {
-        Some(actor) => session.audit_by(actor, params.after, limit)?,
-        None => session.audit(params.after, limit)?,
+    let reads = params.reads.unwrap_or_default();
+    let page = match (&params.by, reads) {
+        (Some(actor), false) => session.audit_by(actor, params.after, limit)?,
+        (None, false) => session.audit(params.after, limit)?,
+        (Some(actor), true) => session.reads_by(actor, params.after, limit)?,
+        (None, true) => session.reads(params.after, limit)?,
     };
     let entries = listed(page)?;
+    let head = if reads { session.reads_head()? } else { Some(session.audit_head()?) };
+    // Nothing was ever read: there is no entry to name.
+    let Some((count, hash)) = head.filter(|(count, _)| *count > 0) else {
+        return Answer::of(&json!({ "entries": entries, "head": null }));
+    };
     Answer::of(
         &json!({ "entries": entries, "head": Head { sequence: count.saturating_sub(1), hash } }),
     )
@@ -205,6 +212,7 @@ mod tests {
             import: None,
             reason: Some("x".repeat(bytes)),
             call: None,
+            reads: None,
         };
         let cursor = |page| {
             let fault = listed(page).err()?;

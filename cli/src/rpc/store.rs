@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use grainstore::{CAL_CONFORMANCE, EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions};
+use grainstore::{
+    CAL_CONFORMANCE, CAL_EXCEPTIONS, EpochMs, MasterKey, OpenOptions, Passphrase, SessionOptions,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
@@ -21,12 +23,15 @@ const OMS_LEVEL: u8 = 3;
 
 pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let Nothing {} = params::read(params)?;
+    let every = || CAL_EXCEPTIONS.map(str::to_owned).to_vec();
+    let exceptions = host.session().map_or_else(|_| every(), |own| own.store().cal_exceptions());
     let methods = methods::all(host.clock().is_some()).map(|method| method.name);
     Answer::of(&json!({
         "name": "grainstore",
         "version": env!("CARGO_PKG_VERSION"),
         "oms_level": OMS_LEVEL,
         "cal_conformance": CAL_CONFORMANCE,
+        "cal_exceptions": exceptions,
         "methods": methods.collect::<Vec<_>>(),
     }))
 }
@@ -71,6 +76,9 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(Formed(maker)) = params.former_embedder {
         let (embedder, metric) = maker.embedder()?;
         options = options.former_embedder(embedder, metric);
+    }
+    if let Some(audit) = params.audit_reads {
+        options = options.audit_reads(audit);
     }
     if let Some(operator) = params.operator {
         options = options.operator(operator);

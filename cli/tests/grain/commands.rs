@@ -381,7 +381,7 @@ fn a_session_knows_its_user_and_hides_its_actor() {
     place.feed(&["put", "--actor", actor], &mine).done();
     let count = |user: &str| place.grain(&["cal", "RECALL MY beliefs | COUNT", "--user", user]);
     assert_eq!((count("u1").line().as_str(), count("u2").line().as_str()), ("1", "0"));
-    let entry = &place.grain(&["audit", "--tail", "1", "--json"]).done().json_lines()[0];
+    let entry = &place.grain(&["audit", "--by", actor, "--json"]).done().json_lines()[0];
     let named = entry["actor"].as_str().unwrap();
     assert!(named != "operator" && !named.contains("example"), "{named}");
 }

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::noted::{StreamNote, StreamedEntry};
 use super::token::CapabilityToken;
 use crate::audit::Chain;
+use crate::reads::ReadNote;
 use crate::session::Session;
 
 /// A call, while it runs.
@@ -101,6 +102,11 @@ impl Errand {
         }
     }
 
+    /// The same, which began then.
+    pub(super) fn since(self, started: Instant) -> Self {
+        Self { started, ..self }
+    }
+
     /// It was streamed, and is over.
     pub(super) fn was_streamed(&self, note: StreamNote) {
         // A call is over once.
@@ -118,6 +124,31 @@ impl Errand {
         self.tier > 0 || self.token_id.is_some()
     }
 
+    /// Whether it writes, or tries to.
+    pub(super) fn writes(&self) -> bool {
+        self.tier > 0
+    }
+
+    /// What the read log is told of it; it is over now.
+    pub(super) fn read(
+        &self,
+        session: &Session,
+        results: Option<u64>,
+        code: Option<String>,
+    ) -> ReadNote {
+        ReadNote {
+            query_hash: self.query_hash,
+            statement: self.statement,
+            reader: Arc::clone(session.shared_options()),
+            token_id: self.token_id.clone(),
+            time: session.now(),
+            duration_ms: self.elapsed_ms(),
+            results,
+            code,
+            stream: self.streamed.get().map(StreamNote::entry),
+        }
+    }
+
     /// Whether the audit log has an entry of it.
     pub(crate) fn is_told(&self) -> bool {
         self.told.load(Ordering::Acquire)
@@ -129,7 +160,7 @@ impl Errand {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis_since(self.started)
     }
 }
 
@@ -193,8 +224,38 @@ impl CalledEntry {
     }
 }
 
+/// Whole milliseconds since then.
+pub(super) fn millis_since(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How many results an answer has: grains, values, groups, versions or fields; what a COUNT counts, and
+/// whether an EXISTS found something. A text that was assembled has so many grains.
+pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
+    let many = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    match answer {
+        Answer::Grains(grains) => many(grains.results.len()),
+        Answer::Count { count } => *count,
+        Answer::Exists { exists } => u64::from(*exists),
+        Answer::Values { values, .. } => many(values.len()),
+        Answer::Groups { groups, .. } => many(groups.len()),
+        Answer::Versions { versions, .. } => many(versions.len()),
+        Answer::Diff { diff } => many(diff.len()),
+        Answer::Assembly { .. } => assembled,
+        Answer::Coalesced { answer, .. } => results_of(answer, assembled),
+        Answer::Batch { batch } => {
+            let answers = batch.0.iter().filter_map(|(_, slot)| match slot {
+                Slot::Answer(answer) => Some(results_of(answer, 0)),
+                Slot::Failed { .. } => None,
+            });
+            answers.fold(0, u64::saturating_add).max(assembled)
+        }
+        _ => 0,
+    }
+}
+
 /// The id of a token, which looks like one: whoever forges one does not choose what the log says.
-fn id_in(token_id: &str) -> String {
+pub(super) fn id_in(token_id: &str) -> String {
     let of_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     match token_id.len() == 36 && token_id.bytes().all(of_id) {
         true => token_id.to_owned(),
@@ -203,13 +264,13 @@ fn id_in(token_id: &str) -> String {
 }
 
 /// The bytes of a `query_hash`.
-fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
+pub(super) fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
     let address: ContentAddress = query_hash.strip_prefix("sha256:")?.parse().ok()?;
     Some(*address.as_bytes())
 }
 
 /// A statement as `_cal.statement_type` names it.
-fn name_of(statement: StatementType) -> String {
+pub(crate) fn name_of(statement: StatementType) -> String {
     match serde_json::to_value(statement) {
         Ok(serde_json::Value::String(name)) => name,
         _ => String::new(),

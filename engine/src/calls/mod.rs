@@ -21,7 +21,7 @@ mod switch;
 mod token;
 
 pub use errand::CalledEntry;
-pub(crate) use errand::{CallNote, Errand, told_by};
+pub(crate) use errand::{CallNote, Errand, name_of, results_of, told_by};
 pub use firewall::Firewall;
 pub(crate) use kept::Kept;
 pub use noted::StreamedEntry;

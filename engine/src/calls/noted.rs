@@ -137,6 +137,16 @@ impl StreamNote {
         self.given
     }
 
+    /// The same as an entry has it.
+    pub(super) fn entry(&self) -> StreamedEntry {
+        StreamedEntry {
+            options: self.options.clone(),
+            events_emitted: self.events,
+            cancel_reason: self.cancelled.map(str::to_owned),
+            sources_failed: self.sources_failed,
+        }
+    }
+
     /// Its part of the map of an entry.
     pub(super) fn fields(&self) -> Map {
         let mut fields = Map::from([

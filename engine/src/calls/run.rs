@@ -1,17 +1,19 @@
 //! One call in CAL: the switch, the gate, the statement, and what the audit log is told of it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use grainstore_cal::{self as cal, Listener, Memory, Options, Preparation, Response, Tier};
+use grainstore_cal::{self as cal, Listener, Memory, Meta, Options, Preparation, Response, Tier};
 
 use super::bounded::Bounded;
-use super::errand::Errand;
+use super::errand::{Errand, hash_in, id_in, millis_since, results_of};
 use super::firewall::Guard;
-use super::noted::{Caught, Noting};
+use super::noted::{Caught, Noting, StreamNote};
 use super::prepare::refused;
 use super::switch::CalSwitch;
 use super::token::CapabilityToken;
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::reads::ReadNote;
 use crate::session::Session;
 
 /// The rows of a query that names no limit where no rule is stricter (OMS 28.1). The language has limits of its
@@ -40,8 +42,85 @@ impl Session {
         answered
     }
 
-    /// Runs a query, and tells the audit log of it.
+    /// Runs a query, and tells the read log of it, or the audit log.
     fn call_noted(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let reads =
+            || options.tier == Tier::Read || !Errand::of(self, query, None, options.tier).writes();
+        if self.records_reads() && reads() {
+            return self.call_recorded(query, options, token, listener);
+        }
+        self.call_audited(query, options, token, listener)
+    }
+
+    /// Runs a query that may only read, and tells the read log of it; the audit log, where it tried to write.
+    fn call_recorded(
+        &self,
+        query: &[u8],
+        options: &Options<'_>,
+        token: Option<&CapabilityToken>,
+        listener: Option<&mut dyn Listener>,
+    ) -> Result<Response, cal::Error> {
+        let started = Instant::now();
+        let mut noting = listener.map(Noting::of);
+        let listens = noting.as_mut().map(|noting| noting as &mut dyn Listener);
+        let answered = self.answer(query, options, token, listens);
+        let streamed = noting.and_then(Noting::note);
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(error) => {
+                let errand = Errand::of(self, query, token, options.tier).since(started);
+                return Err(self.unread(errand, streamed, error));
+            }
+        };
+        let Meta { statement_type, query_hash, budget, .. } = &answer.meta;
+        // It is ours, and says what it is a hash of in hex.
+        let query_hash = hash_in(query_hash).unwrap_or_default();
+        self.record_read(ReadNote {
+            query_hash,
+            statement: Some(*statement_type),
+            reader: Arc::clone(self.shared_options()),
+            token_id: token.map(|token| id_in(&token.token_id)),
+            time: self.now(),
+            duration_ms: millis_since(started),
+            results: Some(results_of(&answer.answer, budget.grains_returned)),
+            code: None,
+            stream: streamed.map(|note| note.entry()),
+        })
+        .map_err(refused)?;
+        self.count_access(&answer).map_err(refused)?;
+        Ok(answer)
+    }
+
+    /// The same error, once the read log is told of it; the audit log, where it is the refusal of a statement
+    /// that writes.
+    fn unread(
+        &self,
+        errand: Errand,
+        streamed: Option<StreamNote>,
+        error: cal::Error,
+    ) -> cal::Error {
+        if let Some(note) = streamed {
+            errand.was_streamed(note);
+        }
+        if errand.writes() {
+            let errand = Arc::new(errand);
+            return self.on(&errand).told_refusal(&errand, error);
+        }
+        let code = Some(error.code().to_owned());
+        match self.record_read(errand.read(self, errand.gave(), code)) {
+            Ok(()) => error,
+            Err(failed) => refused(failed),
+        }
+    }
+
+    /// Runs a query, and tells the audit log of it.
+    fn call_audited(
         &self,
         query: &[u8],
         options: &Options<'_>,
@@ -94,6 +173,17 @@ impl Session {
         tier: Tier,
         step: impl FnOnce() -> Result<T, cal::Error>,
     ) -> Result<T, cal::Error> {
+        if self.records_reads() {
+            let started = Instant::now();
+            let done = step();
+            let errand = Errand::of(self, query, None, tier).since(started);
+            let done = match done {
+                Ok(done) => done,
+                Err(error) => return Err(self.unread(errand, None, error)),
+            };
+            self.record_read(errand.read(self, None, None)).map_err(refused)?;
+            return Ok(done);
+        }
         if !self.store().inner().regime().audits_reads() {
             return step().map_err(|error| self.told_if_writing(query, tier, error));
         }

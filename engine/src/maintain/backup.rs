@@ -11,6 +11,7 @@ use super::copy::copy_to;
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keyring;
+use crate::reads::directory_of;
 use crate::source::Opening;
 use crate::store::Store;
 use crate::view::View;
@@ -56,6 +57,9 @@ impl Store {
                 // Before the rows get their name: without keys they could never be read.
                 keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
             })?;
+            if let Some(reads) = self.inner().reads() {
+                reads.copy(to)?;
+            }
             directory::sync(to)?;
             Ok(Backup {
                 grains: view.log_len()?,
@@ -68,6 +72,7 @@ impl Store {
             let _ = directory::remove(&directory::grains(to));
             let _ = directory::remove(&directory::keyring(to));
             let _ = directory::remove(&directory::lock_file(to));
+            let _ = fs::remove_dir_all(directory_of(to));
             unmake(&made);
         });
         written.map_err(|error| error.within(to))

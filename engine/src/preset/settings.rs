@@ -136,6 +136,8 @@ settings! {
         "Days within which what is due for erasure is erased.";
     audit_reads: bool, std::ops::BitOr::bitor, None, None,
         "Whether reads are in the audit log, who read and which grains.";
+    keep_reads: bool, std::ops::BitOr::bitor, None, None,
+        "Whether all of the read log is kept, not the newest 64 MiB alone.";
     query_limit: u32, Ord::min, Some(1), Some(1000),
         "Rows of a query that names no limit.";
     phi_by_field: bool, std::ops::BitOr::bitor, None, None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use grainstore::cal::{Response, Tier};
 use grainstore::format::{EpochMs, Grain};
 use grainstore::{
-    AuditEntry, ContentAddress, ManualClock, OpenOptions, Prepared, Preparing, Session,
-    SessionOptions, Store, Terms,
+    AuditEntry, CalledEntry, ContentAddress, ManualClock, OpenOptions, Prepared, Preparing,
+    Session, SessionOptions, Store, Terms,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -83,6 +83,12 @@ impl World {
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let grain = Grain::from_json(&fields.to_string()).unwrap();
         self.operator().put(grain).unwrap().address()
+    }
+
+    /// The calls of the read log.
+    pub(crate) fn reads(&self) -> Vec<CalledEntry> {
+        let entries = self.operator().reads(None, 1000).unwrap().into_iter();
+        entries.filter_map(|entry| entry.call).collect()
     }
 
     pub(crate) fn entries(&self) -> Vec<AuditEntry> {

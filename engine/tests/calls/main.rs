@@ -5,6 +5,7 @@ mod audit;
 mod checks;
 mod firewall;
 mod kit;
+mod reads;
 mod stream;
 mod switch;
 mod templates;

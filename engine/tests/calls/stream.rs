@@ -225,12 +225,37 @@ fn a_panic_of_the_listener_is_its_own_and_the_call_is_in_the_log() {
 }
 
 #[test]
-fn with_a_token_the_events_are_in_the_log_of_every_store() {
+fn the_read_log_of_every_store_tells_of_streams_and_how_they_were_cancelled() {
     let world = filled(OpenOptions::new());
     let agent = world.agent("work");
-    heard(&agent, QUERY);
-    assert!(world.entries().iter().all(|entry| entry.call.is_none()), "reads are not audited");
+    let last = || world.reads().pop().unwrap();
+    let (events, _) = heard(&agent, QUERY);
+    let stream = last().stream.unwrap();
+    assert_eq!(stream.options, "progress, budget, chunks, chunk_size = 20");
+    assert_eq!((stream.events_emitted, stream.is_cancelled()), (events.len() as u64, false));
     let token = agent.prepare(QUERY.as_bytes(), &Preparing::default()).unwrap().token;
     agent.execute_streaming(&token, &mut |_: Event| ControlFlow::Continue(())).unwrap();
-    assert!(noted(&world).unwrap().events_emitted > 20);
+    assert_eq!(last().stream.unwrap().events_emitted, events.len() as u64);
+    assert_eq!(last().token_id, Some(token.token_id));
+
+    let cancel = Cancel::new();
+    let asked = Options { cancel: cancel.clone(), ..options() };
+    let mut cancelling = |event: Event| {
+        if event.kind.name() == "chunk" {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    };
+    let ended = agent.ask_streaming(QUERY.as_bytes(), &asked, &mut cancelling);
+    assert_eq!(code(ended), "CAL-E082");
+    assert_eq!(last().stream.unwrap().cancel_reason.as_deref(), Some("host"));
+    assert_eq!((last().code.as_deref(), last().result_count), (Some("CAL-E082"), Some(12)));
+    let mut deaf = |_: Event| ControlFlow::Break(());
+    assert_eq!(code(agent.ask_streaming(QUERY.as_bytes(), &options(), &mut deaf)), "CAL-E082");
+    assert_eq!(last().stream.unwrap().cancel_reason.as_deref(), Some("listener"));
+    let mut dropped = agent.stream(QUERY, Streaming::default()).unwrap();
+    dropped.next().unwrap();
+    drop(dropped);
+    assert!(last().stream.unwrap().is_cancelled());
+    assert!(world.entries().iter().all(|entry| entry.call.is_none()), "in one log alone");
 }

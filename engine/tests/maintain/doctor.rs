@@ -25,7 +25,10 @@ fn a_healthy_store_is_examined_and_left_as_it_was() {
     for name in ["directory", "leftovers", "lock", "format", "closing", "tail", "pages"] {
         assert_eq!(of(&diagnosis, name).health, Health::Good, "{name}");
     }
-    assert_eq!(names(dir.path()), ["LOCK", "grains.redb", "index.redb"].map(String::from).into());
+    assert_eq!(
+        names(dir.path()),
+        ["LOCK", "grains.redb", "index.redb", "reads"].map(String::from).into()
+    );
 }
 
 #[test]

@@ -1,16 +1,14 @@
 //! Checks of what the audit log says of CAL, and of the grains it tells of.
 
-use std::sync::Arc;
-
-use grainstore_cal::Tier;
+use grainstore_cal as cal;
 use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
 use sha2::{Digest, Sha256};
 
-use super::super::errand::Errand;
 use super::{Checked, ENTRIES, Subject};
-use crate::audit::{AuditEntry, AuditRecord, Operation};
+use crate::audit::AuditEntry;
 use crate::error::Result;
 use crate::keys;
+use crate::reads::ReadsRecorded;
 
 /// What an entry may tell of a call.
 const TOLD: [&str; 15] = [
@@ -48,26 +46,40 @@ impl Subject {
     }
 }
 
-/// A call comes out of an entry as it went in: one is made, and not written.
+/// A call leaves an entry: one is made, and looked for where reads are recorded.
 pub(super) fn audit_logging(subject: &Subject) -> Checked {
-    let query = b"DESCRIBE server";
-    let errand = Arc::new(Errand::of(&subject.session, query, None, Tier::Read));
-    let call = Some(errand.note().over(Some(7), Some("CAL-E031".to_owned())));
-    let record = AuditRecord::of(Operation::Cal, Vec::new());
-    let mut chain = subject.view.chain_before_genesis()?.with_vault(subject.view.vault().clone());
-    let (_, bytes) = chain.link(&AuditRecord { call, ..record }, subject.session.now());
+    let query = "DESCRIBE server";
+    let session = &subject.session;
+    let recorded = session.store().reads_recorded();
+    let before = match recorded {
+        ReadsRecorded::ReadLog => session.reads_head()?.map_or(0, |(count, _)| count),
+        ReadsRecorded::AuditLog => {
+            session.write_notes()?;
+            session.audit_head()?.0
+        }
+        _ => {
+            let detail = "reads are recorded nowhere: the read log is switched off";
+            return Ok(Err(detail.to_owned()));
+        }
+    };
+    // Where CAL is switched off its refusal is what leaves an entry.
+    let ended = session.ask(query).err();
+    let (after, most) = (before.checked_sub(1), usize::MAX);
+    let (log, entries) = match recorded {
+        ReadsRecorded::ReadLog => ("read log", session.reads(after, most)?),
+        _ => ("audit log", session.audit(after, most)?),
+    };
     let hash = ContentAddress::from_bytes(Sha256::digest(query).into());
-    let expected = *chain.vault().address(&hash).as_bytes();
-    let told = AuditEntry::decode(&bytes)?.call.is_some_and(|call| {
+    let expected = *subject.view.vault().address(&hash).as_bytes();
+    let told = entries.iter().filter_map(|entry| entry.call.as_ref()).any(|call| {
         call.query_hash == expected
             && call.statement.as_deref() == Some("describe")
-            && (call.tier, call.result_count) == (0, Some(7))
-            && call.code.as_deref() == Some("CAL-E031")
+            && call.code.as_deref() == ended.as_ref().map(cal::Error::code)
     });
-    let there = subject.entries.iter().filter(|entry| entry.call.is_some()).count();
-    match told && errand.is_told() {
-        true => Ok(Ok(format!("calls have their entries, {there} of the last {ENTRIES}"))),
-        false => Ok(Err("an entry does not tell of its call".to_owned())),
+    match (told, session.store().lost_reads()) {
+        (true, 0) => Ok(Ok(format!("a call was made, and its entry is in the {log}"))),
+        (true, lost) => Ok(Err(format!("{lost} calls have no entry: the disk took none"))),
+        (false, _) => Ok(Err(format!("a call was made, and the {log} does not tell of it"))),
     }
 }
 

@@ -13,7 +13,7 @@ use super::Check;
 use super::findings::{Fault, Findings, MAX_PROBLEMS, Place, count};
 use super::places::Places;
 use super::standing::Marks;
-use crate::audit::{AuditEntry, ImportNote};
+use crate::audit::{AuditEntry, ImportNote, ReadsNote};
 use crate::error::{Error, Result};
 use crate::keys::{self, AuditHead, RowKey, StateRecord};
 use crate::truth::Logged;
@@ -34,6 +34,8 @@ pub(super) struct Told {
     /// Supersessions that are not those the states tell of, by the grain that ended. An earlier one
     /// that an import brought may have taken their place.
     replaced: BTreeMap<Sequence, (u64, String)>,
+    /// Where the read log stood.
+    pub(super) reads: Vec<ReadsNote>,
 }
 
 /// Walks the chain. Gives what it tells of a log of so many places, where all of it could be read.
@@ -49,6 +51,7 @@ pub(super) fn check(
         stated: none(),
         marks: Marks::none_of(places),
         replaced: BTreeMap::new(),
+        reads: Vec::new(),
     };
     let mut whole = false;
     findings.part(Fault::Audit, Place::All(AUDIT), |findings| {
@@ -77,6 +80,7 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
         let (key, entry) = row?;
         if follow(&mut end, key.value(), entry.value(), findings)?.is_some() {
             let entry = check.view.entry(entry.value())?;
+            told.reads.extend(entry.reads);
             compare(check, &entry, told, findings)?;
         }
     }

@@ -55,7 +55,7 @@ fn truth_alone(
     found.add(Fault::IndexUnreadable, Place::All("index.redb"), why);
     log::check(&check, found)?;
     let places = found.checked.grains;
-    check_beside(&check, places, found)?;
+    check_beside(&check, places, Some(path), found)?;
     if let Some(copy) = &copy {
         pages::check("grains.redb", copy, rebuilt.view.transaction(), found)?;
     }

@@ -40,6 +40,8 @@ pub enum Fault {
     Template,
     /// The audit chain is broken, cut or rewritten, or a reason is not the one that was given.
     Audit,
+    /// The read log is broken, cut, rewritten or gone.
+    Reads,
     /// Log and states tell of something the audit log does not, or the other way round.
     Unaudited,
     /// The derived index cannot be read, nor built again from a log that is damaged.
@@ -89,6 +91,10 @@ pub struct Checked {
     pub templates: u64,
     /// Audit entries.
     pub audit_entries: u64,
+    /// Entries of the read log.
+    pub reads: u64,
+    /// Reads that no disk took, of which the read log tells by their number alone.
+    pub lost_reads: u64,
     /// Reasons beside the audit log.
     pub reasons: u64,
     /// Rows of the derived index that were held against the log, each once: all of them in full,

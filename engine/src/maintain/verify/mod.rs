@@ -1,7 +1,7 @@
 //! Verification: whether the store holds what it acknowledged, and its parts agree.
 //!
 //! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
-//! and what it tells of the log, `standing` what it makes of each grain, `index` what is derived, `pages` the file underneath. `findings`
+//! and what it tells of the log, `reads` the read log, `standing` what it makes of each grain, `index` what is derived, `pages` the file underneath. `findings`
 //! collects, `places` remembers places; `closed` verifies a store that does not open. Nothing here
 //! repairs.
 //!
@@ -15,6 +15,7 @@ mod index;
 mod log;
 mod pages;
 mod places;
+mod reads;
 mod standing;
 mod templates;
 mod vectors;
@@ -22,7 +23,7 @@ mod vectors;
 use grainstore_index::Sequence;
 use redb::ReadOnlyTable;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Result, guarded};
 use crate::keys::{self, RowKey, Stub};
@@ -51,6 +52,8 @@ struct Subject {
     whole: Whole,
     /// A copy of the file, where all is verified and there is a file.
     copy: Option<Scratch>,
+    /// The directory of the store; nothing in memory.
+    store: Option<PathBuf>,
 }
 
 /// What the parts of a verification work on.
@@ -75,13 +78,20 @@ impl Store {
     /// # Errors
     /// `ERR_IO`, or why writing has ended. Damage is an answer, not an error.
     pub fn verify(&self, full: bool) -> Result<Verification> {
+        // Until the end nothing of the read log makes room.
+        let reads = self.inner().reads().map(|reads| reads.hold());
+        let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
         let (reply, pending) = Pending::new();
         let directory = full.then(|| self.path().to_owned());
         self.inner().send(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
-        verify_whole(&pending.wait()?, full)
+        let subject =
+            Subject { store: reads.is_some().then(|| self.path().to_owned()), ..pending.wait()? };
+        let found = verify_whole(&subject, full)?;
+        // What of the read log cannot be written is told once the rest was looked at.
+        settled.map(|()| found)
     }
 }
 
@@ -99,12 +109,12 @@ impl Writer {
             }
             _ => None,
         };
-        Ok(Subject { whole, copy })
+        Ok(Subject { whole, copy, store: None })
     }
 }
 
 fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
-    let Subject { whole: Whole { view, index }, copy } = subject;
+    let Subject { whole: Whole { view, index }, copy, store } = subject;
     let check = Check::of(view, full)?;
     let mut findings = Findings::of(check.unscrubbed);
     let found = &mut findings;
@@ -123,7 +133,7 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
         None => index::sample(&check, places, found)?,
     }
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    check_beside(&Check::of(trusted, full)?, places, found)?;
+    check_beside(&Check::of(trusted, full)?, places, store.as_deref(), found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
@@ -131,8 +141,14 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
 }
 
 /// Checks what stands beside a log of so many places.
-fn check_beside(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
+fn check_beside(
+    check: &Check<'_>,
+    places: u64,
+    store: Option<&Path>,
+    findings: &mut Findings,
+) -> Result<()> {
     let told = audit::check(check, places, findings)?;
+    reads::check(check, store, told.as_ref(), findings)?;
     log::check_signatures(check, findings)?;
     log::check_states(check, told.as_ref(), findings)?;
     if let Some(told) = &told {

@@ -107,7 +107,7 @@ fn problems(writer: &mut Writer, change: &Change, full: bool) -> Vec<Problem> {
     let view = View::new(Arc::new(Truth::open(&writer.db).unwrap()), writer.view.indexed().clone());
     let mut findings = Findings::default();
     let check = Check::of(&view, full).unwrap();
-    check_beside(&check, view.log_len().unwrap(), &mut findings).unwrap();
+    check_beside(&check, view.log_len().unwrap(), None, &mut findings).unwrap();
     drop(check);
     drop(view);
     let mut txn = writer.db.begin_write().unwrap();

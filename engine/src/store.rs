@@ -328,7 +328,7 @@ impl Store {
             .name("grainstore-writer".to_owned())
             .spawn(move || writer.run(&incoming))?;
         let writer_id = writer.thread().id();
-        Ok(Self(Arc::new(Inner {
+        let store = Self(Arc::new(Inner {
             path: path.to_owned(),
             cursor_key,
             created,
@@ -352,6 +352,20 @@ impl Store {
             cascade_after_days: options.cascade_after_days,
             opening,
             retrieval,
+        }));
+        store.end_rotations()?;
+        Ok(store)
+    }
+
+    /// Has the writer end changes of keys that a crash has cut short. Nobody waits for it: what it cannot
+    /// do stays readable, and is tried at the next opening.
+    fn end_rotations(&self) -> Result<()> {
+        let view = self.0.view()?;
+        if view.vault().keyring().is_none_or(|keyring| keyring.renewed().is_empty()) {
+            return Ok(());
+        }
+        self.0.send(Request::Alone(Box::new(|writer| {
+            let _ = writer.and_then(|writer| guarded(|| writer.end_rotations()));
         })))
     }
 

@@ -151,13 +151,14 @@ impl Vault {
         Ok(())
     }
 
-    /// Under the key of a person.
+    /// Under the key in a slot.
     ///
     /// # Errors
-    /// `ERR_ERASED` where the person has none.
-    pub(crate) fn keeper_for(&self, user_id: &str) -> Result<Keeper> {
+    /// As [`Vault::open`].
+    pub(crate) fn keeper_at(&self, slot: u32) -> Result<Keeper> {
         let Some(keyring) = &self.keyring else { return Ok(Keeper::default()) };
-        self.holder_of(keyring, Some(user_id)).map(|holder| Keeper(Some(holder)))
+        let destroyed = || Error::erased("the key in this slot was destroyed");
+        Ok(Keeper(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
     }
 
     /// Under whose key rows are encrypted that are of no grain.

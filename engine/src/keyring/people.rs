@@ -66,6 +66,13 @@ impl People {
         self.damaged.keys().filter(|slot| **slot <= number).min().copied()
     }
 
+    /// Who has several slots, none of them damaged.
+    pub(super) fn with_several(&self) -> Vec<[u8; 32]> {
+        let whole = |slots: &[u32]| slots.iter().all(|slot| self.wrapped.contains_key(slot));
+        let several = self.by_token.iter().filter(|(_, slots)| slots.len() > 1 && whole(slots));
+        several.map(|(token, _)| *token).collect()
+    }
+
     pub(super) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
         self.by_token.get(person).cloned().unwrap_or_default()
     }

@@ -12,7 +12,7 @@ use crate::keyring::{KeyProvider, Keyring};
 use crate::keys::{self, RowKey, Sealed};
 use crate::store::Store;
 use crate::truth::Truth;
-use crate::vault::Vault;
+use crate::vault::{Keeper, Vault};
 use crate::view::View;
 use crate::writer::Writer;
 
@@ -47,7 +47,7 @@ impl Store {
     /// Changes the key of a person: all that lies under the former one is encrypted anew and the indexes
     /// are built anew, while writes wait. Then the former key is destroyed on the disk; who began to read
     /// before is still answered. Gives how many rows were encrypted anew. One that is cut short loses
-    /// nothing: both keys hold until it is done again.
+    /// nothing: both keys hold, and the next opening ends it.
     ///
     /// # Errors
     /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a person without a key; `ERR_IO`,
@@ -70,38 +70,62 @@ impl Writer {
     fn rotate_user_key(&mut self, user_id: &str) -> Result<u64> {
         let keyring = self.keyring()?;
         let person = keyring.person(user_id);
-        let former = keyring.slots_of(&person);
-        let Some(last) = former.last().copied() else {
+        if keyring.slots_of(&person).is_empty() {
             let message = "this person has no key in this store";
             return Err(Error::new(ErrorKind::NotFound, message)
                 .with_hint("check the user_id; a person is given a key with the first grain"));
-        };
+        }
         self.record(AuditRecord::of(
             Operation::RotateKey,
             vec![ContentAddress::from_bytes(person)],
         ))?;
         self.or_stop(|_| keyring.renew(&person))?;
+        self.leave_former_keys(&[person])
+    }
+
+    /// Ends changes of keys that were cut short: both keys hold until then.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for a row that cannot be read: its key stays; `ERR_IO`.
+    pub(crate) fn end_rotations(&mut self) -> Result<()> {
+        let renewed = self.keyring()?.renewed();
+        if renewed.is_empty() { Ok(()) } else { self.leave_former_keys(&renewed).map(drop) }
+    }
+
+    /// Encrypts anew what people have under all keys but their last, builds the indexes anew, and then
+    /// destroys those keys.
+    fn leave_former_keys(&mut self, people: &[[u8; 32]]) -> Result<u64> {
+        let keyring = self.keyring()?;
         let mut rows = 0;
-        for (table, row_key) in TABLES {
-            rows += self.encrypt_anew(table, row_key, &former, user_id)?;
+        let mut left = Vec::new();
+        for person in people {
+            let mut former = keyring.slots_of(person);
+            let Some(last) = former.pop() else { continue };
+            for (table, row_key) in TABLES {
+                rows += self.encrypt_anew(table, row_key, &former, last)?;
+            }
+            left.extend(former.last().map(|to| (person, *to)));
         }
         self.fold_all()?;
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
-        self.or_stop(|_| keyring.retire(&person, last))?;
+        for (person, to) in left {
+            self.or_stop(|_| keyring.retire(person, to))?;
+        }
         self.retrieval.library.forget()?;
         Ok(rows)
     }
 
-    /// Encrypts what a table has under some keys of a person under the one that is written under now.
+    /// Encrypts what a table has under some keys of a person under that of another slot.
     fn encrypt_anew(
         &mut self,
         table: Rows,
         row_key: Bound,
         former: &[u32],
-        user_id: &str,
+        to: u32,
     ) -> Result<u64> {
         let vault = self.db.vault().clone();
+        let keeper = vault.keeper_at(to)?;
         let (mut rows, mut from) = (0_u64, 0);
         loop {
             let view = Arc::clone(&self.view);
@@ -118,7 +142,7 @@ impl Writer {
                     break;
                 }
                 if is_under(row.value(), former)? {
-                    let anew = anew(&vault, row_key(key), row.value(), user_id)?;
+                    let anew = anew(&vault, row_key(key), row.value(), &keeper)?;
                     bytes = bytes.saturating_add(anew.len());
                     batch.push((key, anew));
                 }
@@ -154,7 +178,7 @@ fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
     Ok(Sealed::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
 }
 
-fn anew(vault: &Vault, key: RowKey, row: &[u8], user_id: &str) -> Result<Vec<u8>> {
+fn anew(vault: &Vault, key: RowKey, row: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
     let body = vault.open(key, row)?;
-    vault.seal(key, &body, &vault.keeper_for(user_id)?)
+    vault.seal(key, &body, keeper)
 }

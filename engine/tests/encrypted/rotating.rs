@@ -72,6 +72,39 @@ fn another_key_of_a_person_takes_all_of_theirs_and_nothing_of_others() {
 }
 
 #[test]
+fn a_change_of_a_persons_key_that_was_cut_short_is_ended_by_the_next_opening() {
+    let world = World::new();
+    for at in 0..30 {
+        world.operator().put(turn("ann", "s", "some tea", at)).unwrap();
+    }
+    world.store.reindex().unwrap();
+    world.store.close();
+    let before = world.files();
+    let world = world.reopened();
+    world.store.rotate_user_key("ann").unwrap();
+    world.store.close();
+    let after = world.files();
+    let both = [&before["keyring"][..256], &after["keyring"][256..]].concat();
+    // Killed with the new slot, and with the last row under it.
+    for (truth, index) in [(&before, &before), (&after, &before)] {
+        let path = world.dir.path();
+        std::fs::write(path.join("keyring"), &both).unwrap();
+        std::fs::write(path.join("grains.redb"), &truth["grains.redb"]).unwrap();
+        std::fs::write(path.join("index.redb"), &index["index.redb"]).unwrap();
+        let store = open(path);
+        let tea = Query::default().searching("tea");
+        let ann = super::world::as_user(&store, "ann");
+        assert_eq!(asked(&ann, &tea).unwrap().len(), 30);
+        let verified = store.verify(true).unwrap();
+        assert!(verified.ok, "{:?}", verified.problems);
+        assert_eq!(asked(&ann, &tea).unwrap().len(), 30);
+        assert_eq!(std::fs::read(path.join("keyring")).unwrap()[128..256], [0; 128]);
+        store.close();
+        assert_eq!(asked(&super::world::as_user(&open(path), "ann"), &tea).unwrap().len(), 30);
+    }
+}
+
+#[test]
 fn who_has_no_key_has_none_to_change() {
     let (world, plain) = (World::new(), World::plain());
     let code = |result: grainstore::Result<u64>| result.map_err(|error| error.code()).err();

@@ -256,11 +256,18 @@ pub(crate) fn stores() -> BTreeMap<String, StoreSpec> {
     read(&folder().join("stores.json"))
 }
 
+/// Statements that are nearly CAL.
+pub(crate) fn near_misses<T: DeserializeOwned>() -> Vec<T> {
+    read(&folder().join("near-misses.json"))
+}
+
 /// All cases, in the order of their files.
 pub(crate) fn all() -> Vec<Case> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.file_stem().is_some_and(|stem| stem != "stores"));
+    files.retain(|path| {
+        path.file_stem().is_some_and(|stem| stem != "stores" && stem != "near-misses")
+    });
     files.sort();
     let mut cases = Vec::new();
     for path in files {

@@ -14,6 +14,7 @@ mod coverage;
 mod derive;
 mod expect;
 mod labels;
+mod near_misses;
 #[path = "../../../cal/src/parse/grammar_tests/rules.rs"]
 mod rules;
 mod run;

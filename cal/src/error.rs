@@ -54,7 +54,10 @@ struct Detail {
     pointer: Option<String>,
     suggestion: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    example: Option<&'static str>,
+    example: Option<Cow<'static, str>>,
+    /// Whether the example is the statement that was refused, mended.
+    #[serde(skip)]
+    mended: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     valid_values: Vec<Cow<'static, str>>,
 }
@@ -71,6 +74,7 @@ impl Error {
             pointer: None,
             suggestion: kind.advice().to_owned(),
             example: None,
+            mended: false,
             valid_values: Vec::new(),
         }))
     }
@@ -105,11 +109,31 @@ impl Error {
         self
     }
 
+    /// The same error under the words of a host that knows why, and what to do.
+    #[must_use]
+    pub fn because(mut self, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self.suggest(suggestion)
+    }
+
     /// The same error with a query that works.
     #[must_use]
     pub(crate) fn example(mut self, example: &'static str) -> Self {
-        self.0.example = Some(example);
+        self.0.example = Some(Cow::Borrowed(example));
         self
+    }
+
+    /// The same error with the statement that was probably meant.
+    #[must_use]
+    pub(crate) fn correct(mut self, statement: String) -> Self {
+        self.0.example = Some(Cow::Owned(statement));
+        self.0.mended = true;
+        self
+    }
+
+    /// Whether its example is the refused statement, mended.
+    pub(crate) fn is_mended(&self) -> bool {
+        self.0.mended
     }
 
     /// The same error with the values that would have been accepted.
@@ -189,10 +213,10 @@ impl Error {
         &self.0.suggestion
     }
 
-    /// A query that works, where one helps.
+    /// A query that works, where one helps: the refused one as it was probably meant, where that can be told.
     #[must_use]
-    pub fn example_query(&self) -> Option<&'static str> {
-        self.0.example
+    pub fn example_query(&self) -> Option<&str> {
+        self.0.example.as_deref()
     }
 
     /// The values that would have been accepted; empty where they are not a list.

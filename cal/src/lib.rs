@@ -11,6 +11,7 @@
 //! - `fields`, `types`, `relations`, `grammar`, `reference`, `codes`, `limits`: the tables of the language, as data;
 //! - `scan`, [`vocabulary`]: for who helps to write queries: pieces to colour, words to offer;
 //! - `check`, `params`, `when`: syntax to plans, with parameters bound and phrases resolved;
+//! - `mend`: what a query was meant to be that is refused for how it is written;
 //! - `conditions`: what stands behind WHERE, for hosts that have no statement;
 //! - `query`, `bounds`, `predicate`, `search`: what a recall asks for, which a memory can drive
 //!   indexes by;
@@ -65,6 +66,7 @@ mod search;
 // Syntax to plans.
 mod check;
 mod conditions;
+mod mend;
 mod params;
 mod when;
 

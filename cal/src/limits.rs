@@ -55,7 +55,7 @@ pub(crate) const GRAINS: (u64, u64) = (50, 200);
 pub(crate) const CHUNK_TOKENS: RangeInclusive<u64> = 20..=1_000;
 /// Tokens of a chunk where nothing is said.
 pub(crate) const DEFAULT_CHUNK_TOKENS: usize = 100;
-/// Versions HISTORY of one grain answers.
+/// Versions a HISTORY answers.
 pub(crate) const VERSIONS: usize = 100;
 /// A source that asks for at most this many grains is shown in full by the bare disclosure rule.
 pub(crate) const FEW: u64 = 5;

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::exec::{Tier, tier_of};
 use crate::json::{self, Spelled};
 use crate::limits;
+use crate::mend;
 use crate::parse::{self, Refused};
 use crate::print;
 use crate::scan::{PieceKind, scan};
@@ -48,6 +49,11 @@ impl<'a> Source<'a> {
     /// For text E001 over 8,192 bytes; for JSON what keeps it from being CAL: E002 for keys that are
     /// unknown, missing or twice there, and the codes of its values.
     pub fn read(given: &'a str) -> Result<Self> {
+        Self::plain_read(given).map_err(|error| mend::mended(error, given))
+    }
+
+    /// The same, whose errors suggest no other statement.
+    pub(crate) fn plain_read(given: &'a str) -> Result<Self> {
         if json::is_json(given) {
             return Ok(Self { given, spelled: Some(json::spell(given)?) });
         }
@@ -60,7 +66,7 @@ impl<'a> Source<'a> {
     /// # Errors
     /// E070 when they are not UTF-8, else as [`Source::read`].
     pub fn read_bytes(given: &'a [u8]) -> Result<Self> {
-        Self::read(parse::utf8(given, limits::JSON_BYTES)?)
+        Self::plain_read(parse::utf8(given, limits::JSON_BYTES)?)
     }
 
     /// The query in text: as given, or as its JSON is spelled.
@@ -75,7 +81,17 @@ impl<'a> Source<'a> {
     /// As [`parse`](crate::parse()), placed in the form that was given; a query in JSON is measured
     /// as text.
     pub fn statement(&self) -> Result<Statement<'_>> {
+        self.plain_statement().map_err(|error| self.mended(error))
+    }
+
+    /// The same, whose errors suggest no other statement.
+    pub(crate) fn plain_statement(&self) -> Result<Statement<'_>> {
         parse::unplaced(self.text()).map_err(|error| self.locate(error))
+    }
+
+    /// The same error with the statement that was probably meant.
+    pub(crate) fn mended(&self, error: Error) -> Error {
+        mend::mended(error, self.given)
     }
 
     /// The same error, of the value that the parameter `name` was to be bound to, at the first place where

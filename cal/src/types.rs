@@ -109,3 +109,8 @@ pub(crate) fn all_singulars() -> impl Iterator<Item = &'static str> {
 pub(crate) fn plural_of(grain_type: GrainType) -> &'static str {
     TYPE_NAMES.iter().find(|name| name.grain_type == grain_type).map_or("", |name| name.plural)
 }
+
+/// The canonical singular of a standard type.
+pub(crate) fn singular_of(grain_type: GrainType) -> &'static str {
+    TYPE_NAMES.iter().find(|name| name.grain_type == grain_type).map_or("", |name| name.singular)
+}

@@ -32,11 +32,22 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
         }
         // AS of the host stands for FORMAT, and shows no source.
         let formats = std::mem::take(&mut context.formats);
+        let explains = context.explains;
+        context.explains |= options::asks_explanation(assemble.options.as_ref());
         let from = from(source, context);
-        context.formats = formats;
+        (context.formats, context.explains) = (formats, explains);
         sources.push(SourcePlan { label, from: from? });
     }
-    let types = sources.iter().map(|source| source.from.grain_type()).collect::<Vec<_>>();
+    let show = options::of_assemble(
+        assemble.options.as_ref(),
+        &sources.iter().map(|source| source.from.grain_type()).collect::<Vec<_>>(),
+        context,
+    )?;
+    for source in &mut sources {
+        if let SourceFrom::Recall(plan) = &mut source.from {
+            options::hand_over(&show, plan);
+        }
+    }
     Ok(AssemblePlan {
         name: assemble.name.as_ref().map(|name| name.node.to_owned()),
         intent,
@@ -50,7 +61,7 @@ pub(super) fn assemble(assemble: &Assemble<'_>, context: &mut Context<'_>) -> Re
             Some(format) => template::of_format(&format.node, context)?,
             None => None,
         },
-        show: options::of_assemble(assemble.options.as_ref(), &types, context)?,
+        show,
     })
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Context<'c> {
     pub(crate) formats: bool,
     /// Whether a consistency was asked for.
     pub(crate) consistency: bool,
+    /// Whether an answer that is kept would have done.
+    pub(crate) cache: bool,
 }
 
 /// Checks a query and turns it into a plan.
@@ -170,8 +172,8 @@ impl<'c> Context<'c> {
         explains: bool,
     ) -> Self {
         let (warnings, bindings) = (Vec::new(), Bindings::default());
-        let (formats, consistency) = (false, false);
-        Self { memory, params, now, warnings, few: None, bindings, explains, formats, consistency }
+        let (few, formats, consistency, cache) = (None, false, false, false);
+        Self { memory, params, now, warnings, few, bindings, explains, formats, consistency, cache }
     }
 
     /// Notes a warning, each code and message once.

@@ -3,15 +3,15 @@
 use grainstore_format::GrainType;
 use grainstore_sml::{Disclosure, Level};
 
-use super::plan::{Show, SourceType};
+use super::plan::{RecallPlan, Show, SourceType};
 use super::{Context, condition};
 use crate::ast::{Consistency, DiversityOf, LevelName, NumberArg, WithOption};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
 use crate::fields::{FieldRef, Shape};
 use crate::limits;
-use crate::search::Diversity;
-use crate::span::{Span, Spanned};
+use crate::search::{Diversity, Rerank};
+use crate::span::Spanned;
 
 type Options<'a> = Spanned<Vec<Spanned<WithOption<'a>>>>;
 
@@ -27,8 +27,7 @@ pub(super) fn of_recall(
     read(options, context)
 }
 
-/// The options of an ASSEMBLE of these sources; those about grains belong into its sources or into a
-/// RECALL.
+/// The options of an ASSEMBLE of these sources; those about grains are handed to each.
 pub(super) fn of_assemble(
     options: Option<&Options<'_>>,
     sources: &[SourceType],
@@ -37,34 +36,31 @@ pub(super) fn of_assemble(
     for field in deduplicated(options) {
         belongs_to_a_source(field, sources)?;
     }
-    let show = read(options, context)?;
-    for option in options.iter().flat_map(|options| &options.node) {
-        let about_grains = matches!(
-            option.node,
-            WithOption::Superseded
-                | WithOption::ScoreBreakdown
-                | WithOption::Explanation
-                | WithOption::Provenance
-                | WithOption::ContradictionDetection
-                | WithOption::Diversity(_)
-        );
-        if about_grains {
-            let message = format!("{} is an option of a RECALL", option.node);
-            let error = Error::new(ErrorKind::WrongStage, message).at(option.span);
-            return Err(error.suggest(where_it_acts(&option.node)));
-        }
-    }
-    Ok(show)
+    read(options, context)
 }
 
-/// Where an option of a RECALL can do what an ASSEMBLE asks of it: within a source where it is about which
-/// grains there are, in a RECALL alone where it tells something of each.
-fn where_it_acts(option: &WithOption<'_>) -> String {
-    match option {
-        WithOption::Superseded | WithOption::ContradictionDetection | WithOption::Diversity(_) => {
-            format!("write it in the source it is about: FROM (RECALL ... WITH {option})")
-        }
-        _ => format!("a text tells it of no grain: ask RECALL ... WITH {option} by itself"),
+/// Whether an option of an ASSEMBLE asks how its sources were found.
+pub(super) fn asks_explanation(options: Option<&Options<'_>>) -> bool {
+    let mut all = options.into_iter().flat_map(|options| &options.node);
+    all.any(|option| option.node == WithOption::Explanation)
+}
+
+/// Hands what an ASSEMBLE asks about grains to one of its sources, beside what that one asks itself.
+pub(super) fn hand_over(show: &Show, plan: &mut RecallPlan) {
+    let of = &mut plan.show;
+    of.told = show.tells_of_grains();
+    of.state |= show.state;
+    of.score_breakdown |= show.score_breakdown;
+    of.explanation |= show.explanation;
+    of.provenance |= show.provenance;
+    of.contradictions |= show.contradictions;
+    plan.query.visibility.superseded |= show.state;
+    plan.query.visibility.contradicted |= show.contradictions;
+    if of.diversity.is_none()
+        && let Some(diversity) = show.diversity
+    {
+        of.diversity = Some(diversity);
+        plan.query.rerank = Some(Rerank { diversity: Some(diversity), ..Rerank::default() });
     }
 }
 
@@ -124,9 +120,10 @@ fn read(options: Option<&Options<'_>>, context: &mut Context<'_>) -> Result<Show
                 }
                 context.consistency = true;
             }
+            // A permission that is not used: an answer kept past an erasure would show what is gone.
             WithOption::Cache(seconds) => {
                 context.whole(seconds, option.span)?;
-                return Err(no_cache(option.span));
+                context.cache = true;
             }
             WithOption::Diversity(of) => show.diversity = Some(diversity(of, context)?),
             WithOption::Dedup(field) => show.dedup = Some(comparable(field)?),
@@ -168,12 +165,6 @@ fn not_negative(seconds: &Spanned<NumberArg<'_>>, context: &Context<'_>) -> Resu
     }
     let error = Error::new(ErrorKind::BadNumber, "bounded takes seconds, and no fewer than 0");
     Err(error.at(seconds.span).suggest("write bounded(5), or linearizable"))
-}
-
-/// E021: an answer kept past an erasure or a withdrawn consent would show what is gone.
-fn no_cache(place: Span) -> Error {
-    let message = "answers are not kept: one kept past an erasure would show what is gone";
-    Error::new(ErrorKind::WrongStage, message).at(place).suggest("drop cache")
 }
 
 fn fixed(level: LevelName) -> Disclosure {

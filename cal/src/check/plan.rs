@@ -199,6 +199,19 @@ pub(crate) struct Show {
     pub(crate) diversity: Option<Diversity>,
     /// WITH dedup(field).
     pub(crate) dedup: Option<FieldRef>,
+    /// Of a source: the ASSEMBLE around it asks what is told of each grain.
+    pub(crate) told: bool,
+}
+
+impl Show {
+    /// Whether something is told of each grain beside what it says.
+    pub(crate) fn tells_of_grains(&self) -> bool {
+        self.state
+            || self.score_breakdown
+            || self.explanation
+            || self.provenance
+            || self.contradictions
+    }
 }
 
 /// An ASSEMBLE.

@@ -101,7 +101,7 @@ impl Run<'_> {
         let reports = plan.sources.into_iter().zip(resolved).zip(assembly.sources);
         let sources = reports.map(|((source, resolved), report)| {
             self.used.grains_returned += shown(&report);
-            (source.label, answer(resolved.answer, &report))
+            (source.label, answer(*resolved.answer, &report))
         });
         Answer::Assembly {
             name: plan.name,

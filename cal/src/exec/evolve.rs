@@ -195,7 +195,7 @@ fn refused(target: &Spanned<HashPrefix>, kind: ErrorKind, what: &str) -> Error {
 }
 
 /// Sets what a SUPERSEDE sets. Vectors of another object are none of this one.
-fn set(fields: &mut Map, values: Map) {
+pub(super) fn set(fields: &mut Map, values: Map) {
     if values.get("object").is_some_and(|object| fields.get("object") != Some(object)) {
         fields.remove("embedding_refs");
     }

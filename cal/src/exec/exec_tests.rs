@@ -347,7 +347,6 @@ fn rules_of_the_language_are_held_with_code_and_place() {
         ("ASSEMBLE FROM (RECALL) BUDGET 201 grains", "CAL-E030 at 201"),
         ("ASSEMBLE FROM (RECALL) BUDGET 0 tokens", "CAL-E030 at 0"),
         ("ASSEMBLE FROM (RECALL) BUDGET 1 tokens", "CAL-E030 at ASSEMBLE"),
-        ("ASSEMBLE FROM (RECALL) WITH superseded", "CAL-E021 at superseded"),
         ("ASSEMBLE FROM (RECALL) WITH dedup(tags)", "CAL-E021 at tags"),
         (&intent, &format!("CAL-E001 at FOR \"{}\"", "i".repeat(257))),
         ("HISTORY sha256:00000000", "CAL-E046 at sha256:00000000"),
@@ -1063,7 +1062,6 @@ fn project_shows_what_it_names_and_nothing_else() {
 fn project_is_refused_where_it_shapes_nothing() {
     let memory = four_beliefs();
     for (source, refusal) in [
-        ("RECALL PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
         ("RECALL PROJECT attr(subject) | COUNT", "CAL-E021 at PROJECT attr(subject)"),
         ("RECALL SELECT object PROJECT attr(subject)", "CAL-E021 at PROJECT attr(subject)"),
         (

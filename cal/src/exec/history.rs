@@ -1,4 +1,4 @@
-//! HISTORY: the chain of a grain, every version of a subject and relation, or what two versions
+//! HISTORY: the newest versions of the chain of a grain or of a subject and relation, or what two versions
 //! differ in.
 
 use std::collections::BTreeSet;
@@ -24,20 +24,21 @@ impl Run<'_> {
             HistoryPlan::Of(target) => self.chain(&target)?,
             HistoryPlan::Diff(from, to) => return self.diff(&from, &to),
             HistoryPlan::Triple(query) => {
-                let versions = self.versions(&query)?;
-                return self.told(versions, true);
+                let (versions, total) = self.versions(&query)?;
+                return self.told(versions, Some(total));
             }
         };
-        let all = versions.len() <= limits::VERSIONS;
+        let total = (versions.len() <= limits::VERSIONS).then_some(count(versions.len()));
         versions.truncate(limits::VERSIONS);
-        self.told(versions, all)
+        self.told(versions, total)
     }
 
-    /// The answer: these versions, and whether they are all there are.
-    fn told(&mut self, versions: Vec<Version>, all: bool) -> Result<Answer> {
-        versions.iter().try_for_each(|version| self.gives_whole(&version.grain))?;
+    /// The answer: these versions, and how many there are, where that is known.
+    fn told(&mut self, versions: Vec<Version>, total: Option<u64>) -> Result<Answer> {
+        for version in &versions {
+            self.gives_whole(&version.grain).map_err(no_history)?;
+        }
         self.returned(versions.len());
-        let total = all.then_some(count(versions.len()));
         Ok(Answer::Versions { versions, total })
     }
 
@@ -76,7 +77,10 @@ impl Run<'_> {
     fn diff(&mut self, from: &Spanned<HashPrefix>, to: &Spanned<HashPrefix>) -> Result<Answer> {
         let (from, to) = (self.version(from)?, self.version(to)?);
         // What differs from a grain with nothing in common is all of it.
-        [&from, &to].into_iter().try_for_each(|hit| self.gives_whole(&hit.grain))?;
+        [&from, &to]
+            .into_iter()
+            .try_for_each(|hit| self.gives_whole(&hit.grain))
+            .map_err(no_history)?;
         let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
         let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
         let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
@@ -88,21 +92,25 @@ impl Run<'_> {
         Ok(Answer::Diff { diff: changed.map(change).collect() })
     }
 
-    /// Every version of a subject and relation.
+    /// The newest versions of a subject and relation, and how many there are.
     ///
     /// # Errors
-    /// E030 when they are more than a statement may hold.
-    fn versions(&mut self, query: &Query) -> Result<Vec<Version>> {
+    /// E030 when those are more than a statement may hold.
+    fn versions(&mut self, query: &Query) -> Result<(Vec<Version>, u64)> {
         let (mut versions, mut bytes, room) = (Vec::new(), 0_usize, self.room());
-        let mut failed = None;
+        let (mut failed, mut total) = (None, 0_u64);
         if query.is_impossible() {
-            return Ok(versions);
+            return Ok((versions, total));
         }
         let recalled = self.memory.recall(query, &self.cancel, &mut |candidate| {
+            total = total.saturating_add(1);
+            if versions.len() == limits::VERSIONS {
+                return ControlFlow::Continue(());
+            }
             match candidate.grain.to_grain() {
                 Ok(grain) => {
                     bytes = bytes.saturating_add(size::of_grain(&grain));
-                    if versions.len() == limits::SORTED_ROWS || bytes > room {
+                    if bytes > room {
                         failed = Some(too_many());
                         return ControlFlow::Break(());
                     }
@@ -119,9 +127,16 @@ impl Run<'_> {
         self.scanned(recalled.scanned);
         match failed {
             Some(error) => Err(error),
-            None => Ok(versions),
+            None => Ok((versions, total)),
         }
     }
+}
+
+/// What a HISTORY is told that may not give whole grains: it takes no stage that names fields.
+fn no_history(error: Error) -> Error {
+    error.suggest(
+        "a HISTORY gives whole grains: ask RECALL ... WITH superseded | SELECT object, time",
+    )
 }
 
 fn too_many() -> Error {

@@ -42,6 +42,7 @@ use crate::expansion::Expansion;
 use crate::gate::{Admission, Gate};
 use crate::limits;
 use crate::memory::{HashPrefix, Located, Memory};
+use crate::mend;
 use crate::params::Params;
 use crate::parse::Refused;
 use crate::print;
@@ -174,7 +175,7 @@ pub fn execute_bytes(
     writes: &Writes,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read_bytes(source)?, options, writes, started, None)
+    run(memory, &read_bytes(source)?, options, writes, started, None)
 }
 
 /// Runs an ASSEMBLE and tells of it while it is put together, as its STREAM asks; without STREAM
@@ -191,7 +192,16 @@ pub fn stream(
     listener: &mut dyn Listener,
 ) -> Result<Response> {
     let started = Instant::now();
-    run(memory, &Source::read_bytes(source)?, options, writes, started, Some(listener))
+    run(memory, &read_bytes(source)?, options, writes, started, Some(listener))
+}
+
+/// A query given as bytes.
+fn read_bytes(source: &[u8]) -> Result<Source<'_>> {
+    let meant = |error| match std::str::from_utf8(source) {
+        Ok(text) => mend::mended(error, text),
+        Err(_) => error,
+    };
+    Source::read_bytes(source).map_err(meant)
 }
 
 fn run(
@@ -202,10 +212,10 @@ fn run(
     started: Instant,
     listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
-    let parsed = source.forgiving()?;
+    let parsed = source.forgiving().map_err(|error| source.mended(error))?;
     let place = parsed.0.place();
     let answer = run_statement(memory, source, parsed, options, writes, started, listener);
-    answer.map_err(|error| source.locate(error.within(place)))
+    answer.map_err(|error| source.mended(source.locate(error.within(place))))
 }
 
 fn run_statement(
@@ -218,7 +228,7 @@ fn run_statement(
     listener: Option<&mut dyn Listener>,
 ) -> Result<Response> {
     let query_hash = print::query_hash(&statement, &refused);
-    let Admitted { mut plan, warnings, consistency } =
+    let Admitted { mut plan, warnings, consistency, cache } =
         admitted(memory, &statement, options, false)?;
     if let (Some(pinned), Some(target)) = (options.pinned, plan.plan.target()) {
         target.node = HashPrefix::of(&pinned);
@@ -244,6 +254,7 @@ fn run_statement(
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         budget: run.used,
         consistency: consistency.then_some("linearizable"),
+        cache: cache.then_some("fresh"),
         warnings: run.warnings,
     };
     Ok(Response { meta, answer })
@@ -258,6 +269,8 @@ struct Admitted {
     warnings: Vec<Warning>,
     /// Whether it says how fresh its answer must be.
     consistency: bool,
+    /// Whether an answer that is kept would have done.
+    cache: bool,
 }
 
 /// Checks a statement, and asks whether it may run: its tier, and the host's gate.
@@ -289,7 +302,8 @@ fn admitted(
         let admission = Admission::of(statement, tier, &plan, reads_text);
         gate.admit(&admission).map_err(|error| Error::from(error).at(place))?;
     }
-    Ok(Admitted { plan, warnings: context.warnings, consistency: context.consistency })
+    let Context { warnings, consistency, cache, .. } = context;
+    Ok(Admitted { plan, warnings, consistency, cache })
 }
 
 /// The tier a statement runs in: DEFINE TEMPLATE in the one it is asked for, others in the one they need.

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::Options;
 use super::tests::{belief, four_beliefs, objects, options, run, run_with};
-use super::{Options, execute};
 use crate::ast::Format;
 use crate::params::Params;
 use crate::testutil::Fake;
-use crate::writes::Writes;
 
 /// The codes of the warnings beside an answer.
 fn warnings(memory: &Fake, source: &str, options: &Options<'_>) -> Vec<String> {
@@ -32,9 +31,6 @@ fn an_option_that_could_do_nothing_is_refused() {
         ("LET $a = RECALL WITH progressive_disclosure; RECALL", "$a"),
         ("(RECALL WITH iso_timestamps) UNION (RECALL)", "RECALL"),
         ("COALESCE(RECALL, RECALL WITH explanation | COUNT)", "explanation"),
-        ("RECALL WITH cache(ttl = 60)", "cache(ttl = 60)"),
-        ("ASSEMBLE FROM (RECALL) WITH cache(ttl = 60)", "cache(ttl = 60)"),
-        ("EXPLAIN RECALL WITH cache(ttl = 60)", "cache(ttl = 60)"),
     ];
     for (source, place) in table {
         assert_eq!(run(&memory, source), Err(format!("CAL-E021 at {place}")), "{source}");
@@ -82,27 +78,6 @@ fn a_format_beside_a_statement_without_text_is_warned_of() {
     ] {
         assert_eq!(warnings(&memory, source, &as_sml), expected, "{source}");
         assert_eq!(warnings(&memory, source, &options()), Vec::<String>::new(), "{source}");
-    }
-}
-
-#[test]
-fn what_an_assembly_has_no_place_for_is_told_where_it_goes() {
-    let memory = four_beliefs();
-    for (option, told) in [
-        ("superseded", "FROM (RECALL ... WITH superseded)"),
-        ("contradiction_detection", "FROM (RECALL ... WITH contradiction_detection)"),
-        ("diversity(mmr)", "FROM (RECALL ... WITH diversity(mmr))"),
-        ("score_breakdown", "RECALL ... WITH score_breakdown by itself"),
-        ("explanation", "RECALL ... WITH explanation by itself"),
-        ("provenance", "RECALL ... WITH provenance by itself"),
-    ] {
-        let source = format!("ASSEMBLE FROM (RECALL) WITH {option}");
-        let error = execute(&memory, &source, &options(), &Writes::default()).unwrap_err();
-        assert_eq!(error.code(), "CAL-E021", "{option}");
-        assert!(error.suggestion().contains(told), "{option}: {}", error.suggestion());
-        // What is said to go there does.
-        let in_source = run(&memory, &format!("ASSEMBLE FROM (RECALL WITH {option})"));
-        assert_eq!(in_source.is_ok(), told.starts_with("FROM"), "{option}");
     }
 }
 
@@ -236,4 +211,40 @@ fn the_name_of_an_assembly_is_in_its_answer() {
     let memory = four_beliefs();
     assert_eq!(run(&memory, "ASSEMBLE brief FROM (RECALL)").unwrap()["name"], json!("brief"));
     assert_eq!(run(&memory, "ASSEMBLE FROM (RECALL)").unwrap().get("name"), None::<&Value>);
+}
+
+#[test]
+fn cache_is_a_permission_and_each_answer_is_fresh() {
+    let memory = four_beliefs();
+    for source in ["RECALL WITH cache(ttl = 60)", "ASSEMBLE FROM (RECALL) WITH cache(ttl = 60)"] {
+        let answer = run(&memory, source).unwrap();
+        assert_eq!(answer["_cal"]["cache"], "fresh", "{source}");
+    }
+    assert_eq!(run(&memory, "RECALL").unwrap()["_cal"].get("cache"), None);
+}
+
+#[test]
+fn an_assemble_hands_options_about_grains_to_its_sources() {
+    let memory = four_beliefs();
+    let source = "ASSEMBLE FROM a: (RECALL beliefs LIMIT 2) WITH superseded, score_breakdown, explanation, provenance, \
+                  contradiction_detection";
+    let answer = run(&memory, source).unwrap();
+    let rows = answer["sources"]["a"]["grains"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for part in ["state", "score_breakdown", "explanation", "provenance", "contradictions"] {
+        assert!(rows.iter().all(|row| row.get(part).is_some()), "{part}: {rows:?}");
+    }
+    let plain = run(&memory, "ASSEMBLE FROM a: (RECALL beliefs LIMIT 2)").unwrap();
+    assert_eq!(plain["sources"]["a"].get("grains"), None);
+}
+
+#[test]
+fn a_project_without_a_format_shapes_the_rows() {
+    let memory = four_beliefs();
+    let answer =
+        run(&memory, "RECALL beliefs | PROJECT content(object), attr(subject) LIMIT 1").unwrap();
+    let grain = answer["results"][0]["grain"].as_object().unwrap();
+    assert_eq!(grain.keys().collect::<Vec<_>>(), ["content", "subject"]);
+    let whole = run(&memory, "RECALL beliefs LIMIT 1").unwrap();
+    assert_eq!(grain["content"], whole["results"][0]["grain"]["object"]);
 }

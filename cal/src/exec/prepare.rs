@@ -1,8 +1,12 @@
 //! The first of two phases: a statement is parsed, checked and planned, what it replaces is found, and
 //! nothing of it runs (spec sections 1 and 6).
 
-use grainstore_format::ContentAddress;
+use std::collections::BTreeSet;
 
+use grainstore_format::{ContentAddress, Grain, Map};
+
+use super::evolve::set;
+use super::revert::stays_protected;
 use super::{Admitted, Options, Run, admitted, tier_of};
 use crate::ast::{Asked, Statement, StatementType};
 use crate::check::plan::{ExplainPlan, Plan, RequestPlan};
@@ -11,7 +15,7 @@ use crate::error::Result;
 use crate::gate::Admission;
 use crate::memory::Memory;
 use crate::print;
-use crate::response::PlanReport;
+use crate::response::{Change, PlanReport};
 use crate::source::Source;
 use crate::writes::Writes;
 
@@ -33,6 +37,9 @@ pub struct Preparation {
     pub admission: Admission,
     /// The grain it would replace, by its whole address.
     pub target: Option<ContentAddress>,
+    /// What a write would change: fields with their old and new values, of an ADD the new ones alone, of a REVERT
+    /// what comes back. Empty for reads.
+    pub changes: Vec<Change>,
     /// What the caller should know.
     pub warnings: Vec<Warning>,
 }
@@ -44,7 +51,7 @@ pub struct Preparation {
 /// As [`execute`](super::execute), but for what only shows once it runs.
 pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Result<Preparation> {
     let source = Source::read(source)?;
-    let (statement, refused) = source.forgiving()?;
+    let (statement, refused) = source.forgiving().map_err(|error| source.mended(error))?;
     let (place, tier) = (statement.place(), tier_of(&statement, options.tier));
     let prepared = admitted(memory, &statement, options, true).and_then(|admitted| {
         let Admitted { plan, warnings, .. } = admitted;
@@ -52,7 +59,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
         // Nothing is written.
         let writes = Writes::default();
         let run = Run::new(memory, &source, &plan.plan, options, &writes);
-        let target = run.found_target(&plan.plan)?;
+        let (target, changes) = run.found_target(&plan.plan)?;
         let RequestPlan { lets, plan } = plan;
         let explained = match plan {
             Plan::Explain(explained) => *explained,
@@ -63,10 +70,10 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
                 plan,
             },
         };
-        Ok((run.report_of(&explained, &lets)?, admission, target, warnings))
+        Ok((run.report_of(&explained, &lets)?, admission, target, changes, warnings))
     });
-    let (plan, admission, target, warnings) =
-        prepared.map_err(|error| source.locate(error.within(place)))?;
+    let (plan, admission, target, changes, warnings) =
+        prepared.map_err(|error| source.mended(source.locate(error.within(place))))?;
     Ok(Preparation {
         statement_type: statement.statement_type(),
         tier,
@@ -75,6 +82,7 @@ pub fn prepare(memory: &dyn Memory, source: &str, options: &Options<'_>) -> Resu
         plan,
         admission,
         target,
+        changes,
         warnings,
     })
 }
@@ -87,18 +95,52 @@ fn text_of(statement: &Statement<'_>) -> String {
     }
 }
 
+/// What a new version says of itself, not of what it is about.
+const OF_THE_VERSION: [&str; 4] =
+    ["created_at", "derived_from", "supersession_justification", "author_did"];
+
 impl Run<'_> {
-    /// The grain that a statement replaces, which must be one it can replace.
-    fn found_target(&self, plan: &Plan) -> Result<Option<ContentAddress>> {
-        match plan {
-            Plan::Supersede(plan) => Ok(Some(self.replaced(plan)?.address)),
-            Plan::Revert(plan) => {
-                self.reverted(plan)?;
-                Ok(Some(self.target(&plan.target)?.address))
+    /// The grain that a statement replaces, which must be one it can replace, and what it would change.
+    fn found_target(&self, plan: &Plan) -> Result<(Option<ContentAddress>, Vec<Change>)> {
+        Ok(match plan {
+            Plan::Supersede(plan) => {
+                let old = self.replaced(plan)?;
+                let address = old.address;
+                let mut new = old.grain.clone().into_fields();
+                set(&mut new, plan.fields.clone());
+                (Some(address), self.changes(Some(&old.grain), &new))
             }
-            Plan::Add(plan) => self.new_fields(plan).map(|_| None),
-            Plan::Define(plan) => self.definable(plan).map(|()| None),
-            _ => Ok(None),
-        }
+            Plan::Revert(plan) => {
+                let target = self.target(&plan.target)?.address;
+                let (before, head) = self.reverted(plan)?;
+                let mut new = before.grain.into_fields();
+                stays_protected(&mut new, &head);
+                (Some(target), self.changes(Some(&head.grain), &new))
+            }
+            Plan::Add(plan) => (None, self.changes(None, &self.new_fields(plan)?)),
+            Plan::Define(plan) => {
+                self.definable(plan)?;
+                (None, Vec::new())
+            }
+            _ => (None, Vec::new()),
+        })
+    }
+
+    /// The fields in which a new version differs, ascending; what was there is left out where whole grains are
+    /// not given.
+    fn changes(&self, old: Option<&Grain>, new: &Map) -> Vec<Change> {
+        let shown = old.filter(|old| self.gives_whole(old).is_ok());
+        let before = |name: &str| old.and_then(|old| old.get(name));
+        let gone = old.into_iter().flat_map(|old| old.fields().keys());
+        let names: BTreeSet<&String> = new.keys().chain(gone).collect();
+        let differs = |name: &&String| {
+            !OF_THE_VERSION.contains(&name.as_str()) && before(name) != new.get(*name)
+        };
+        let change = |name: &String| Change {
+            field: name.clone(),
+            from: shown.and_then(|old| old.get(name)).cloned(),
+            to: new.get(name).cloned(),
+        };
+        names.into_iter().filter(differs).map(change).collect()
     }
 }

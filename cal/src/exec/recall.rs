@@ -6,8 +6,7 @@ use super::rows::Asked;
 use super::walk::{Collected, Kept, Window, apply};
 use super::{Run, count};
 use crate::check::plan::{End, RecallPlan};
-use crate::codes::ErrorKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
 use crate::memory::{Candidate, Hit};
 use crate::query::Query;
@@ -47,11 +46,6 @@ impl Run<'_> {
         }
         self.returned(found.hits.len());
         let format = self.options.as_format.filter(|_| plan.select.is_none()).or(plan.format);
-        if let (None, Some(project)) = (format, &plan.project) {
-            let error =
-                Error::new(ErrorKind::WrongStage, "PROJECT shapes a text, and there is none");
-            return Err(error.at(project.place).suggest("add AS and a format, or use SELECT"));
-        }
         let formatted = match format {
             Some(format) => {
                 let project = plan.project.as_ref();
@@ -63,7 +57,16 @@ impl Run<'_> {
         };
         let summarized = self.summarize(&found.hits, &plan.show, plan.project.as_ref())?;
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
-        let results = self.rows(found.hits, plan, &asked)?;
+        let projected = match &plan.project {
+            Some(project) if formatted.is_none() => {
+                self.projected(&found.hits, project, &plan.show)?
+            }
+            _ => Vec::new(),
+        };
+        let mut results = self.rows(found.hits, plan, &asked, !projected.is_empty())?;
+        for (row, projected) in results.iter_mut().zip(projected) {
+            row.selected = Some(projected);
+        }
         Ok(Answer::Grains(Grains {
             results,
             total: found.total,

@@ -67,7 +67,7 @@ impl Run<'_> {
 
 /// What was said before is said again, and who may replace it is not: an invalidation policy that came
 /// since stays (ours).
-fn stays_protected(fields: &mut Map, head: &Hit) {
+pub(super) fn stays_protected(fields: &mut Map, head: &Hit) {
     if let Some(policy) = head.grain.get(POLICY) {
         fields.insert(POLICY.to_owned(), policy.clone());
     }

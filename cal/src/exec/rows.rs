@@ -35,25 +35,26 @@ pub(super) struct Asked<'a> {
 }
 
 impl Run<'_> {
-    /// The rows of a RECALL that shows grains.
+    /// The rows of a RECALL that shows grains, or parts of them in their place.
     pub(super) fn rows(
         &self,
         hits: Vec<Hit>,
         plan: &RecallPlan,
         asked: &Asked<'_>,
+        in_parts: bool,
     ) -> Result<Vec<ResultRow>> {
         let mut rows = Vec::with_capacity(hits.len());
         for hit in hits {
             self.cancel.check()?;
+            if !(in_parts || plan.select.is_some()) || plan.show.provenance {
+                self.gives_whole(&hit.grain)?;
+            }
             rows.push(self.row(hit, plan, asked)?);
         }
         Ok(rows)
     }
 
     fn row(&self, hit: Hit, plan: &RecallPlan, asked: &Asked<'_>) -> Result<ResultRow> {
-        if plan.select.is_none() || plan.show.provenance {
-            self.gives_whole(&hit.grain)?;
-        }
         let show = &plan.show;
         let contradictions = match show.contradictions {
             true => Some(self.contradictions(&hit)?),

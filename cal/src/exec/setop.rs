@@ -94,7 +94,7 @@ impl Run<'_> {
         let searched = !found.hits.is_empty()
             && found.query.as_ref().is_some_and(|query| query.search().is_some());
         let asked = Asked { query: found.query.as_ref(), explanation: None };
-        Ok(Operand { rows: self.rows(found.hits, plan, &asked)?, searched })
+        Ok(Operand { rows: self.rows(found.hits, plan, &asked, false)?, searched })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Grains as text, for AS.
 
-use grainstore_sml::{Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
+use grainstore_format::{Map, Value};
+use grainstore_sml::{Cell, Clock, Disclosure, Item, Level, Watch, render_watched, summarize};
 
 use super::Run;
 use super::assemble::unwritten;
@@ -31,6 +32,25 @@ impl Run<'_> {
         let stops = || self.cancel.stopped().is_some();
         render_watched(&items, format, level, &clock, Watch::until(&stops))
             .map_err(|error| unwritten(&error, &self.cancel, self.stopped))
+    }
+
+    /// What a PROJECT shows of each grain where no format does: its text as `content`, and the attributes.
+    pub(super) fn projected(
+        &self,
+        hits: &[Hit],
+        project: &ProjectPlan,
+        show: &Show,
+    ) -> Result<Vec<Map>> {
+        let clock = self.clock(show.iso_timestamps);
+        let items = self.items(hits, Some(project), &clock)?;
+        // Nothing is shown of what no text shows, such as a reasoning that waits for its review.
+        let shown = |item: &Item| {
+            let shown = grainstore_sml::project(item, Level::Standard, &clock)?;
+            let content = ("content".to_owned(), Value::from(shown.text.as_ref()));
+            let named = shown.attributes.iter().map(|(name, cell)| (name.to_string(), value(cell)));
+            Some(named.chain([content]).collect())
+        };
+        Ok(items.iter().map(|item| shown(item).unwrap_or_default()).collect())
     }
 
     /// The sentences that say most of what the grains say, where someone asked for them.
@@ -79,6 +99,19 @@ impl Run<'_> {
             item.resolve_agreed(&plain(&agreed))?;
         }
         Ok(item)
+    }
+}
+
+/// A cell as JSON has it.
+fn value(cell: &Cell<'_>) -> Value {
+    match cell {
+        Cell::Flag(flag) => Value::from(*flag),
+        Cell::Number(digits) => match (digits.parse::<i64>(), digits.parse::<f64>()) {
+            (Ok(whole), _) => Value::from(whole),
+            (_, Ok(number)) => Value::from(number),
+            _ => Value::from(digits.as_str()),
+        },
+        Cell::Text(text) => Value::from(text.as_ref()),
     }
 }
 

@@ -15,21 +15,25 @@
 
 use std::panic::resume_unwind;
 
+use grainstore_format::Map;
+
 use super::Run;
 use super::ahead::{Ahead, Turn};
 use super::part::Ended;
+use super::recall::Found;
+use super::rows::Asked;
 use super::walk::Window;
 use crate::cancel::Stop;
 use crate::check::plan::{AssemblePlan, FeedFrom, RecallPlan, SourceFrom, SourcePlan};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::memory::Hit;
-use crate::response::SourceAnswer;
+use crate::response::{ResultRow, SourceAnswer};
 
 /// A source after it ran.
 pub(super) struct Resolved {
     pub(super) hits: Vec<Hit>,
-    pub(super) answer: SourceAnswer,
+    pub(super) answer: Box<SourceAnswer>,
 }
 
 impl Run<'_> {
@@ -133,7 +137,7 @@ impl Run<'_> {
             Err(error) if let Some(stop) = stop_of(&error) => Err((self.stopped)(stop)),
             Err(error) => {
                 let error = Some(self.source.locate(error));
-                let answer = SourceAnswer { error, ..SourceAnswer::default() };
+                let answer = Box::new(SourceAnswer { error, ..SourceAnswer::default() });
                 Ok(Resolved { hits: Vec::new(), answer })
             }
             found => found,
@@ -147,11 +151,15 @@ impl Run<'_> {
 
     /// Runs a source.
     pub(super) fn source(&mut self, source: &SourcePlan) -> Result<Resolved> {
-        let mut answer = SourceAnswer::default();
+        let mut answer = Box::<SourceAnswer>::default();
         let hits = match &source.from {
             SourceFrom::Let(at, _) => self.grains_of(*at)?,
             SourceFrom::Recall(plan) => {
-                let hits = self.find(plan)?.hits;
+                let found = self.find(plan)?;
+                if plan.show.told {
+                    answer.grains = self.told_of(&found, plan)?;
+                }
+                let hits = found.hits;
                 if let Some(format) = plan.format {
                     let text =
                         self.show(&hits, format, &plan.show, plan.project.as_ref(), plan.asked())?;
@@ -162,6 +170,14 @@ impl Run<'_> {
             }
         };
         Ok(Resolved { hits, answer })
+    }
+
+    /// What options tell of the grains of a source, which themselves go into the text.
+    fn told_of(&self, found: &Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
+        let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
+        let mut rows = self.rows(found.hits.clone(), plan, &asked, plan.project.is_some())?;
+        rows.iter_mut().for_each(|row| row.selected = Some(Map::new()));
+        Ok(rows)
     }
 }
 

@@ -854,7 +854,6 @@ fn rules_of_queries_within_queries_are_held_with_code_and_place() {
         ("ASSEMBLE FROM (RECALL | SUBJECTS)", "CAL-E021 at (RECALL | SUBJECTS)"),
         ("ASSEMBLE FROM (RECALL SELECT subject)", "CAL-E021 at (RECALL SELECT subject)"),
         ("ASSEMBLE FROM (RECALL WITH provenance)", "CAL-E021 at (RECALL WITH provenance)"),
-        ("ASSEMBLE FROM (RECALL) WITH explanation", "CAL-E021 at explanation"),
         ("COALESCE(RECALL, RECALL, RECALL, RECALL, RECALL, RECALL)", "CAL-E013 at RECALL"),
         (&entries, "CAL-E013 at e10"),
         ("RECALL WHERE hc:x > \"a\"", "CAL-E020 at > \"a\""),

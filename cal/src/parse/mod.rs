@@ -29,6 +29,7 @@ use crate::ast::{Condition, Statement};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::mend;
 use crate::span::Span;
 
 /// Parses one query in text; [`Source`](crate::Source) takes JSON too.
@@ -37,7 +38,7 @@ use crate::span::Span;
 /// The first syntax error, with its place: E001 over 8,192 bytes, E014 when there is no statement,
 /// E002 and the other parse codes of spec section 9.
 pub fn parse(source: &str) -> Result<Statement<'_>> {
-    unplaced(source).map_err(|error| error.locate(source))
+    unplaced(source).map_err(|error| mend::mended(error.locate(source), source))
 }
 
 /// The same, with errors that have no line and column yet.

@@ -44,6 +44,9 @@ pub struct Meta {
     /// How fresh the answer is, where the statement asked for a consistency: always `linearizable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistency: Option<&'static str>,
+    /// Where an answer that is kept would have done (WITH cache): always `fresh`, none is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<&'static str>,
     /// What the caller should know.
     pub warnings: Vec<Warning>,
 }
@@ -302,6 +305,9 @@ pub struct SourceAnswer {
     /// Its own text, with AS in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub formatted: Option<String>,
+    /// What the options of the assembly tell of each of its grains, shown or not; empty without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grains: Vec<ResultRow>,
 }
 
 /// One version of a HISTORY.

@@ -1,15 +1,16 @@
 //! `grain cal`: one CAL statement.
 
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 
 use clap::Args;
 use grainstore::EpochMs;
-use grainstore::cal::{Answer, Event, REFERENCE, TemplateKeeper, schema};
+use grainstore::cal::{self, Answer, Event, REFERENCE, TemplateKeeper, schema};
 use serde_json::Value;
 
 use crate::ask::{FormatName, Question, show};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::Source;
 use crate::repl::Interrupt;
 use crate::text::parse_time;
@@ -32,7 +33,7 @@ const GONE: &str = "the session of a command ends with it, and the template with
 #[derive(Debug, Args)]
 pub(crate) struct Cal {
     /// The statement, in text or as an object of the JSON form; without it and -f, stdin is read
-    query: Option<String>,
+    query: Option<OsString>,
     /// Read the statement from a file; - for stdin
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     file: Option<Source>,
@@ -42,6 +43,12 @@ pub(crate) struct Cal {
     /// Print the JSON Schema of the JSON form, for a model's structured output; no store is opened
     #[arg(long, conflicts_with_all = ["query", "file"])]
     schema: bool,
+    /// Print the statement in its JSON form, and run nothing; no store is opened
+    #[arg(long, conflicts_with_all = ["reference", "schema", "stream", "to_text"])]
+    to_json: bool,
+    /// Print the statement in its normal text form, and run nothing; no store is opened
+    #[arg(long, conflicts_with_all = ["reference", "schema", "stream"])]
+    to_text: bool,
     /// Bind $NAME: JSON where VALUE is JSON (5, true, ["a"], {"hash": "sha256:..."}), else text
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     params: Vec<(String, Value)>,
@@ -76,9 +83,18 @@ impl Cal {
             return context.output.document(&schema());
         }
         let query = match self.query {
-            Some(query) => query.into_bytes(),
+            // What is no UTF-8 is CAL's to refuse, with its place.
+            Some(query) => query.into_encoded_bytes(),
             None => self.file.unwrap_or_default().read(MAX_QUERY, &mut context.output)?,
         };
+        if self.to_json || self.to_text {
+            let source = cal::Source::read_bytes(&query);
+            let text = String::from_utf8_lossy(&query);
+            let source = source.map_err(|error| Error::cal(&error, &text))?;
+            let statement = source.statement().map_err(|error| Error::cal(&error, &text))?;
+            let form = if self.to_json { statement.to_json() } else { statement.to_string() };
+            return context.output.bytes(format!("{form}\n").as_bytes());
+        }
         let question = Question {
             query: &query,
             params: self.params,

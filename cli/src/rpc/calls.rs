@@ -1,6 +1,6 @@
 //! Methods of CAL in two phases, and its switch: `prepare`, `execute`, `cal_switch`.
 
-use grainstore::cal::Tier;
+use grainstore::cal::{self, Tier};
 use grainstore::format::GrainType;
 use grainstore::{CapabilityToken, Preparing, Terms};
 use serde_json::json;
@@ -26,6 +26,21 @@ pub(crate) fn prepare(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
     let session = narrowed(host.session()?, params.namespace, params.user_id, params.agent_id)?;
     let prepared = session.prepare(query.as_bytes(), &preparing);
     Answer::of(&prepared.map_err(|error| Error::cal(&error, &query))?)
+}
+
+/// A statement in both forms, without a store.
+pub(crate) fn convert(_: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
+    let params: params::CalConvert = params::read(params)?;
+    let query = query_text(&params.query)?;
+    let refused = |error: cal::Error| Fault::from(Error::cal(&error, &query));
+    let source = cal::Source::read(&query).map_err(refused)?;
+    let statement = source.statement().map_err(refused)?;
+    let json: Option<serde_json::Value> = serde_json::from_str(&statement.to_json()).ok();
+    Answer::of(&json!({
+        "text": statement.to_string(),
+        "json": json,
+        "query_hash": statement.query_hash(),
+    }))
 }
 
 pub(crate) fn execute(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -78,6 +78,7 @@ const METHODS: &[Method] = &[
     method("capabilities", agents::capabilities),
     method("handoffs", agents::handoffs),
     method("cal", read::cal),
+    method("cal_convert", calls::convert),
     Method { name: "cal_stream", run: Run::Tells(stream::cal_stream), test: false },
     method("prepare", calls::prepare),
     method("execute", calls::execute),

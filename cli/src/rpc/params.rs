@@ -458,6 +458,13 @@ pub(crate) struct Prepare {
     pub(crate) terms: Option<Terms>,
 }
 
+/// `cal_convert`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CalConvert {
+    pub(crate) query: Box<RawValue>,
+}
+
 /// What a token is to allow.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

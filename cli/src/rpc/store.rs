@@ -32,6 +32,8 @@ pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         "oms_level": OMS_LEVEL,
         "cal_conformance": CAL_CONFORMANCE,
         "cal_exceptions": exceptions,
+        // `cal` with tier 1 is the host's own choice to write in one call.
+        "cal_one_step_writes": true,
         "methods": methods.collect::<Vec<_>>(),
     }))
 }

@@ -21,11 +21,17 @@ pub struct Firewall {
     pub(crate) max_complexity: u64,
     pub(crate) denied: Vec<String>,
     pub(crate) max_evolving: Option<u64>,
+    pub(crate) needs_namespace: bool,
 }
 
 impl Default for Firewall {
     fn default() -> Self {
-        Self { max_complexity: MAX_COMPLEXITY, denied: Vec::new(), max_evolving: None }
+        Self {
+            max_complexity: MAX_COMPLEXITY,
+            denied: Vec::new(),
+            max_evolving: None,
+            needs_namespace: false,
+        }
     }
 }
 
@@ -51,6 +57,14 @@ impl Firewall {
     #[must_use]
     pub fn max_evolving(mut self, statements: u64) -> Self {
         self.max_evolving = Some(statements);
+        self
+    }
+
+    /// Refuses every statement of a session that is limited to no namespace (CAL 20.2: a mandatory namespace
+    /// filter): whoever asks through CAL then sees one namespace and what lies below it.
+    #[must_use]
+    pub fn require_namespace(mut self) -> Self {
+        self.needs_namespace = true;
         self
     }
 
@@ -110,7 +124,14 @@ impl Gate for Guard<'_> {
         if let Some(token) = self.token {
             check_covers(token, admission)?;
         }
-        self.firewall().check(admission)?;
+        let firewall = self.firewall();
+        if firewall.needs_namespace && self.session.options().namespace.is_none() {
+            let message =
+                "a session that asks in CAL is limited to a namespace here, and this one is not";
+            let error = Error::new(ErrorKind::Policy, message);
+            return Err(error.with_hint("open the session with a namespace").into());
+        }
+        firewall.check(admission)?;
         let defines = admission.statement_type == StatementType::DefineTemplate;
         if defines && self.asked == Tier::Evolve && admission.tier == 0 {
             // What was to stay must not go with the session.

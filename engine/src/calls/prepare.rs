@@ -2,7 +2,7 @@
 //! token that came with it (spec sections 1 and 6).
 
 use grainstore_cal::{
-    self as cal, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
+    self as cal, Change, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
 };
 use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use serde::Serialize;
@@ -43,6 +43,9 @@ pub struct Prepared {
     /// The grain it would replace: this one, whatever its prefix would find later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<ContentAddress>,
+    /// What a write would change: fields with their old and new values, of a REVERT what comes back; empty for reads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// How much work it may be, by the table in docs/cal.md.
     pub complexity: u64,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
@@ -96,6 +99,7 @@ impl Session {
             tier: prepared.tier,
             side_effects,
             target: prepared.target,
+            changes: prepared.changes,
             complexity: prepared.admission.complexity,
             query_hash: prepared.query_hash,
             warnings: prepared.warnings,

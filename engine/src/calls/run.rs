@@ -223,8 +223,10 @@ impl Session {
     ) -> Result<Preparation, cal::Error> {
         let guard = Guard { session: self, token: None, prepares: true, asked: options.tier };
         let options = self.ruled(options, &guard)?;
+        let switched = guard.asked != options.tier;
         let reading = self.reading().map_err(refused)?;
-        guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?
+        let prepared = guarded(|| Ok(cal::prepare(&reading, query, &options))).map_err(refused)?;
+        prepared.map_err(|error| told_of_switch(error, switched))
     }
 
     fn answer(
@@ -238,6 +240,7 @@ impl Session {
         let options = self.ruled(options, &guard)?;
         let reading = self.reading().map_err(refused)?;
         let writes = self.store().inner().writes();
+        let switched = guard.asked != options.tier;
         let answer = guarded(|| {
             let readable = token.and_then(CapabilityToken::readable);
             let bounded;
@@ -253,7 +256,7 @@ impl Session {
                 Some(listener) => cal::stream(memory, query, &options, writes, listener),
             })
         });
-        answer.map_err(refused)?
+        answer.map_err(refused)?.map_err(|error| told_of_switch(error, switched))
     }
 
     /// The options of a call, with what the store says to it.
@@ -279,3 +282,14 @@ impl Session {
         Ok(Options { tier, few, gate: Some(guard), ..options.clone() })
     }
 }
+
+/// The refusal of what writes, where the switch of the store is what keeps it from writing.
+fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
+    if !switched || error.kind() != cal::ErrorKind::TierDisabled {
+        return error;
+    }
+    error.because("CAL only reads in this store: its switch is at \"reads\"", SWITCH_HINT)
+}
+
+/// What to do where the switch is at `reads`.
+const SWITCH_HINT: &str = "the operator lets it write again with `grain policy cal on`";

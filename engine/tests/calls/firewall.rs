@@ -122,7 +122,7 @@ fn a_stricter_limit_of_the_rules_is_that_of_a_recall_that_names_none() {
     operator.put_batch((0..30).map(message)).unwrap();
     let many =
         |query: &str| shown(&operator.ask(query).unwrap())["results"].as_array().map(Vec::len);
-    assert_eq!(many(r#"RECALL THREAD "s""#), Some(20));
+    assert_eq!(many(r#"RECALL THREAD "s""#), Some(10));
     assert_eq!(many(r#"RECALL THREAD "s" LIMIT 25"#), Some(25));
     let rules = r#"settings.query_limit = { value = 7, article = "house rule" }"#;
     operator.change_rules(rules, false, "less at a time").unwrap();

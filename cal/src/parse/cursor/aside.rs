@@ -8,6 +8,7 @@ use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Lexer, Mark, Token};
 use crate::span::Spanned;
+use crate::words::{Keyword, Word};
 
 /// An entry of a BATCH that is no statement, while the others are: its slot holds the error.
 #[derive(Debug, Clone)]
@@ -80,12 +81,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes to the end of a part of a list in braces: the comma before `word :`, or the closing brace.
-    /// False where none comes.
+    /// False where none comes, or where what could be another part comes first: then nobody can tell which
+    /// slots were meant, and none may be lost.
     fn skip_part(&mut self) -> Result<bool> {
         let mut open = 0_usize;
         loop {
             match self.token.kind {
                 Kind::End => return Ok(false),
+                Kind::Mark(Mark::Semicolon) if open == 0 => return Ok(false),
+                Kind::Word(_) if open == 0 && self.starts_unparted() => return Ok(false),
                 Kind::Mark(Mark::RightBrace) if open == 0 => return Ok(true),
                 Kind::Mark(Mark::Comma) if open == 0 && self.second_starts_part() => {
                     return Ok(true);
@@ -109,6 +113,19 @@ impl<'a> Cursor<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether `word : statement` or `word = statement` stands here.
+    fn starts_unparted(&self) -> bool {
+        use Keyword::{Coalesce, Describe, Exists, History, Recall};
+        let mut ahead = self.lexer;
+        let is_sign = ahead
+            .next()
+            .is_ok_and(|token| matches!(token.kind, Kind::Mark(Mark::Colon | Mark::Equal)));
+        let statement = [Recall, Exists, History, Describe, Coalesce];
+        let starts =
+            |kind| matches!(kind, Kind::Word(Word::Keyword(word)) if statement.contains(&word));
+        is_sign && ahead.next().is_ok_and(|token| starts(token.kind))
     }
 
     /// Whether `word :` stands behind the next token.

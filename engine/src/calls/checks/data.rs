@@ -63,14 +63,19 @@ pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
 /// What CAL writes in a minute has a bound.
 pub(super) fn rate_limiting(subject: &Subject) -> Checked {
     let limits = subject.session.store().inner().writes().limits();
-    let told = format!("in a minute {limits:?}");
+    let in_words = |of: &WriteLimits| {
+        format!("ADD {}, SUPERSEDE {}, REVERT {}", of.adds, of.supersedes, of.reverts)
+    };
+    let told = format!("in a minute at most {}", in_words(&limits));
     let usual = WriteLimits::default();
     match limits.adds <= usual.adds
         && limits.supersedes <= usual.supersedes
         && limits.reverts <= usual.reverts
     {
         true => Ok(Ok(told)),
-        false => Ok(Err(format!("{told}, which is more than the language has: {usual:?}"))),
+        false => {
+            Ok(Err(format!("{told}, which is more than the language has: {}", in_words(&usual))))
+        }
     }
 }
 

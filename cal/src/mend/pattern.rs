@@ -1,0 +1,328 @@
+//! Patterns over the pieces of a query, and texts to put in the place of what they match.
+//!
+//! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that text in
+//! any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a value, `$h` an address,
+//! `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x` anything, `$u` text without its quotes, `$q` a
+//! string with quotes in it, `$e` a number with an exponent,
+//! `$l` names and `$L` values apart by commas, `$*` whatever stands up to the next, `^` the beginning, `END` the end,
+//! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR`, `AT` and `HASH_SIGN`.
+//!
+//! In the text `#1` is what was kept first and `#1:how` a change of it; what follows `>>` goes to the end of the
+//! statement.
+
+use crate::fields;
+use crate::lex;
+use crate::scan::{Piece, PieceKind};
+use crate::types;
+
+use super::is_value;
+
+/// A query in pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Pieces<'a> {
+    pub(super) text: &'a str,
+    pub(super) all: &'a [Piece],
+}
+
+/// Where a pattern was found: the pieces from, to, and those of each part that is kept.
+pub(super) struct Found {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    kept: Vec<(usize, usize)>,
+}
+
+const STATEMENTS: [&str; 12] = [
+    "RECALL",
+    "ASSEMBLE",
+    "EXISTS",
+    "HISTORY",
+    "EXPLAIN",
+    "DESCRIBE",
+    "BATCH",
+    "COALESCE",
+    "ADD",
+    "SUPERSEDE",
+    "REVERT",
+    "LET",
+];
+
+impl<'a> Pieces<'a> {
+    fn of(&self, at: usize) -> &'a str {
+        self.between(at, at + 1)
+    }
+
+    fn kind(&self, at: usize) -> Option<PieceKind> {
+        self.all.get(at).map(|piece| piece.kind)
+    }
+
+    /// The text of these pieces, with what stands between them.
+    fn between(&self, from: usize, to: usize) -> &'a str {
+        if from >= to {
+            return "";
+        }
+        let (Some(first), Some(last)) = (self.all.get(from), self.all.get(to - 1)) else {
+            return "";
+        };
+        self.text.get(first.range.start..last.range.end).unwrap_or("")
+    }
+
+    fn is_word(&self, at: usize) -> bool {
+        matches!(self.kind(at), Some(PieceKind::Keyword | PieceKind::Name))
+    }
+
+    /// Finds a pattern that begins at this piece.
+    pub(super) fn find(&self, pattern: &str, from: usize) -> Option<Found> {
+        let mut elements: Vec<&str> = pattern.split(' ').collect();
+        if elements.first() == Some(&"^") {
+            if from > 0 {
+                return None;
+            }
+            elements.remove(0);
+        }
+        let mut kept = Vec::new();
+        let to = self.matches(&elements, from, &mut kept)?;
+        Some(Found { from, to, kept })
+    }
+
+    /// Where the pieces that these elements stand for end.
+    fn matches(
+        &self,
+        elements: &[&str],
+        at: usize,
+        kept: &mut Vec<(usize, usize)>,
+    ) -> Option<usize> {
+        let Some((first, rest)) = elements.split_first() else { return Some(at) };
+        if *first == "END" {
+            return (at == self.all.len()).then_some(at);
+        }
+        let keeps = first.starts_with('$') || first.starts_with('@');
+        for end in self.ends(first, at, kept) {
+            let before = kept.len();
+            if keeps {
+                kept.push((at, end));
+            }
+            if let Some(end) = self.matches(rest, end, kept) {
+                return Some(end);
+            }
+            kept.truncate(before);
+        }
+        None
+    }
+
+    /// Where the pieces of one element may end, those to be tried first in front.
+    fn ends(&self, element: &str, at: usize, kept: &[(usize, usize)]) -> Vec<usize> {
+        let one = |holds: bool| if holds { vec![at + 1] } else { Vec::new() };
+        let text = self.of(at);
+        let kind = self.kind(at);
+        match element {
+            "$*" => (at..=self.all.len()).collect(),
+            "$w" => one(self.is_word(at)),
+            "$s" => one(kind == Some(PieceKind::Text)),
+            "$o" => one(kind == Some(PieceKind::OpenText)),
+            "$n" => one(kind == Some(PieceKind::Number)),
+            "$h" => one(kind == Some(PieceKind::Hash)),
+            "$P" => one(kind == Some(PieceKind::Parameter)),
+            "$x" => one(kind.is_some()),
+            "$v" => one(self.is_value(at)),
+            "$p" => one(types::by_plural(text).is_some()),
+            "$f" => one(self.is_word(at) && fields::by_name(text).is_some()),
+            "$k" => one(STATEMENTS.iter().any(|word| word.eq_ignore_ascii_case(text))),
+            "$e" => match (kind, self.kind(at + 1)) {
+                (Some(PieceKind::Wrong), Some(PieceKind::Number)) => vec![at + 2],
+                _ => Vec::new(),
+            },
+            "$q" => self.torn(at).into_iter().collect(),
+            "$u" => self.unquoted(at),
+            "$l" => self.list(at, |at| self.is_word(at)),
+            "$L" => self.list(at, |at| self.is_value(at)),
+            _ if element.starts_with('#') => {
+                let same = number(element).and_then(|of| kept.get(of));
+                one(same.is_some_and(|(from, to)| self.between(*from, *to) == text))
+            }
+            _ => {
+                let names = element.strip_prefix('@').unwrap_or(element);
+                one(kind.is_some() && names.split('|').any(|name| is_named(name, text)))
+            }
+        }
+    }
+
+    fn is_value(&self, at: usize) -> bool {
+        let flag = ["true", "false"].iter().any(|flag| flag.eq_ignore_ascii_case(self.of(at)));
+        self.kind(at).is_some_and(is_value) || flag
+    }
+
+    /// Text without its quotes: names, numbers and what is no token; the longest first.
+    fn unquoted(&self, at: usize) -> Vec<usize> {
+        let loose = |at: &usize| {
+            let kind = self.kind(*at);
+            matches!(kind, Some(PieceKind::Name | PieceKind::Number | PieceKind::Wrong))
+                || matches!(self.of(*at), ":" | "/")
+        };
+        let mut ends: Vec<usize> =
+            (at..self.all.len()).take_while(loose).map(|at| at + 1).collect();
+        ends.reverse();
+        ends
+    }
+
+    /// A string whose quotes within are not escaped, so that it falls apart: where it ends.
+    fn torn(&self, at: usize) -> Option<usize> {
+        let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(PieceKind::Text));
+        let mut end = of(at)?.range.end;
+        for next in at + 1..self.all.len() {
+            let piece = self.all.get(next).filter(|piece| piece.range.start == end)?;
+            if of(next).is_some() {
+                return Some(next + 1);
+            }
+            end = piece.range.end;
+        }
+        None
+    }
+
+    /// One or more apart by commas, as many as there are.
+    fn list(&self, at: usize, holds: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut end = at;
+        let mut next = at;
+        while holds(next) {
+            end = next + 1;
+            if self.of(end) != "," {
+                break;
+            }
+            next = end + 1;
+        }
+        if end > at { vec![end] } else { Vec::new() }
+    }
+
+    /// The query with `text` in the place of what was found.
+    pub(super) fn replace(&self, found: &Found, text: &str) -> Option<String> {
+        let (here, behind) = match text.split_once(">>") {
+            Some((here, behind)) => (here.trim_end(), Some(behind.trim_start())),
+            None => (text, None),
+        };
+        let start = self.all.get(found.from).map_or(self.text.len(), |piece| piece.range.start);
+        let last = found.to.checked_sub(1).and_then(|last| self.all.get(last));
+        let stop = last.map_or(start, |piece| piece.range.end).max(start);
+        let mut out = self.text.get(..start)?.to_owned();
+        if !out.is_empty() && !out.ends_with([' ', '\n', '(', '{']) {
+            out.push(' ');
+        }
+        out += &self.filled(here, found)?;
+        let rest = self.text.get(stop..)?;
+        let Some(behind) = behind else { return Some(out + rest) };
+        let cut = self.statement_ends(found.to).max(stop);
+        out += self.text.get(stop..cut)?.trim_end();
+        out.push(' ');
+        out += &self.filled(behind, found)?;
+        Some(out + self.text.get(cut..)?)
+    }
+
+    /// The byte where the statement around this piece ends.
+    fn statement_ends(&self, from: usize) -> usize {
+        let mut open = 0_usize;
+        for piece in self.all.iter().skip(from) {
+            match self.text.get(piece.range.clone()) {
+                Some("(" | "[" | "{") => open += 1,
+                Some(")" | "]" | "}" | ";") if open == 0 => return piece.range.start,
+                Some(")" | "]" | "}") => open -= 1,
+                _ => {}
+            }
+        }
+        self.text.trim_end().len()
+    }
+
+    /// A text with what was kept in the place of its `#`.
+    fn filled(&self, text: &str, found: &Found) -> Option<String> {
+        let mut parts = text.split('#');
+        let mut out = parts.next()?.to_owned();
+        for part in parts {
+            let digit = part.get(..1)?.parse::<usize>().ok()?;
+            let (from, to) = *found.kept.get(digit.checked_sub(1)?)?;
+            let kept = self.between(from, to);
+            let rest = part.get(1..)?;
+            let Some(named) = rest.strip_prefix(':') else {
+                out += kept;
+                out += rest;
+                continue;
+            };
+            let ends = named.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(named.len());
+            let (how, rest) = named.split_at(ends);
+            if how.is_empty() {
+                out += kept;
+                out.push(':');
+            } else {
+                out += &changed(kept, how)?;
+            }
+            out += rest;
+        }
+        Some(out)
+    }
+}
+
+/// The number of a part that is kept, from 0.
+fn number(element: &str) -> Option<usize> {
+    element.get(1..)?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+fn is_named(name: &str, text: &str) -> bool {
+    let name = match name {
+        "PIPE" => "|",
+        "DOLLAR" => "$",
+        "AT" => "@",
+        _ => name,
+    };
+    name.eq_ignore_ascii_case(text)
+}
+
+/// What was kept, changed as a rule asks; none where it cannot be.
+fn changed(kept: &str, how: &str) -> Option<String> {
+    let bare = kept.trim_matches('"');
+    Some(match how {
+        "bare" => bare.to_owned(),
+        "quoted" => format!("\"{}\"", bare.replace('"', "\\\"")),
+        "within" => {
+            let inside = kept.strip_prefix('"')?.strip_suffix('"')?;
+            format!("\"{}\"", inside.replace('"', "\\\""))
+        }
+        "like" => {
+            let wanted = bare.trim_matches(['%', '*', '.', '_']).trim();
+            (!wanted.is_empty()).then(|| format!("\"{wanted}\""))?
+        }
+        "slug" => {
+            let letters = bare.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+            let name: String = letters.collect();
+            lex::is_word(&name).then_some(name)?
+        }
+        "share" => {
+            let value = kept.parse::<f64>().ok().filter(|value| (0.0..=100.0).contains(value))?;
+            (value / 100.0).to_string()
+        }
+        "number" => bare.parse::<f64>().ok().filter(|value| value.is_finite())?.to_string(),
+        "count" => count(bare)?.to_string(),
+        "cap" => count(bare)?.min(1000).to_string(),
+        "address" => {
+            let lower = bare.to_ascii_lowercase();
+            let digits = lower.strip_prefix("sha256:").unwrap_or(&lower);
+            lex::is_hash_digits(digits).then(|| format!("sha256:{digits}"))?
+        }
+        "singular" => types::by_plural(bare)
+            .map(|name| format!("\"{}\"", types::singular_of(name.grain_type)))?,
+        _ => return None,
+    })
+}
+
+/// A whole number as people write it, at most what LIMIT and a budget take.
+fn count(written: &str) -> Option<u64> {
+    const WORDS: [&str; 11] =
+        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    let lower = written.to_ascii_lowercase().replace(['_', ','], "");
+    if let Some(value) = WORDS.iter().position(|word| **word == lower) {
+        return u64::try_from(value).ok().filter(|value| *value > 0);
+    }
+    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let times = match lower.get(digits.len()..)? {
+        "k" => 1000,
+        "" | "tokens" | "grains" => 1,
+        _ => return None,
+    };
+    let whole = digits.strip_suffix(".0").unwrap_or(digits);
+    whole.parse::<u64>().ok()?.checked_mul(times).filter(|value| *value > 0)
+}

@@ -1,0 +1,156 @@
+//! Characters that no CAL has outside its texts, and what stands around a statement: fences, curly quotes, letters of
+//! other scripts that look like Latin ones, comments of other languages.
+
+use super::Step;
+
+/// The query in the characters of CAL; none where it is already.
+pub(super) fn rewriting(text: &str) -> Option<Step> {
+    let inside = unwrapped(text);
+    let around = inside != text;
+    let (plain, why) = characters(inside);
+    let why = if around && why.is_empty() {
+        "send the statement alone, without marks around it"
+    } else {
+        why
+    };
+    (plain != text).then(|| Step { advice: why.to_owned(), text: plain })
+}
+
+/// The text without a fence, quotes or a byte order mark around it.
+fn unwrapped(text: &str) -> &str {
+    let mut inside = text.trim().trim_matches('\u{feff}').trim();
+    if let Some(fenced) = inside.strip_prefix("```") {
+        let body = fenced.split_once('\n').map_or(fenced, |(_, body)| body);
+        inside = body.trim_end().trim_end_matches('`').trim();
+    }
+    for quote in ['`', '"', '\''] {
+        let quoted = inside.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        if let Some(inner) = quoted.filter(|inner| !inner.contains(quote)) {
+            inside = inner.trim();
+        }
+    }
+    if inside == text.trim() { text } else { inside }
+}
+
+const QUOTES: &str = "strings stand in double quotes: \"text\"";
+const LETTERS: &str = "names, keywords and operators are ASCII; text stands in double quotes";
+const COMMENTS: &str = "a comment is -- and the rest of the line";
+
+/// The text with ASCII where a character stands for it, outside of strings; and why.
+fn characters(text: &str) -> (String, &'static str) {
+    let (mut out, mut why) = (String::new(), "");
+    let mut rest = text;
+    let template = text.to_ascii_uppercase().contains("TEMPLATE");
+    while let Some(first) = rest.chars().next() {
+        let taken = if first == '"' {
+            let ends = string_ends(rest);
+            out.push_str(rest.get(..ends).unwrap_or(rest));
+            ends
+        } else if let Some((inner, ends)) = quoted(rest).filter(|_| !template) {
+            why = QUOTES;
+            out.push('"');
+            out.push_str(&inner.replace("\\'", "'").replace('"', "\\\""));
+            out.push('"');
+            ends
+        } else if let Some(ends) = comment_ends(rest).filter(|_| !template) {
+            why = COMMENTS;
+            out.push(' ');
+            ends
+        } else {
+            let ascii = ascii_of(first);
+            if let Some(ascii) = ascii {
+                why = if why.is_empty() { LETTERS } else { why };
+                out.push_str(ascii);
+            } else {
+                out.push(first);
+            }
+            first.len_utf8()
+        };
+        rest = rest.get(taken..).unwrap_or("");
+    }
+    (if why == COMMENTS { out.trim().to_owned() } else { out }, why)
+}
+
+/// Where a string in double quotes that begins here ends.
+fn string_ends(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The text between other quotes that begins here, and where it ends.
+fn quoted(text: &str) -> Option<(&str, usize)> {
+    const PAIRS: [(char, &[char]); 7] = [
+        ('\u{201c}', &['\u{201d}', '\u{201c}', '"']),
+        ('\u{201d}', &['\u{201d}']),
+        ('\u{201e}', &['\u{201c}', '\u{201d}']),
+        ('\u{2018}', &['\u{2019}', '\u{2018}']),
+        ('\u{ab}', &['\u{bb}']),
+        ('\'', &['\'']),
+        ('`', &['`']),
+    ];
+    let first = text.chars().next()?;
+    let (_, closing) = PAIRS.iter().find(|(open, _)| *open == first)?;
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        if !escaped && closing.contains(&c) {
+            return Some((text.get(first.len_utf8()..at)?, at + c.len_utf8()));
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    None
+}
+
+/// Where a comment of another language that begins here ends.
+fn comment_ends(text: &str) -> Option<usize> {
+    if text.starts_with("/*") {
+        return text.find("*/").map(|at| at + 2);
+    }
+    let dashes = ["\u{2013} ", "\u{2014} "].iter().any(|dash| text.starts_with(dash));
+    let begins = text.starts_with("//") || text.starts_with('#') || dashes;
+    begins.then(|| text.find('\n').unwrap_or(text.len()))
+}
+
+/// What a character outside ASCII stands for, if it looks like something.
+fn ascii_of(c: char) -> Option<&'static str> {
+    const FULL: &str = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+    const ALIKE: [(&str, &str); 10] = [
+        ("\u{200b}\u{200c}\u{200d}\u{2060}\u{feff}", ""),
+        ("\u{a0}\u{2007}\u{2009}\u{202f}\u{3000}\u{2003}\u{2002}", " "),
+        ("\u{2265}", ">="),
+        ("\u{2264}", "<="),
+        ("\u{2260}", "!="),
+        ("\u{2013}\u{2014}\u{2212}", "-"),
+        ("\u{2019}\u{2018}", "'"),
+        ("\u{d7}", "*"),
+        ("\u{2026}", "..."),
+        ("\u{a6}", "|"),
+    ];
+    const CYRILLIC: &str = "\u{430}\u{435}\u{43e}\u{440}\u{441}\u{443}\u{445}\u{456}\u{458}\u{455}\u{410}\u{412}\u{415}\u{41a}\u{41c}\u{41d}\u{41e}\u{420}\u{421}\u{422}\u{425}\u{406}";
+    const LATIN: &str = "aeopcyxijsABEKMHOPCTXI";
+    if c.is_ascii() {
+        return None;
+    }
+    if let Some((_, ascii)) = ALIKE.iter().find(|(from, _)| from.contains(c)) {
+        return Some(ascii);
+    }
+    let at = u32::from(c);
+    let digit = [0x660, 0x6f0].iter().find_map(|zero| at.checked_sub(*zero).filter(|d| *d < 10));
+    if let Some(digit) = digit {
+        let digit = usize::try_from(digit).ok()?;
+        return "0123456789".get(digit..=digit);
+    }
+    if (0xff01..=0xff5e).contains(&at) {
+        let place = usize::try_from(at - 0xff01).ok()?;
+        return FULL.get(place..=place);
+    }
+    let place = CYRILLIC.chars().position(|known| known == c)?;
+    LATIN.get(place..=place)
+}

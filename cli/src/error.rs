@@ -396,7 +396,7 @@ mod tests {
         let error = Error::new(Code::Schema, "no \u{1b}[31mred", "drop it").within("line 3");
         assert_eq!(
             told(&error, false),
-            "error: ERR_SCHEMA: line 3: no \u{fffd}[31mred\n  hint: drop it\n"
+            "error: ERR_SCHEMA: line 3: no \\u{1b}[31mred\n  hint: drop it\n"
         );
         let object: Value = serde_json::from_str(&told(&error, true)).unwrap();
         assert_eq!(object["error"]["code"], "ERR_SCHEMA");
@@ -427,7 +427,7 @@ mod tests {
         let place = cal::Position { start: 7, end: 19, line: 1, col: 8 };
         assert_eq!(
             draw(query, place).unwrap(),
-            "  RECALL (a\n         ^^\n    b \u{fffd}c) x\n    ^^^^^"
+            "  RECALL (a\n         ^^\n    b \\u{1b}c) x\n    ^^^^^^^^^^"
         );
         let wide = "ABOUT \"漢字\" x";
         let place = cal::Position { start: 15, end: 16, line: 1, col: 12 };

@@ -22,7 +22,7 @@ mod rpc;
 mod shape;
 mod text;
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
 
 use args::Arguments;
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
         let mut notes = io::stderr();
         let output = Output::new(&mut out, &mut notes, json);
+        let output = output.on_terminal(io::stdout().is_terminal());
         let mut context = Context::new(globals, output);
         command.run(&mut context).and_then(|()| context.output.flush())
     };

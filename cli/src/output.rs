@@ -1,22 +1,30 @@
 //! Where answers go: data on stdout, notes on stderr, each in one of two ways, for people or as JSON.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::text::{printable, visible_json};
+use crate::text::{harmless, printable, visible_json};
 
 /// The two streams of a command.
 pub(crate) struct Output<'w> {
     out: &'w mut dyn Write,
     notes: &'w mut dyn Write,
     json: bool,
+    /// Whether data goes to a terminal.
+    terminal: bool,
 }
 
 impl<'w> Output<'w> {
     pub(crate) fn new(out: &'w mut dyn Write, notes: &'w mut dyn Write, json: bool) -> Self {
-        Self { out, notes, json }
+        Self { out, notes, json, terminal: false }
+    }
+
+    /// The same, whose data goes to a terminal, or does not.
+    pub(crate) fn on_terminal(self, terminal: bool) -> Self {
+        Self { terminal, ..self }
     }
 
     /// Whether the caller asked for JSON.
@@ -32,6 +40,12 @@ impl<'w> Output<'w> {
     /// Bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.out.write_all(bytes)?)
+    }
+
+    /// A text of several lines: as it is, but on a terminal nothing in it moves the cursor.
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        let shown = if self.terminal { harmless(text) } else { Cow::Borrowed(text) };
+        self.bytes(shown.as_bytes())
     }
 
     /// A line of data, control characters made visible.
@@ -101,5 +115,23 @@ impl Write for Bounded {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_exact_for_a_file_and_steers_no_terminal() {
+        let text = "<belief>\u{200f}a\u{1b}[2Jb</belief>\n";
+        let written = |terminal| {
+            let (mut out, mut notes) = (Vec::new(), Vec::new());
+            let mut output = Output::new(&mut out, &mut notes, false).on_terminal(terminal);
+            output.text(text).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(false), text);
+        assert_eq!(written(true), "<belief>\\u{200f}a\\u{1b}[2Jb</belief>\n");
     }
 }

@@ -6,17 +6,32 @@ use grainstore::EpochMs;
 use grainstore::format::parse_datetime;
 use grainstore_sml::{Clock, relative_time};
 
-/// Text without control characters, which could otherwise steer the reader's terminal.
+/// Text on one line in which nothing steers the reader's terminal: newlines and tabs are spaces, other
+/// characters that move the cursor or the direction of a line are written as `\u{1b}`.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().any(steers_terminal) {
-        let shown = text.chars().map(|c| match c {
-            '\n' | '\t' => ' ',
-            c if steers_terminal(c) => char::REPLACEMENT_CHARACTER,
-            c => c,
-        });
-        return Cow::Owned(shown.collect());
+    escaped(text, |c| matches!(c, '\n' | '\t').then_some(' '))
+}
+
+/// Text of several lines that steers no terminal: newlines and tabs stay, what else moves the cursor is
+/// written as by [`printable`].
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| matches!(c, '\n' | '\t').then_some(c))
+}
+
+/// The text with what steers a terminal written out, but for what `instead` gives something for.
+fn escaped(text: &str, instead: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
+    if !text.chars().any(steers_terminal) {
+        return Cow::Borrowed(text);
     }
-    Cow::Borrowed(text)
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match instead(c) {
+            Some(c) => shown.push(c),
+            None if steers_terminal(c) => shown.extend(c.escape_unicode()),
+            None => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// JSON whose strings steer no terminal either: JSON escapes the lower control characters only, and
@@ -36,9 +51,11 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Control characters, and those that turn the direction of a line.
+/// Control characters, those that turn the direction of a line or mark one, and separators of lines.
 fn steers_terminal(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}' | '\u{2029}')
 }
 
 /// A time as it is typed: epoch milliseconds, or RFC 3339 with its offset.
@@ -62,7 +79,21 @@ mod tests {
     #[test]
     fn nothing_a_terminal_obeys_is_left() {
         assert_eq!(printable("plain é"), "plain é");
-        assert_eq!(printable("a\u{1b}[2J\nb\u{9b}c"), "a\u{fffd}[2J b\u{fffd}c");
+        assert_eq!(printable("a\u{1b}[2J\nb\u{9b}c"), "a\\u{1b}[2J b\\u{9b}c");
+        assert_eq!(harmless("a\u{1b}[2J\n\tb\r\n"), "a\\u{1b}[2J\n\tb\\u{d}\n");
+        let steering = ('\0'..='\u{1f}').chain('\u{7f}'..='\u{9f}').chain('\u{202a}'..='\u{202e}');
+        let marks = ['\u{200e}', '\u{200f}', '\u{61c}', '\u{2028}', '\u{2029}'];
+        for c in steering.chain('\u{2066}'..='\u{2069}').chain(marks) {
+            for shown in [printable(&c.to_string()), harmless(&c.to_string())] {
+                let kept = matches!(c, '\n' | '\t');
+                assert!(kept || shown == format!("\\u{{{:x}}}", u32::from(c)), "{shown:?}");
+            }
+            // The lower ones JSON escapes by itself.
+            assert!(c < '\u{7f}' || !visible_json(&format!("\"{c}\"")).contains(c), "{c:?}");
+        }
+        for joined in ["\u{200d}", "\u{200c}", "👩\u{200d}🚀"] {
+            assert_eq!((printable(joined), harmless(joined)), (joined.into(), joined.into()));
+        }
     }
 
     #[test]

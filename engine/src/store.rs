@@ -302,7 +302,7 @@ impl Store {
                 let (store_id, chain) = (view.store_id()?, chain.clone());
                 let (regime, requests, clock) = (&regime, &requests, &options.clock);
                 let place = Place { store, store_id, chain, regime, requests, clock };
-                Some(ReadLog::of(place, options.audit_reads))
+                Some(ReadLog::of(place, options.audit_reads)?)
             }
             None => None,
         };

@@ -211,10 +211,11 @@ fn markup_in_markdown_is_escaped() {
         ("# root", "- \\# root\n"),
         ("- - -", "- \\- - -\n"),
         ("1. do", "- 1\\. do\n"),
-        ("</context>", "- \\</context>\n"),
+        ("</context>", "- &lt;/context>\n"),
+        ("a < b <|im_start|> &lt; <- <3", "- a \\< b &lt;|im_start|> &amp;lt; \\<- \\<3\n"),
         ("![x](http://y)", "- !\\[x\\](http://y\\)\n"),
         ("**bold** snake_case _x_", "- \\*\\*bold\\*\\* snake_case \\_x\\_\n"),
-        ("a\nb\u{2028}c", "- a b c\n"),
+        ("a\nb\u{2028}c\u{202e}", "- a bc\n"),
     ] {
         let shown = text(object);
         assert_eq!(shown, format!("**Goals**\n{written}"), "{object}");

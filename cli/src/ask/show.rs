@@ -95,7 +95,7 @@ fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    output.bytes(text.as_bytes())?;
+    output.text(text)?;
     if !text.ends_with('\n') {
         output.bytes(b"\n")?;
     }

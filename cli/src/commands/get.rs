@@ -52,7 +52,7 @@ impl Get {
                 let items =
                     [Item { grain: stored.grain()?, verification, chosen: None, score: None }];
                 let clock = Clock { now: session.now(), iso_timestamps: false };
-                output.bytes(render(&items, Format::Sml, Level::Full, &clock).as_bytes())
+                output.text(&render(&items, Format::Sml, Level::Full, &clock))
             }
         }
     }

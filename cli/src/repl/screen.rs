@@ -2,7 +2,6 @@
 //!
 //! On a terminal nothing that is stored can steer it, and what is longer than the screen is paged.
 
-use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -15,7 +14,7 @@ use super::history::private_file;
 use super::interrupt::Interrupt;
 use super::pager;
 use crate::error::{Code, Error, Result};
-use crate::text::printable;
+use crate::text::harmless;
 
 /// Columns and rows where nobody says how many there are.
 const USUAL: (u16, u16) = (80, 24);
@@ -129,18 +128,6 @@ fn size() -> (u16, u16) {
     }
 }
 
-/// A text of several lines that steers no terminal.
-fn harmless(text: &str) -> Cow<'_, str> {
-    if text.lines().all(|line| matches!(printable(line), Cow::Borrowed(_))) {
-        return Cow::Borrowed(text);
-    }
-    let lines = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
-        Some(line) => format!("{}\n", printable(line)),
-        None => printable(line).into_owned(),
-    });
-    Cow::Owned(lines.collect())
-}
-
 /// The rows a text takes.
 fn height(text: &str, columns: u16) -> usize {
     let columns = usize::from(columns.max(1));
@@ -154,7 +141,7 @@ mod tests {
     #[test]
     fn lines_stay_lines_and_nothing_else_that_steers_is_left() {
         assert_eq!(harmless("a\n<b>\n"), "a\n<b>\n");
-        assert_eq!(harmless("a\u{1b}[2J\nb\u{9b}\r\nc"), "a\u{fffd}[2J\nb\u{fffd}\u{fffd}\nc");
+        assert_eq!(harmless("a\u{1b}[2J\nb\u{9b}\r\nc"), "a\\u{1b}[2J\nb\\u{9b}\\u{d}\nc");
     }
 
     #[test]

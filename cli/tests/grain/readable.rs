@@ -131,7 +131,7 @@ fn what_is_stored_steers_no_terminal() {
         "BATCH { a: RECALL beliefs | SUBJECTS }",
     ] {
         let shown = told(&place, query);
-        assert!(!shown.contains('\u{1b}') && shown.contains("a\u{fffd}[31m b\n"), "{shown:?}");
+        assert!(!shown.contains('\u{1b}') && shown.contains("a\\u{1b}[31m b\n"), "{shown:?}");
     }
 }
 

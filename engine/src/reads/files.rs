@@ -9,6 +9,7 @@ use grainstore_format::EpochMs;
 use super::group::{self, ReadNote};
 use super::head;
 use super::segment::{self, FULL, Frames, HEADER, Start};
+use crate::anchor::Anchor;
 use crate::audit::{Chain, ReadsNote};
 use crate::directory;
 use crate::error::Result;
@@ -21,6 +22,8 @@ pub(super) struct Files {
     pub(super) store: [u8; 16],
     pub(super) chain: Chain,
     bounds: Bounds,
+    /// The directory of the store, which must be where it was; nothing in tests.
+    anchor: Option<Anchor>,
     tail: Option<Tail>,
     /// The first entry that stays, where older ones are to make room once the audit log tells of it.
     to_trim: Option<u64>,
@@ -57,7 +60,18 @@ struct Tail {
 impl Files {
     pub(super) fn new(dir: PathBuf, store: [u8; 16], chain: Chain, bounds: Bounds) -> Self {
         let (tail, to_trim) = (None, None);
-        Self { dir, store, chain, bounds, tail, to_trim, unsigned: false, untold: false }
+        let (anchor, unsigned, untold) = (None, false, false);
+        Self { dir, store, chain, bounds, anchor, tail, to_trim, unsigned, untold }
+    }
+
+    /// The same, in the directory of a store that is held.
+    pub(super) fn anchored(self, anchor: Anchor) -> Self {
+        Self { anchor: Some(anchor), ..self }
+    }
+
+    /// Refuses to go on where the store was moved: its names are another's.
+    fn check_here(&self) -> Result<()> {
+        self.anchor.as_ref().map_or(Ok(()), Anchor::check)
     }
 
     /// Writes one group. Gives what the audit log is to be told, where a file was full; of so many bytes
@@ -73,10 +87,14 @@ impl Files {
     ) -> Result<Option<ReadsNote>> {
         let mut tail = match self.tail.take() {
             Some(tail) => tail,
-            None => self.opened()?,
+            None => {
+                self.check_here()?;
+                self.opened()?
+            }
         };
         let told = match tail.bytes >= self.bounds.file {
             true => {
+                self.check_here()?;
                 tail.file.sync_data()?;
                 let first = self.first_kept(keeps_all)?;
                 self.to_trim = Some(first);
@@ -104,6 +122,7 @@ impl Files {
     pub(super) fn settle(&mut self, now: EpochMs) -> Result<()> {
         if let Some(tail) = self.tail.as_ref().filter(|_| self.unsigned) {
             tail.file.sync_data()?;
+            self.check_here()?;
             head::write(&self.dir, &self.store, &tail.end, now, &self.chain)?;
             self.unsigned = false;
         }
@@ -133,6 +152,7 @@ impl Files {
     /// `ERR_IO`.
     pub(super) fn trim(&mut self) -> Result<()> {
         let Some(first) = self.to_trim.take() else { return Ok(()) };
+        self.check_here()?;
         for number in segment::numbers(&self.dir)? {
             let start = segment::start_of(&self.dir, number, &self.store);
             // One that cannot be read is evidence, and stays.

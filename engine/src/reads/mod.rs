@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::anchor::Anchor;
 use crate::audit::{AuditRecord, Chain, Operation, ReadsNote};
 use crate::clock::Clock;
 use crate::embed::Requests;
@@ -106,19 +107,25 @@ pub(crate) struct Place<'p> {
 
 impl ReadLog {
     /// The log of a store. Nothing is written before the first read.
-    pub(crate) fn of(place: Place<'_>, records: bool) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn of(place: Place<'_>, records: bool) -> Result<Arc<Self>> {
         let Place { store, store_id, chain, regime, requests, clock } = place;
-        Arc::new(Self {
+        let anchor = Anchor::at(store)?;
+        let dir = directory_of(anchor.path());
+        let files = Files::new(dir, store_id, chain, Bounds::default()).anchored(anchor);
+        Ok(Arc::new(Self {
             records,
             waiting: Mutex::default(),
             wakes: Condvar::new(),
-            files: Mutex::new(Files::new(directory_of(store), store_id, chain, Bounds::default())),
+            files: Mutex::new(files),
             regime: Arc::clone(regime),
             requests: Arc::clone(requests),
             clock: Arc::clone(clock),
             thread: Mutex::new(None),
             held: AtomicUsize::new(0),
-        })
+        }))
     }
 
     /// Whether reads are recorded.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use grainstore_format::GrainType;
 
-use super::quote::is_bidi;
+use super::quote::is_hidden;
 use crate::project::Projection;
 use crate::table;
 
@@ -17,14 +17,14 @@ use crate::table;
 /// text begins the sentence.
 pub(super) type Special = fn(&str, usize, char, bool) -> bool;
 
-/// Text on one line, without outer space: newlines, tabs and separators are spaces, other controls
-/// and those that reorder text are dropped.
+/// Text on one line, without outer space: newlines and tabs are spaces, other controls, separators and
+/// those that reorder text are dropped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    let spaces = |c: char| matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}');
-    if !text.contains(|c: char| c.is_control() || spaces(c) || is_bidi(c)) {
+    let spaces = |c: char| matches!(c, '\n' | '\t');
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(text.trim());
     }
-    let kept = text.chars().filter(|c| spaces(*c) || !(c.is_control() || is_bidi(*c)));
+    let kept = text.chars().filter(|c| spaces(*c) || !is_hidden(*c));
     let line: String = kept.map(|c| if spaces(c) { ' ' } else { c }).collect();
     Cow::Owned(line.trim().to_owned())
 }
@@ -101,11 +101,34 @@ pub(super) fn is_followed_by_space(text: &str, at: usize) -> bool {
     text.get(at + 1..).is_none_or(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// Adds the text, a backslash before each character that `special` names and each backslash that
+/// What an `&` must not stand before, or a reader would take it for an escape of ours.
+const TAG_ESCAPES: [&str; 2] = ["lt;", "amp;"];
+
+/// Whether a `<` before this could begin a tag, or what models take for one (`<system>`, `</context>`,
+/// `<|im_start|>`); a comparison and an arrow could not.
+fn opens_tag(next: Option<char>) -> bool {
+    next.is_some_and(|next| {
+        !next.is_whitespace() && !next.is_ascii_digit() && !matches!(next, '=' | '-' | '<')
+    })
+}
+
+/// Adds the text, a `<` that could begin a tag as `&lt;`, a backslash before each character that `special` names and each backslash that
 /// would read as an escape.
 pub(super) fn escape(out: &mut String, text: &str, special: impl Fn(&str, usize, char) -> bool) {
     for (at, c) in text.char_indices() {
         let next = text.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());
+        if c == '<' && opens_tag(next) {
+            out.push_str("&lt;");
+            continue;
+        }
+        if c == '&'
+            && TAG_ESCAPES
+                .iter()
+                .any(|tail| text.get(at + 1..).is_some_and(|rest| rest.starts_with(tail)))
+        {
+            out.push_str("&amp;");
+            continue;
+        }
         let escapes = c == '\\' && next.is_none_or(|next| next.is_ascii_punctuation());
         if escapes || special(text, at, c) {
             out.push('\\');

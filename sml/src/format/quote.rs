@@ -1,5 +1,6 @@
 //! Text between the double quotes of JSON, which are quotes of YAML too.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Writes the text in quotes. Beside what JSON demands, every character that acts on a terminal or on
@@ -43,6 +44,20 @@ fn acts(c: char) -> bool {
 /// The characters that reorder what is read, those CAL-E071 keeps out of queries.
 pub(super) fn is_bidi(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What no text format shows: controls, what reorders what is read, separators of lines and paragraphs.
+/// Joiners stay: languages and emoji need them.
+pub(super) fn is_hidden(c: char) -> bool {
+    c.is_control() || is_bidi(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// The text without these characters.
+pub(super) fn without(text: &str, dropped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    match text.contains(&dropped) {
+        true => Cow::Owned(text.chars().filter(|c| !dropped(*c)).collect()),
+        false => Cow::Borrowed(text),
+    }
 }
 
 #[cfg(test)]

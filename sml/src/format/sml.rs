@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::quote::{is_hidden, without};
 use super::{Element, Frame, Layout, groups};
 use crate::error::Error;
 use crate::page::Page;
@@ -122,14 +123,9 @@ fn escape(out: &mut String, text: &str, replacement: impl Fn(char) -> Option<&'s
     }
 }
 
-/// The text without C0, DEL and C1, newline and tab kept.
+/// The text without C0, DEL and C1, newline and tab kept, and without what reorders or separates lines.
 fn without_controls(text: &str) -> Cow<'_, str> {
-    let dropped = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if text.contains(dropped) {
-        Cow::Owned(text.chars().filter(|c| !dropped(*c)).collect())
-    } else {
-        Cow::Borrowed(text)
-    }
+    without(text, |c| is_hidden(c) && c != '\n' && c != '\t')
 }
 
 #[cfg(test)]
@@ -157,7 +153,7 @@ mod tests {
             ("&quot;&gt;&#60;", "&amp;quot;&gt;&#60;"),
             ("&\u{0}lt;", "&amp;lt;"),
             ("\u{1b}[2Jx\u{7f}\u{9b}y\r\n\tz", "[2Jxy\n\tz"),
-            ("\u{202e}\u{2066}é語", "\u{202e}\u{2066}é語"),
+            ("\u{202e}\u{2066}é\u{2028}\u{2029}語\u{200d}", "é語\u{200d}"),
             ("say \"hi\"", "say \"hi\""),
         ] {
             let mut out = String::new();

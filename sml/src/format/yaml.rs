@@ -1,7 +1,7 @@
 //! YAML: what JSON holds, in block style. Text stands plain only where no reader of YAML 1.1 or 1.2
 //! can take it for anything else, in double quotes otherwise.
 
-use super::quote::quoted;
+use super::quote::{is_hidden, quoted, without};
 use super::{Element, Frame, Layout};
 use crate::cell::Cell;
 use crate::error::Error;
@@ -74,8 +74,11 @@ fn head(frame: &Frame<'_>) -> String {
     out
 }
 
+/// A text as it is where it can be taken for nothing else, else in quotes. What no text format shows is
+/// dropped, but for newline and tab.
 fn text(out: &mut String, text: &str) {
-    if is_plain(text) { out.push_str(text) } else { quoted(out, text) }
+    let text = without(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'));
+    if is_plain(&text) { out.push_str(&text) } else { quoted(out, &text) }
 }
 
 /// Letters first, then letters, digits and marks without a meaning; no outer space, no word of YAML.
@@ -128,8 +131,6 @@ mod tests {
             "<<",
             "=",
             "?",
-            "a\u{2028}b",
-            "a\u{202e}",
         ] {
             let mut out = String::new();
             text(&mut out, other);

@@ -209,7 +209,7 @@ fn what_a_template_does_not_say_is_the_presets() {
     let readable = text((Preset::Readable, &[element]), &sources);
     assert_eq!(
         readable,
-        "## Context: to \\<help>\n\n- works at one\n- two\n\n- three\n\n- four\n- works at five\n"
+        "## Context: to &lt;help>\n\n- works at one\n- two\n\n- three\n\n- four\n- works at five\n"
     );
     let structured = text((Preset::Structured, &[element]), &sources);
     assert_eq!(
@@ -220,7 +220,7 @@ fn what_a_template_does_not_say_is_the_presets() {
     let broken = text((Preset::Readable, &[(Section::SourceBreak, "---\n")]), &sources[1..]);
     assert_eq!(
         broken,
-        "## Context: to \\<help>\n\n**Goals**\n- three (active)\n---\n- four (active)\n\n**Beliefs**\n\
+        "## Context: to &lt;help>\n\n**Goals**\n- three (active)\n---\n- four (active)\n\n**Beliefs**\n\
          - alice works at five (confidence: 0.9)\n"
     );
 }

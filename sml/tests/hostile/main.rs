@@ -39,9 +39,9 @@ fn expected(item: &Item, level: Level) -> Option<Element> {
     })
 }
 
-/// Text without the control characters that are dropped.
+/// Text without the characters that are dropped.
 fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    text.chars().filter(|c| !formats::hides(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
 /// Text as an attribute holds it.

@@ -186,8 +186,17 @@ fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        match chars.peek() {
-            Some(next) if c == '\\' && next.is_ascii_punctuation() => out.extend(chars.next()),
+        let entity = [("lt;", '<'), ("amp;", '&')]
+            .into_iter()
+            .find(|(tail, _)| c == '&' && chars.clone().take(tail.len()).eq(tail.chars()));
+        match (chars.peek(), entity) {
+            (_, Some((tail, meant))) => {
+                out.push(meant);
+                chars.by_ref().take(tail.len()).for_each(drop);
+            }
+            (Some(next), _) if c == '\\' && next.is_ascii_punctuation() => {
+                out.extend(chars.next());
+            }
             _ => out.push(c),
         }
     }

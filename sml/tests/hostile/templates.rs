@@ -108,9 +108,7 @@ fn element(item: &Item) -> Option<Element> {
 
 /// Text as a template holds it anywhere.
 fn on_its_line(text: &str) -> String {
-    let reorders = |c: &char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let text: String = one_line(text).chars().filter(|c| !reorders(c)).collect();
-    text.replace(['\u{2028}', '\u{2029}'], " ").trim().to_owned()
+    one_line(text).trim().to_owned()
 }
 
 fn belief(object: &str) -> Item {

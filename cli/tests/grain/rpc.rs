@@ -65,6 +65,7 @@ fn hello_lists_the_methods_and_every_listed_method_is_there() {
             "capabilities",
             "handoffs",
             "cal",
+            "cal_convert",
             "cal_stream",
             "prepare",
             "execute",

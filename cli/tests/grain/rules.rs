@@ -148,7 +148,7 @@ fn rpc_opens_with_a_preset_and_has_fewer_rows_where_it_says_so() {
         rpc.result("put", &json!({ "grain": grain }));
     }
     let rows = |answer: Value| answer["results"].as_array().unwrap().len();
-    assert_eq!(rows(rpc.result("query", &json!({}))), 20);
+    assert_eq!(rows(rpc.result("query", &json!({}))), 10);
     assert_eq!(
         rows(rpc.result("query", &json!({ "limit": 24 }))),
         24,

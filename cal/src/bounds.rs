@@ -97,10 +97,12 @@ impl Visibility {
         }
     }
 
-    /// Whether a grain in this state is let in.
+    /// Whether a grain in this state is let in now. One that ended without a reason is let in with what
+    /// is superseded.
     #[must_use]
-    pub fn admits(self, state: &GrainState) -> bool {
-        (self.superseded || state.superseded_by.is_none())
+    pub fn admits(self, state: &GrainState, now: EpochMs) -> bool {
+        let ended = state.superseded_by.is_some() || state.is_current() && state.has_ended(now);
+        (self.superseded || !ended)
             && (self.contradicted || !state.contradicted)
             && (self.retracted || state.verification_status != VerificationStatus::Retracted)
     }

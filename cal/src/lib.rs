@@ -59,6 +59,7 @@ mod cancel;
 mod expansion;
 mod gate;
 mod memory;
+mod moment;
 mod predicate;
 mod query;
 mod search;
@@ -100,6 +101,7 @@ pub use memory::{
 pub use params::Params;
 pub use parse::{parse, parse_bytes};
 pub use predicate::{Comparator, Lookup, Predicate};
+pub use moment::{is_known_at, is_valid_at};
 pub use query::Query;
 pub use reference::REFERENCE;
 pub use response::{

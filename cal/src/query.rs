@@ -9,6 +9,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 
 use crate::bounds::{Order, Reach, TimeRange, TypeSet, Visibility};
 use crate::expansion::Expansion;
+use crate::moment::{is_known_at, is_valid_at};
 use crate::predicate::Predicate;
 use crate::search::{self, Ask, Floor, Near, Rerank, Search};
 
@@ -174,15 +175,16 @@ impl Query {
         self
     }
 
-    /// Whether a grain with this state is meant. The session's own bounds are the memory's duty.
+    /// Whether a grain with this state is meant now. The session's own bounds are the memory's duty.
     #[must_use]
     pub fn matches(
         &self,
         address: &ContentAddress,
         grain: &GrainRef<'_>,
         state: &GrainState,
+        now: EpochMs,
     ) -> bool {
-        self.allows(address) && self.suits(grain, state)
+        self.allows(address) && self.suits(grain, state, now)
     }
 
     /// Whether an address is among those the query is about.
@@ -194,8 +196,8 @@ impl Query {
 
     /// As [`Query::matches`], whatever its address: what is asked before anybody hashes a grain.
     #[must_use]
-    pub fn suits(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
-        self.sees(grain, state)
+    pub fn suits(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
+        self.sees(grain, state, now)
             && self.types.contains(grain.grain_type())
             && (self.time == TimeRange::ALWAYS || self.time.contains(grain.time()))
             && (self.reach == Reach::Session || self.reach.contains(grain.partition()))
@@ -207,9 +209,9 @@ impl Query {
     /// query looks, of the user it asks about, visible, and said to be true when it asks. Its other
     /// conditions are for what is shown. The session's own bounds are the memory's duty.
     #[must_use]
-    pub fn lets_through(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
+    pub fn lets_through(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
         let of_user = |predicate: &&Predicate| predicate.field_name() == "user_id";
-        self.sees(grain, state)
+        self.sees(grain, state, now)
             && (TypeSet::ALL.contains(grain.grain_type())
                 || self.types.contains(grain.grain_type()))
             && (self.reach == Reach::Session || self.reach.contains(grain.partition()))
@@ -218,15 +220,11 @@ impl Query {
     }
 
     /// Whether the grain is visible now, or was current at the time asked about.
-    fn sees(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
-        let Some(at) = self.known_at else { return self.visibility.admits(state) };
-        let from = grain.int("system_valid_from").or_else(|| grain.int("created_at"));
-        from.is_some_and(|from| EpochMs::new(from) <= at)
-            && match state.system_valid_to {
-                Some(until) => at < until,
-                // Without an end in system time nothing tells when the state was reached.
-                None => self.visibility.admits(state),
-            }
+    fn sees(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
+        match self.known_at {
+            None => self.visibility.admits(state, now),
+            Some(at) => is_known_at(grain, state, self.visibility, at),
+        }
     }
 
     /// Whether its bounds contradict each other, so that nothing can match.
@@ -419,12 +417,6 @@ impl Query {
     }
 }
 
-/// Whether the payload says it is true at that time; absent ends are open.
-fn is_valid_at(grain: &GrainRef<'_>, at: EpochMs) -> bool {
-    grain.int("valid_from").is_none_or(|from| from <= at.get())
-        && grain.int("valid_to").is_none_or(|to| at.get() <= to)
-}
-
 #[cfg(test)]
 mod tests {
     use grainstore_format::{Encoding, Grain, VerificationStatus};
@@ -432,13 +424,15 @@ mod tests {
     use super::*;
 
     /// Whether a belief with these fields, in this state, is meant.
+    const NOW: EpochMs = EpochMs::new(5000);
+
     fn meant(query: &Query, fields: &str, state: &GrainState) -> bool {
         let json = format!(
             r#"{{"type": "belief", "subject": "s", "relation": "r", "object": "o", "confidence": 0.5,
                 "created_at": 1000 {fields}}}"#
         );
         let blob = Grain::from_json(&json).unwrap().encode(Encoding::MessagePack).unwrap();
-        query.matches(&blob.address(), &GrainRef::new(blob.bytes()).unwrap(), state)
+        query.matches(&blob.address(), &GrainRef::new(blob.bytes()).unwrap(), state, NOW)
     }
 
     #[test]
@@ -477,6 +471,8 @@ mod tests {
             ..GrainState::default()
         };
         let undated = GrainState { contradicted: true, ..GrainState::default() };
+        let ended = GrainState { system_valid_to: until(3000), ..GrainState::default() };
+        let ending = GrainState { system_valid_to: until(6000), ..GrainState::default() };
         let late = r#", "system_valid_from": 2000"#;
         #[rustfmt::skip]
         let table = [
@@ -487,6 +483,8 @@ mod tests {
             ("", retracted, [false, true, true, false]),
             (late, retracted, [false, false, true, false]),
             ("", undated, [false, false, false, false]),
+            ("", ended, [false, true, true, false]),
+            ("", ending, [false, true, true, true]),
         ];
         for (fields, state, expected) in table {
             let found = [999, 1000, 2999, 3000].map(|at| {
@@ -494,7 +492,7 @@ mod tests {
                 meant(&query, fields, &state)
             });
             assert_eq!(found, expected, "{fields} {state:?}");
-            assert_eq!(meant(&Query::default(), fields, &state), state.is_current());
+            assert_eq!(meant(&Query::default(), fields, &state), state.is_current_at(NOW));
         }
     }
 

@@ -144,7 +144,7 @@ impl Memory for Fake {
             cancel.check()?;
             recalled.scanned += 1;
             let grain = GrainRef::new(blob).unwrap();
-            if !query.matches(address, &grain, state) {
+            if !query.matches(address, &grain, state, EpochMs::new(i64::MAX)) {
                 continue;
             }
             let score = scored(query, &grain);

@@ -8,6 +8,7 @@ use grainstore::format::{
     VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
+    Clock as _, SystemClock,
     Access, AuditEntry, CalledEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session,
     Stored, StreamedEntry,
 };
@@ -299,6 +300,7 @@ pub(crate) fn standing(state: &GrainState) -> &'static str {
         GrainState { superseded_by: Some(_), .. } => "superseded",
         GrainState { verification_status: VerificationStatus::Retracted, .. } => "retracted",
         GrainState { contradicted: true, .. } => "contradicted",
+        state if state.has_ended(SystemClock.now()) => "ended",
         _ => "current",
     }
 }

@@ -67,6 +67,8 @@ pub(crate) enum Operation {
     Supersede,
     Sign,
     Contradict,
+    /// A file states when a grain ended, and not why.
+    End,
     /// The status that was set, or was to be set.
     SetVerification(VerificationStatus),
     Hold,
@@ -129,6 +131,7 @@ impl Operation {
             Self::Supersede => "supersede",
             Self::Sign => "sign",
             Self::Contradict => "contradict",
+            Self::End => "end",
             Self::SetVerification(_) => "set_verification",
             Self::Hold => "hold",
             Self::LiftHold => "lift_hold",

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use grainstore_cal::Cancel;
+use grainstore_cal::{Cancel, Visibility, is_known_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::graph::{Listed, spelled};
-use crate::latest::known_at;
 use crate::query::Halt;
 use crate::reach::in_scope;
 use crate::session::{Session, Stored};
@@ -193,7 +192,7 @@ impl Session {
                     is_in(grain.partition(), namespace)
                         && grain.text("subject") == Some(&subject)
                         && grain.text("relation") == Some(&relation)
-                        && as_of.is_none_or(|at| known_at(grain, &state, at))
+                        && as_of.is_none_or(|at| is_known_at(grain, &state, Visibility::default(), at))
                 };
                 let admitted = view.with_blob(sequence, |blob| {
                     with_fields(blob, |grain| Ok(says(grain) && reach.sees(sequence, grain)?))

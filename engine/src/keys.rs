@@ -310,9 +310,12 @@ pub(crate) struct StateRecord {
 }
 
 impl StateRecord {
-    /// This record once the grain has another state, by the audit entry with this sequence.
+    /// This record once the grain has another state, by the audit entry with this sequence. One that only
+    /// has an end, which may lie ahead, stops being current by what comes after, if something does.
     pub(crate) fn with_state(self, state: GrainState, entry: u64) -> Self {
-        let ends = self.state.is_current() && !state.is_current();
+        let is_open = |state: &GrainState| state.is_current() && state.system_valid_to.is_none();
+        let ends = is_open(&self.state) && !is_open(&state)
+            || self.state.is_current() && !state.is_current();
         Self { state, since: if ends { entry } else { self.since } }
     }
 }

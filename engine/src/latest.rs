@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use grainstore_cal::{Visibility, is_known_at, is_valid_at};
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState};
 use grainstore_index::{Posting, Shape};
 
@@ -22,23 +23,14 @@ pub struct AsOf {
 
 impl AsOf {
     /// Whether a grain counts at these times.
-    pub(crate) fn admits(&self, grain: &GrainRef<'_>, state: &GrainState) -> bool {
-        let known =
-            self.known_at.map_or_else(|| state.is_current(), |at| known_at(grain, state, at));
-        known && self.valid_at.is_none_or(|at| valid_at(grain, at))
+    pub(crate) fn admits(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
+        let current = Visibility::default();
+        let known = match self.known_at {
+            None => current.admits(state, now),
+            Some(at) => is_known_at(grain, state, current, at),
+        };
+        known && self.valid_at.is_none_or(|at| is_valid_at(grain, at))
     }
-}
-
-/// Whether the store held a grain to be current at this system time.
-pub(crate) fn known_at(grain: &GrainRef<'_>, state: &GrainState, at: EpochMs) -> bool {
-    let from = grain.int("system_valid_from").or(grain.int("created_at"));
-    from.is_some_and(|from| from <= at.get()) && state.system_valid_to.is_none_or(|to| at < to)
-}
-
-/// Whether a grain speaks of this time.
-fn valid_at(grain: &GrainRef<'_>, at: EpochMs) -> bool {
-    grain.int("valid_from").is_none_or(|from| from <= at.get())
-        && grain.int("valid_to").is_none_or(|to| at.get() <= to)
 }
 
 impl Session {
@@ -70,6 +62,7 @@ impl Session {
             let mut sight = Sight::new(self, &view, &lens);
             let scope = self.narrowed(namespace)?;
             let shape = Shape::subject_relation(subject.as_str().into(), relation.as_str().into());
+            let now = sight.now();
             let mut best: Option<Best> = None;
             for posting in sight.postings_in(&scope, &[shape])? {
                 let posting = posting?;
@@ -80,7 +73,7 @@ impl Session {
                     let says = is_in(seen.grain.partition(), namespace)
                         && seen.grain.text("subject") == Some(&subject)
                         && seen.grain.text("relation") == Some(&relation);
-                    let counts = says && as_of.admits(seen.grain, &seen.state);
+                    let counts = says && as_of.admits(seen.grain, &seen.state, now);
                     Ok(counts.then(|| Best::of(seen, posting)))
                 };
                 let rival = match as_of.known_at {

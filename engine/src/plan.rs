@@ -48,7 +48,7 @@ pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use embed::mixed;
 pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
-pub(crate) use mark::Mark;
+pub(crate) use mark::{Mark, is_earlier_end};
 use replace::Succession;
 pub(crate) use roots::own_terms;
 use rows::Rows;

@@ -131,6 +131,11 @@ impl<'r> Reach<'r> {
         Self { rules: Some((regime, purposes)), ..self }
     }
 
+    /// The moment it is.
+    pub(crate) fn now(&self) -> EpochMs {
+        self.now
+    }
+
     /// Whether rules of the store may keep a grain from being read.
     pub(crate) fn asks_rules(&self) -> bool {
         self.rules.is_some_and(|(regime, _)| regime.asks_reads())

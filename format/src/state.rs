@@ -66,7 +66,21 @@ pub struct GrainState {
 }
 
 impl GrainState {
-    /// Whether the grain is current: not superseded, contradicted or retracted.
+    /// Whether the grain is current now: not superseded, contradicted or retracted, and not known to
+    /// have ended, as one from an exporter that states the end alone (OMS 11.7).
+    #[must_use]
+    pub fn is_current_at(&self, now: EpochMs) -> bool {
+        self.is_current() && !self.has_ended(now)
+    }
+
+    /// Whether its end in system time has come.
+    #[must_use]
+    pub fn has_ended(&self, now: EpochMs) -> bool {
+        self.system_valid_to.is_some_and(|end| end <= now)
+    }
+
+    /// Whether nothing was said against the grain: it is not superseded, contradicted or retracted,
+    /// whatever its end in time.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.superseded_by.is_none()

@@ -135,7 +135,7 @@ impl Run<'_> {
     fn waits(&self, goals: &[ContentAddress]) -> Result<bool> {
         for address in goals {
             let versions = self.memory.history(address, 1)?;
-            let head = versions.first().filter(|head| head.state.is_current());
+            let head = versions.first().filter(|head| head.state.is_current_at(self.options.now));
             if head.and_then(|head| head.grain.text("goal_state")) != Some("satisfied") {
                 return Ok(true);
             }
@@ -176,10 +176,14 @@ impl Run<'_> {
                 false => error,
             });
         }
-        if old.state.is_current() {
+        if old.state.is_current_at(self.options.now) {
             return Ok(());
         }
-        let what = if old.state.contradicted { "is contradicted" } else { "is retracted" };
+        let what = match &old.state {
+            state if state.is_current() => "has ended",
+            state if state.contradicted => "is contradicted",
+            _ => "is retracted",
+        };
         Err(refused(target, ErrorKind::NotCurrent, what)
             .suggest("ADD a belief that stands by itself"))
     }

@@ -4,7 +4,7 @@
 //! whether the grain may be seen.
 
 use grainstore_cal::Visibility;
-use grainstore_format::{ContentAddress, GrainRef, GrainState, normalise_text};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
 use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use super::Lens;
@@ -213,10 +213,15 @@ impl<'s> Sight<'s> {
         self.session.unseen(self.view, address)
     }
 
+    /// The moment it looks at.
+    pub(crate) fn now(&self) -> EpochMs {
+        self.reach.now()
+    }
+
     /// Whether the lens shows grains of this state.
     pub(crate) fn shows(&self, state: &GrainState) -> bool {
         let superseded = self.lens.include_superseded;
-        Visibility { superseded, ..Visibility::default() }.admits(state)
+        Visibility { superseded, ..Visibility::default() }.admits(state, self.reach.now())
     }
 }
 

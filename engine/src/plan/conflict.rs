@@ -15,6 +15,8 @@ pub enum Disputed {
     Supersession,
     /// Whether it is contradicted.
     Contradiction,
+    /// Whether it ended, for a reason that is not stated.
+    End,
     /// Its verification status.
     Verification,
     /// Whether a consent is withdrawn by it.

@@ -15,6 +15,7 @@ use super::protection::parents_in;
 use super::replace::{known_from, supersession};
 use super::roots::joined;
 use super::withdrawal::{check_named, is_by_third_party, is_over};
+use super::is_earlier_end;
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Proofs, Protector, Terms};
@@ -235,7 +236,9 @@ impl<'v> Plan<'v> {
             (prevails(status, own), Mark::Status(status), Disputed::Verification),
             (stated.held && !row.state.held, Mark::Hold, Disputed::Grain),
         ];
-        for (_, mark, about) in marks.into_iter().filter(|(wanted, ..)| *wanted) {
+        let ends = stated.system_valid_to.filter(|_| stated.is_current());
+        let ends = ends.map(|at| (is_earlier_end(at, &row.state), Mark::End(at), Disputed::End));
+        for (_, mark, about) in marks.into_iter().chain(ends).filter(|(wanted, ..)| *wanted) {
             match self.mark_one(address, mark, &Proofs::default(), author) {
                 Ok(()) => {}
                 Err(error) if is_refusal(&error) => {

@@ -220,7 +220,7 @@ impl Plan<'_> {
         let reach = Reach::new(&author.viewer, self, self.now);
         for staged in self.grains.iter().rev() {
             if says_the_same(&staged.prepared.grain, grain)
-                && self.state(staged.sequence)?.is_current()
+                && self.state(staged.sequence)?.is_current_at(self.now)
                 && reach.sees_blob(staged.sequence, staged.prepared.blob.bytes())?
             {
                 return Ok(Some(staged.prepared.blob.address()));
@@ -246,7 +246,7 @@ impl Plan<'_> {
                     _ => {}
                 }
                 if self.view.is_erased(posting.sequence)?
-                    || !self.state(posting.sequence)?.is_current()
+                    || !self.state(posting.sequence)?.is_current_at(self.now)
                 {
                     continue;
                 }

@@ -1,20 +1,21 @@
 //! Changes of a stored grain's standing that write no other grain: contradiction, verification,
 //! litigation hold (OMS 23.1, 23.7 bypass 1, 28.3; rulings 38 and 51 of the project's reading).
 
-use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
+use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
 
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
 use crate::view::Row;
 
-use super::replace::known_from;
 use super::{Author, Plan};
 
 /// What is to become of a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Contradict,
+    /// It is known to have ended then, and nobody says why: what a file states (OMS 11.7).
+    End(EpochMs),
     Status(VerificationStatus),
     Hold,
     LiftHold,
@@ -24,6 +25,7 @@ impl Mark {
     fn operation(self) -> Operation {
         match self {
             Self::Contradict => Operation::Contradict,
+            Self::End(_) => Operation::End,
             Self::Status(status) => Operation::SetVerification(status),
             Self::Hold => Operation::Hold,
             Self::LiftHold => Operation::LiftHold,
@@ -33,7 +35,8 @@ impl Mark {
     /// What it attempts on a grain in this state; nothing for what takes nothing away.
     fn act(self, state: &GrainState) -> Option<Act> {
         match self {
-            Self::Contradict => Some(Act::Contradict),
+            // An end takes it out of use as a contradiction does.
+            Self::Contradict | Self::End(_) => Some(Act::Contradict),
             Self::Status(to) => Some(Act::of_status(state.verification_status, to)),
             Self::Hold => None,
             Self::LiftHold => Some(Act::LiftHold),
@@ -44,6 +47,7 @@ impl Mark {
     fn is_done(self, state: &GrainState) -> bool {
         match self {
             Self::Contradict => state.contradicted,
+            Self::End(at) => !is_earlier_end(at, state),
             Self::Status(status) => state.verification_status == status,
             Self::Hold | Self::LiftHold => false,
         }
@@ -77,7 +81,7 @@ impl Plan<'_> {
         let row = match mark {
             // A hold keeps from erasure what is hidden, too (ruling 20 of the project's reading).
             Mark::Hold | Mark::LiftHold => self.within(address, author)?,
-            Mark::Contradict | Mark::Status(_) => self.seen(address, author)?,
+            Mark::Contradict | Mark::End(_) | Mark::Status(_) => self.seen(address, author)?,
         };
         if mark.is_done(&row.state) {
             return Ok(());
@@ -105,7 +109,8 @@ impl Plan<'_> {
                     let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
                     let entry = record(address, mark, author, decision.names(), true);
                     self.audit.push(AuditRecord { refused_by, ..entry });
-                    let what = format!("cannot {} {address}", verb(act));
+                    let verb = if let Mark::End(_) = mark { "end" } else { verb(act) };
+                    let what = format!("cannot {verb} {address}");
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;
                     let denied = proofs.explain(denied);
                     if rule == Rule::LiftNotOperator && author.standing.is_operator() {
@@ -122,7 +127,7 @@ impl Plan<'_> {
         let state = self.marked(&row, mark)?;
         let needs_review = decision.as_ref().is_some_and(|decision| decision.needs_review);
         let state = GrainState { needs_review: state.needs_review || needs_review, ..state };
-        if !state.is_current() {
+        if !state.is_current() || matches!(mark, Mark::End(_)) {
             self.ends_with_next_record(row.sequence);
         }
         self.states.insert(row.sequence, state);
@@ -133,15 +138,13 @@ impl Plan<'_> {
 
     /// The state of a grain once it is marked.
     fn marked(&self, row: &Row, mark: Mark) -> Result<GrainState> {
-        let ended = || -> Result<_> {
-            let now = self.now.max(known_from(row)?);
-            Ok(Some(row.state.system_valid_to.unwrap_or(now)))
-        };
+        let ended = || -> Result<_> { Ok(Some(self.ends(row)?)) };
         let state = row.state;
         Ok(match mark {
             Mark::Contradict => {
                 GrainState { contradicted: true, system_valid_to: ended()?, ..state }
             }
+            Mark::End(at) => GrainState { system_valid_to: Some(at), ..state },
             Mark::Status(VerificationStatus::Retracted) => GrainState {
                 verification_status: VerificationStatus::Retracted,
                 system_valid_to: ended()?,
@@ -152,6 +155,11 @@ impl Plan<'_> {
             Mark::LiftHold => GrainState { held: false, ..state },
         })
     }
+}
+
+/// Whether a grain that is current for all else ends by this before it would by its state.
+pub(crate) fn is_earlier_end(at: EpochMs, state: &GrainState) -> bool {
+    state.is_current() && state.system_valid_to.is_none_or(|end| at < end)
 }
 
 /// Checks that a mark can be set at all.

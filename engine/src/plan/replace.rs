@@ -240,15 +240,18 @@ impl Plan<'_> {
     pub(super) fn end_untold(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
-            // What was contradicted or retracted ended then.
-            system_valid_to: Some(match old.state.system_valid_to {
-                Some(ended) => ended,
-                None => self.now.max(known_from(old)?),
-            }),
+            system_valid_to: Some(self.ends(old)?),
             ..old.state
         };
         self.states.insert(old.sequence, ended);
         Ok(())
+    }
+
+    /// When a grain ends that ends now: what was contradicted or retracted ended then, and so did what had
+    /// an end.
+    pub(super) fn ends(&self, row: &Row) -> Result<EpochMs> {
+        let now = self.now.max(known_from(row)?);
+        Ok(row.state.system_valid_to.map_or(now, |ended| ended.min(now)))
     }
 
     /// Notes that the audit record that comes next tells how a grain stopped being current, if it had

@@ -340,7 +340,7 @@ impl<'w> Walk<'w> {
             return Ok(None);
         }
         let address = self.judge_by(parts, sequence, |walk, blob, grain, state| {
-            walk.query.lets_through(grain, state).then(|| ContentAddress::of(blob))
+            walk.query.lets_through(grain, state, walk.now()).then(|| ContentAddress::of(blob))
         })?;
         Ok(address.map(|address| (address, false)))
     }

@@ -414,6 +414,11 @@ impl Walk<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// The moment the session looks at.
+    pub(super) fn now(&self) -> EpochMs {
+        self.reach.now()
+    }
+
     /// The state a grain is judged by; nothing for one that cannot match in any state of it.
     pub(super) fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
         if self.view.hides(sequence)? {
@@ -425,7 +430,9 @@ impl Walk<'_> {
         {
             state = as_current(state);
         }
-        let hopeless = self.query.known_time().is_none() && !self.query.visibility().admits(&state);
+        let visibility = self.query.visibility();
+        let hopeless =
+            self.query.known_time().is_none() && !visibility.admits(&state, self.now());
         Ok((!hopeless).then_some(state))
     }
 
@@ -437,7 +444,7 @@ impl Walk<'_> {
         grain: &GrainRef<'_>,
         state: &GrainState,
     ) -> Option<ContentAddress> {
-        if !self.query.suits(grain, state) {
+        if !self.query.suits(grain, state, self.now()) {
             return None;
         }
         let address = ContentAddress::of(blob);

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType};
 use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use crate::consent::basis_of;
@@ -161,7 +161,9 @@ impl<'v> Around<'v> {
         };
         let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(whose(grain))));
         let of = whole(read)?.flatten();
-        let current = of.is_some() && self.view.state_at(at)?.is_current();
+        // What has an end lends nothing before it either: words do not change by the hour.
+        let lends = |state: GrainState| state.is_current() && state.system_valid_to.is_none();
+        let current = of.is_some() && lends(self.view.state_at(at)?);
         Ok(vacant.insert(Seen { of, current }))
     }
 }

@@ -9,6 +9,7 @@
 mod arrivals;
 mod claims;
 mod disguises;
+mod ends;
 mod hostile;
 mod kit;
 mod round_trip;

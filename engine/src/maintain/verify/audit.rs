@@ -182,7 +182,7 @@ fn compare(
             }
         }
         ("sign", [address]) => compare_signature(check, address, place, findings)?,
-        ("contradict" | "set_verification" | "hold" | "lift_hold", [address]) => {
+        ("contradict" | "end" | "set_verification" | "hold" | "lift_hold", [address]) => {
             if let Some(at) = find(check, address, place, findings)? {
                 told.marks.note(entry, at);
             }

@@ -24,6 +24,8 @@ const ROOTS: &str = "roots";
 /// What the audit log tells of the standing of the grains in a log.
 pub(super) struct Marks {
     contradicted: Places,
+    /// Those that a file stated the end of.
+    ended: Places,
     /// Those whose status is verified or retracted, and contested or retracted.
     verified: Places,
     contested: Places,
@@ -41,6 +43,7 @@ impl Marks {
         let none = || Places::none_of(places);
         Self {
             contradicted: none(),
+            ended: none(),
             verified: none(),
             contested: none(),
             status_told: none(),
@@ -54,6 +57,7 @@ impl Marks {
     pub(super) fn note(&mut self, entry: &AuditEntry, at: Sequence) {
         match entry.operation.as_str() {
             "contradict" => self.contradicted.set(at, true),
+            "end" => self.ended.set(at, true),
             "set_verification" => {
                 self.status_told.set(at, true);
                 let status = entry.status.unwrap_or_default();
@@ -78,7 +82,7 @@ impl Marks {
 
     /// Whether the chain tells anything of the grain at a place.
     fn tells_of(&self, at: Sequence) -> bool {
-        [&self.contradicted, &self.status_told, &self.hold_told]
+        [&self.contradicted, &self.ended, &self.status_told, &self.hold_told]
             .into_iter()
             .any(|places| places.has(at))
     }
@@ -140,7 +144,8 @@ pub(super) fn compare(
     if said != is && (marks.status_told.has(at) || !stated) {
         wrong(Fault::Unaudited, format!("{}, by the audit log {}", is.name(), said.name()));
     }
-    if state.system_valid_to.is_some() == state.is_current() && !stated {
+    let ends = state.system_valid_to.is_some();
+    if ends == state.is_current() && !stated && !(ends && marks.ended.has(at)) {
         let detail = "known without end and not current, or current and known to an end";
         wrong(Fault::State, detail.to_owned());
     }

@@ -5,7 +5,7 @@ use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
 
 use super::check::Files;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plan::prevails;
+use crate::plan::{is_earlier_end, prevails};
 use crate::reach::Reach;
 use crate::view::View;
 
@@ -59,6 +59,7 @@ fn differs(stated: &GrainState, own: &GrainState) -> bool {
     let another = |by| own.superseded_by != Some(by);
     stated.superseded_by.is_some_and(another)
         || (stated.contradicted && !own.contradicted)
+        || (stated.is_current() && stated.system_valid_to.is_some_and(|at| is_earlier_end(at, own)))
         || (status != VerificationStatus::Unverified && status != own.verification_status)
         || (stated.held && !own.held)
         || (stated.needs_review && !own.needs_review)

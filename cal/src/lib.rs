@@ -98,10 +98,10 @@ pub use memory::{
     Candidate, Counted, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError,
     NamedTemplate, Recalled, Scope, TemplateKeeper, TemplateKept, Visit,
 };
+pub use moment::{is_known_at, is_valid_at};
 pub use params::Params;
 pub use parse::{parse, parse_bytes};
 pub use predicate::{Comparator, Lookup, Predicate};
-pub use moment::{is_known_at, is_valid_at};
 pub use query::Query;
 pub use reference::REFERENCE;
 pub use response::{

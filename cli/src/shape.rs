@@ -8,9 +8,8 @@ use grainstore::format::{
     VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
-    Clock as _, SystemClock,
-    Access, AuditEntry, CalledEntry, ContentAddress, EpochMs, Grain, GrainState, Put, Session,
-    Stored, StreamedEntry,
+    Access, AuditEntry, CalledEntry, Clock as _, ContentAddress, EpochMs, Grain, GrainState, Put,
+    Session, Stored, StreamedEntry, SystemClock,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;

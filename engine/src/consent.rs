@@ -1,4 +1,4 @@
-//! What a consent is worth now: the basis that a grain names for being processed (OMS 8.10, 12.4).
+//! What a consent is worth now: the basis that a grain names for being processed (OMS 6.1, 8.10).
 //!
 //! A grain whose `processing_basis` names a stored consent is judged by the last version of it, a renewal
 //! or a withdrawal. What names no address, or one that no consent is stored under, is judged by nobody

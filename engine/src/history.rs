@@ -192,7 +192,8 @@ impl Session {
                     is_in(grain.partition(), namespace)
                         && grain.text("subject") == Some(&subject)
                         && grain.text("relation") == Some(&relation)
-                        && as_of.is_none_or(|at| is_known_at(grain, &state, Visibility::default(), at))
+                        && as_of
+                            .is_none_or(|at| is_known_at(grain, &state, Visibility::default(), at))
                 };
                 let admitted = view.with_blob(sequence, |blob| {
                     with_fields(blob, |grain| Ok(says(grain) && reach.sees(sequence, grain)?))

@@ -17,7 +17,7 @@ use crate::preset::Preset;
 use crate::texts::Wording;
 
 /// Days after which what ends with a withdrawn consent has to be erased: a month (GDPR, article 12).
-const MOST_CASCADE_DAYS: u8 = 30;
+const MOST_CASCADE_DAYS: u8 = 28;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -298,8 +298,9 @@ impl OpenOptions {
         self
     }
 
-    /// How many days after a consent was withdrawn a sweep erases what ends with it (OMS 23.2
-    /// `consent_cascade`): 30 unless told otherwise, which is the most there may be.
+    /// How many days after a consent was withdrawn what ends with it is erased at the latest (OMS 23.2
+    /// `consent_cascade`): 28 unless told otherwise, which is the most there may be and in no calendar more than
+    /// a month. It is erased at once unless somebody withdrew who may not speak for it.
     #[must_use]
     pub fn cascade_after_days(mut self, days: u8) -> Self {
         self.cascade_after_days = days.min(MOST_CASCADE_DAYS);

@@ -52,6 +52,7 @@ pub(crate) use mark::{Mark, is_earlier_end};
 use replace::Succession;
 pub(crate) use roots::own_terms;
 use rows::Rows;
+pub(crate) use withdrawal::GRANTED_ANEW;
 use withdrawal::withdrawn_by;
 
 /// A grain ready for the writer: validated, encoded and addressed by its caller.

@@ -17,7 +17,7 @@ mod vectors;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use grainstore_format::ContentAddress;
+use grainstore_format::{ContentAddress, EpochMs};
 use redb::{Durability, WriteTransaction};
 
 use crate::access::{CHECK_MS, Counters};
@@ -182,6 +182,11 @@ pub(crate) struct Writer {
     pub(crate) regime: Arc<Regime>,
     /// The read log; nothing for a store in memory.
     pub(crate) reads: Option<Arc<ReadLog>>,
+    /// Days that grains wait at most whose consent somebody else withdrew, and when to look for what is due.
+    pub(crate) cascade_after_days: u8,
+    pub(crate) next_sweep: EpochMs,
+    /// Grains that were erased because they were due, and nobody was told of.
+    pub(crate) swept: u64,
     /// What the store is searched by.
     pub(crate) retrieval: Retrieval,
     /// What was erased and is still on the disk.
@@ -203,12 +208,14 @@ impl Drop for Writer {
 impl Writer {
     /// Serves requests until every sender is gone, then folds what is left.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
+        self.sweep_when_due();
         while let Some(first) = self.next(requests) {
             let group = gather(first, requests);
             self.take_fold();
             self.serve(group);
             self.flush_due_counts();
             self.flush_due_notes();
+            self.sweep_when_due();
             self.go_on_scrubbing(false);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
@@ -242,11 +249,17 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {
                     self.flush_due_counts();
                     self.flush_due_notes();
+                    self.sweep_when_due();
                     self.go_on_scrubbing(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    /// The time the store promises for a cascade, by its options and its rules.
+    pub(crate) fn cascade_after_days(&self) -> u32 {
+        u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
 
     fn serve(&mut self, group: Vec<Request>) {
@@ -547,7 +560,7 @@ pub(crate) fn append_audit(
     txn: &WriteTransaction,
     chain: &mut Chain,
     records: &[AuditRecord],
-    now: grainstore_format::EpochMs,
+    now: EpochMs,
     keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
 ) -> Result<()> {
     if records.is_empty() {

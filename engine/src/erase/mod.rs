@@ -31,7 +31,7 @@ use judge::places_of;
 pub(crate) use judge::{Asked, Verdict, judge_grain, judge_user};
 pub(crate) use refusal::{check_not_erased, erased};
 pub use report::{MAX_REPORTED, SubjectReport};
-pub use sweep::Swept;
+pub use sweep::{DueErasure, Swept};
 
 /// How something is to be erased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

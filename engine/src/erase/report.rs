@@ -48,7 +48,8 @@ impl Session {
         self.each_of_subject(&user, |stored, grain_type| {
             addresses.push(stored.address);
             let state = stored.state;
-            let names = [("grains", true), ("current", state.is_current_at(now)), ("held", state.held)];
+            let names =
+                [("grains", true), ("current", state.is_current_at(now)), ("held", state.held)];
             let names = names.into_iter().filter(|(_, counts)| *counts).map(|(name, _)| name);
             for name in names.chain([grain_type]) {
                 *counts.entry(name.to_owned()).or_default() += 1;

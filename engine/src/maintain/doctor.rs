@@ -6,9 +6,11 @@ use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::path::Path;
 
+use grainstore_format::EpochMs;
 use serde::Serialize;
 
 use crate::directory;
+use crate::erase::DueErasure;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::FORMAT;
 use crate::options::OpenOptions;
@@ -59,6 +61,9 @@ pub struct Diagnosis {
 const PROBE_BYTES: usize = 1 << 20;
 /// A file with less than this to give back is not worth a compaction.
 const MIN_SLACK_BYTES: u64 = 4 << 20;
+
+/// Grains a finding names at most.
+const MAX_NAMED: usize = 20;
 
 /// Grains the full text has not followed that are worth a word: when a store is closed it leaves fewer.
 const FAR_BEHIND: u64 = 1024;
@@ -238,6 +243,7 @@ impl Examined {
                           `grain verify`";
             self.add("erasure", Health::Notice, detail, Some(advice));
         }
+        self.due(&store.due_erasures()?, store.inner().clock().now());
         let pages = store.pages()?;
         for (name, file) in [("truth", pages.truth), ("index", pages.index)] {
             let slack = file.slack_bytes();
@@ -253,6 +259,36 @@ impl Examined {
             }
         }
         Ok(())
+    }
+
+    /// Looks at what has to be erased because the consent it rests on was withdrawn.
+    fn due(&mut self, all: &[DueErasure], now: EpochMs) {
+        let named = |which: &dyn Fn(&&DueErasure) -> bool| {
+            let found: Vec<_> = all.iter().filter(which).collect();
+            let names: Vec<_> =
+                found.iter().take(MAX_NAMED).map(|it| it.address.to_string()).collect();
+            let more = found.len().saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (!found.is_empty()).then(|| (found.len(), format!("{}{more}", names.join(", "))))
+        };
+        if let Some((count, names)) = named(&|it| !it.kept && it.latest <= now) {
+            let detail = format!("{count} grains are overdue for erasure: {names}");
+            self.add("erasure", Health::Notice, detail, Some("run `grain sweep`"));
+        }
+        if let Some((count, names)) = named(&|it| !it.kept && it.due <= now && now < it.latest) {
+            let detail = format!("{count} grains are due for erasure: {names}");
+            self.add("erasure", Health::Notice, detail, Some("run `grain sweep`"));
+        }
+        if let Some((count, names)) = named(&|it| !it.kept && now < it.due) {
+            let detail = format!("{count} grains rest on consent that others withdrew: {names}");
+            let advice = "look at the withdrawals, which are marked for review; what is not granted anew \
+                          is erased when its time is over";
+            self.add("erasure", Health::Notice, detail, Some(advice));
+        }
+        if let Some((count, names)) = named(&|it| it.kept && it.due <= now) {
+            let detail = format!("{count} grains are due for erasure and have to be kept: {names}");
+            self.add("erasure", Health::Notice, detail, Some("see who holds them, and until when"));
+        }
     }
 
     /// Looks at the vectors.

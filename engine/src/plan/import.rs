@@ -10,12 +10,12 @@ use grainstore_format::{ContentAddress, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
 use super::conflict::{Conflicts, Disputed};
+use super::is_earlier_end;
 use super::protection::Gathered;
 use super::protection::parents_in;
 use super::replace::{known_from, supersession};
 use super::roots::joined;
-use super::withdrawal::{check_named, is_by_third_party, is_over};
-use super::is_earlier_end;
+use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_granted_anew, is_over};
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Proofs, Protector, Terms};
@@ -183,7 +183,10 @@ impl<'v> Plan<'v> {
             return stays(decision.names(), true, &error.to_string());
         }
         let needs_review = decision.needs_review;
-        Ok(Weighed::Allowed { row, rules: decision.names(), needs_review })
+        let mut rules = decision.names();
+        let anew = is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
+        rules.extend(anew.then_some(GRANTED_ANEW));
+        Ok(Weighed::Allowed { row, rules, needs_review })
     }
 
     /// Ends a grain as a claim has it; what superseded it before and later is to be reviewed.

@@ -14,6 +14,7 @@ use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::Gathered;
 use super::roots::joined;
+use super::withdrawal::{GRANTED_ANEW, is_granted_anew};
 use super::{Author, PARENTS, Plan, Prepared, disguise};
 
 /// What a grain that is staged takes the place of.
@@ -121,12 +122,16 @@ impl Plan<'_> {
         self.check_dependencies(&new.grain, author)?;
         let to_review = self.check_rules(Some(old), &new, author)?;
         self.improve(&new, author)?;
+        let signer = new.proofs.signer.as_deref();
+        let anew = is_granted_anew(&row, &new.grain, signer, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;
         self.review(sequence, decision.needs_review || to_review)?;
         self.end(&row, address)?;
-        self.audit.push(supersession(old, &address, author, decision.names(), false));
+        let mut rules = decision.names();
+        rules.extend(anew.then_some(GRANTED_ANEW));
+        self.audit.push(supersession(old, &address, author, rules, false));
         Ok(())
     }
 

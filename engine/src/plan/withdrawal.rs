@@ -216,14 +216,38 @@ fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
 }
 
+/// What an audit entry is told where the subject or the operator grants anew what was withdrawn.
+pub(crate) const GRANTED_ANEW: &str = "granted_anew";
+
 /// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
 /// of the one who gave it. It is honoured all the same, and somebody should look at it.
 pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
-    let party = |name: &str| withdrawal.text(name);
-    let is = |who: &str, name: &str| party(name).is_some_and(|party| same_did(party, who));
+    !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
+}
+
+/// Whether a grant takes the place of a withdrawal, and its subject or the operator gives it.
+pub(super) fn is_granted_anew(
+    old: &Row,
+    new: &Grain,
+    signer: Option<&str>,
+    author: &Author,
+) -> Result<bool> {
+    let withdrawn = with_fields(&old.blob, |stored| {
+        Ok(stored.grain_type() == GrainType::Consent && is_withdrawal(stored))
+    })?;
+    let grants = new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
+    Ok(withdrawn
+        && grants
+        && check_parties(old, new).is_ok()
+        && is_said_by(new, signer, author, &["subject_did"]))
+}
+
+/// Whether a consent is the word of the operator, of one of these parties to it, or signed by its subject.
+fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Author, parties: &[&str]) -> bool {
+    let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
-    let is_party = actor.is_some_and(|who| is(who, "subject_did") || is(who, "grantee_did"));
+    let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
     // Who counts as the operator because the host named none is looked at all the same.
-    !signed && !is_party && author.standing != Standing::Operator
+    signed || is_party || author.standing == Standing::Operator
 }

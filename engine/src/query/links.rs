@@ -258,7 +258,8 @@ impl<'w> Walk<'w> {
         let Some(state) = self.state(at)? else { return Ok(None) };
         Ok(self.view.with_live_blob(at, |blob| {
             with_fields(blob, |grain| {
-                let passes = self.look_at(at, grain)? && self.query.lets_through(grain, &state, self.now());
+                let passes =
+                    self.look_at(at, grain)? && self.query.lets_through(grain, &state, self.now());
                 tour.passed += u64::from(passes);
                 Ok(if passes { read(blob, grain) } else { None })
             })

@@ -431,8 +431,7 @@ impl Walk<'_> {
             state = as_current(state);
         }
         let visibility = self.query.visibility();
-        let hopeless =
-            self.query.known_time().is_none() && !visibility.admits(&state, self.now());
+        let hopeless = self.query.known_time().is_none() && !visibility.admits(&state, self.now());
         Ok((!hopeless).then_some(state))
     }
 

@@ -1,6 +1,12 @@
-//! What ends with a consent is erased a month after that was withdrawn, and nothing else is.
+//! What ends with a consent is erased when that was withdrawn, and nothing else is: by whom it was withdrawn
+//! decides whether at once or when the promised time is over.
 
-use grainstore::{ContentAddress, Erasing, OpenOptions, Session, SessionOptions, Store, Swept};
+use std::sync::Arc;
+
+use grainstore::{
+    ContentAddress, EpochMs, Erasing, ManualClock, OpenOptions, Session, SessionOptions, Store,
+    Swept,
+};
 use tempfile::TempDir;
 
 use crate::kit::{ANN, NOW, belief, clock_at, code, grain, open_at, operator, put};
@@ -37,7 +43,7 @@ fn swept(store: &Store) -> (u64, u64) {
 }
 
 #[test]
-fn a_month_after_the_withdrawal_what_ends_with_it_is_erased() {
+fn what_ends_with_a_consent_is_erased_at_once_when_the_operator_withdraws() {
     let dir = TempDir::new().unwrap();
     let store = open_at(dir.path(), NOW);
     let session = operator(&store);
@@ -52,16 +58,13 @@ fn a_month_after_the_withdrawal_what_ends_with_it_is_erased() {
     let elsewhere = resting(&session, &other, "of another consent", CASCADE);
     assert_eq!(swept(&store), (0, 0), "nothing was withdrawn");
     let taken = put(&session, grain(&withdrawal(&grant, NOW)));
-    assert_eq!(swept(&store), (0, 0), "nothing is due yet");
-    drop(session);
-    store.close();
-    let store = open_at(dir.path(), NOW + 30 * DAY - 1);
-    assert_eq!(swept(&store), (0, 0), "one moment before");
-    store.close();
-    let store = open_at(dir.path(), NOW + 30 * DAY);
+    let listed = store.due_erasures().unwrap();
+    assert_eq!(listed.iter().filter(|it| it.due.get() == NOW && it.kept).count(), 2);
+    let told = doctors(&store);
+    assert!(told.contains("due for erasure") && told.contains(&due.to_string()), "{told}");
     assert_eq!(swept(&store), (1, 2));
     assert_eq!(swept(&store), (0, 2), "once is enough");
-    let session = operator(&store);
+    assert!(!doctors(&store).contains(&due.to_string()) && doctors(&store).contains("kept"));
     assert_eq!(code(session.get(&due)), "ERR_ERASED");
     // Those that stay are in the log, whoever may see them now.
     let report = session.subject_report(ANN).unwrap();
@@ -79,6 +82,131 @@ fn a_month_after_the_withdrawal_what_ends_with_it_is_erased() {
     // An explicit erasure takes consent too, once nothing stands against it.
     session.lift_hold(&held, "over", None).unwrap();
     assert_eq!(code(session.erase_user(ANN, "ann asked", &Erasing::new())), "ERR_POLICY");
+}
+
+fn doctors(store: &Store) -> String {
+    let found = store.doctor().findings;
+    let found = found.into_iter().filter(|finding| finding.name == "erasure");
+    found.map(|finding| finding.detail).collect::<Vec<_>>().join("; ")
+}
+
+fn acting(store: &Store, actor: &str) -> Session {
+    store.session(SessionOptions { actor: Some(actor.to_owned()), ..SessionOptions::default() })
+}
+
+fn with_operator(dir: &TempDir, clock: &Arc<ManualClock>) -> Store {
+    let options = OpenOptions::new().create(true).clock(clock.clone()).operator("did:web:host");
+    Store::open(dir.path(), &options).unwrap()
+}
+
+fn clock() -> Arc<ManualClock> {
+    let clock = Arc::new(ManualClock::following());
+    clock.set(EpochMs::new(NOW));
+    clock
+}
+
+/// Waits until nobody can read the grain for it was erased: the store sweeps by itself.
+fn waits_for_erasure(session: &Session, address: &ContentAddress) -> bool {
+    // Nobody asks for a sweep; a flush only has the writer look at the clock now and not half a minute later.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(300);
+    while std::time::Instant::now() < end {
+        if session.get(address).is_err_and(|error| error.code() == "ERR_ERASED") {
+            return true;
+        }
+        session.store().flush().unwrap();
+    }
+    false
+}
+
+#[test]
+fn who_withdrew_decides_from_when_on_it_is_due() {
+    for (actor, at_once) in [
+        ("did:web:ann", true),
+        ("did:web:shop", true),
+        ("did:web:host", true),
+        ("did:web:somebody", false),
+    ] {
+        let (dir, clock) = (TempDir::new().unwrap(), clock());
+        let store = with_operator(&dir, &clock);
+        let host = acting(&store, "did:web:host");
+        let grant = put(&host, grain(&consent("")));
+        let due = resting(&host, &grant, "due", CASCADE);
+        let taken = put(&acting(&store, actor), grain(&withdrawal(&grant, NOW)));
+        assert_eq!(code(host.get(&due)), "ERR_WITHDRAWN", "{actor}");
+        assert_eq!(host.get(&taken).unwrap().state.needs_review, !at_once, "{actor}");
+        if at_once {
+            assert_eq!(swept(&store), (1, 0), "{actor}");
+            continue;
+        }
+        // It survives a reopening, and comes at the last moment that is promised.
+        drop(host);
+        store.close();
+        clock.set(EpochMs::new(NOW + 28 * DAY - 1));
+        let store = with_operator(&dir, &clock);
+        assert_eq!(swept(&store), (0, 0), "one moment before");
+        assert!(doctors(&store).contains("others withdrew"));
+        clock.set(EpochMs::new(NOW + 28 * DAY));
+        assert!(waits_for_erasure(&acting(&store, "did:web:host"), &due));
+    }
+}
+
+#[test]
+fn what_others_withdrew_stays_where_the_subject_or_the_operator_grants_anew_in_time() {
+    for (actor, after, stays) in [
+        ("did:web:ann", 27 * DAY, true),
+        ("did:web:host", 27 * DAY, true),
+        ("did:web:shop", 27 * DAY, false),
+        ("did:web:somebody", 27 * DAY, false),
+    ] {
+        let (dir, clock) = (TempDir::new().unwrap(), clock());
+        let store = with_operator(&dir, &clock);
+        let host = acting(&store, "did:web:host");
+        let grant = put(&host, grain(&consent("")));
+        let before = resting(&host, &grant, "before", CASCADE);
+        let taken = put(&acting(&store, "did:web:somebody"), grain(&withdrawal(&grant, NOW)));
+        clock.set(EpochMs::new(NOW + after));
+        let anew = consent(&format!(r#", "prior_consent": "{taken}""#));
+        acting(&store, actor).supersede(&taken, grain(&anew), Some("agreed again")).unwrap();
+        let later = resting(&host, &grant, "after", CASCADE);
+        clock.set(EpochMs::new(NOW + 28 * DAY + 1));
+        assert_eq!(waits_or_stays(&store, &before, stays), stays, "{actor}");
+        assert!(host.get(&later).is_ok(), "{actor}: it rests on the new grant");
+    }
+}
+
+/// Whether the grain is there after the store had its chance to sweep.
+fn waits_or_stays(store: &Store, address: &ContentAddress, stays: bool) -> bool {
+    if !stays {
+        return !waits_for_erasure(&acting(store, "did:web:host"), address);
+    }
+    swept(store);
+    acting(store, "did:web:host").get(address).is_ok()
+}
+
+#[test]
+fn a_store_sweeps_when_it_is_opened_and_every_hour() {
+    let (dir, clock) = (TempDir::new().unwrap(), clock());
+    let store = with_operator(&dir, &clock);
+    let host = acting(&store, "did:web:host");
+    let grants =
+        ["", r#", "jurisdiction": "elsewhere""#].map(|more| put(&host, grain(&consent(more))));
+    let [first, second] =
+        grants.map(|grant| resting(&host, &grant, &format!("on {grant}"), CASCADE));
+    put(&host, grain(&withdrawal(&grants[0], NOW)));
+    // Nobody calls it.
+    clock.set(EpochMs::new(NOW + 3_600_000));
+    assert!(waits_for_erasure(&host, &first));
+    put(&host, grain(&withdrawal(&grants[1], NOW + 1)));
+    drop(host);
+    store.close();
+    let store = with_operator(&dir, &clock);
+    let host = acting(&store, "did:web:host");
+    assert!(waits_for_erasure(&host, &second));
+    let told = host.audit(None, 100).unwrap();
+    let told: Vec<_> = told.iter().filter(|entry| entry.operation == "erase").collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|entry| entry.actor == "operator" && entry.decision == "done"));
+    assert!(store.verify(true).unwrap().ok);
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn acting(store: &Store, actor: &str) -> Session {
 }
 
 fn with_operator(dir: &TempDir, clock: &Arc<ManualClock>) -> Store {
-    let options = OpenOptions::new().create(true).clock(clock.clone()).operator("did:web:host");
+    let options = OpenOptions::new()
+        .create(true)
+        .clock(Arc::<ManualClock>::clone(clock))
+        .operator("did:web:host");
     Store::open(dir.path(), &options).unwrap()
 }
 

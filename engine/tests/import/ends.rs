@@ -23,7 +23,7 @@ fn at_now() -> (Place, Arc<ManualClock>) {
     let dir = TempDir::new().unwrap();
     let clock = Arc::new(ManualClock::following());
     clock.set(EpochMs::new(NOW));
-    let options = OpenOptions::new().create(true).clock(clock.clone());
+    let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
     let store = Store::open(dir.path().join("store"), &options).unwrap();
     let session = store.session(SessionOptions::default());
     (Place { dir, store, session }, clock)

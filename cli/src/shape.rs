@@ -347,6 +347,12 @@ pub(crate) struct AuditAnswer {
     /// What the read log came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     reads: Option<ReadsAnswer>,
+    /// The key a signature that did not hold was said to be by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<String>,
+    /// How many equal refusals it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
 }
 
 /// Where the read log stood, in its audit entry.
@@ -475,6 +481,8 @@ impl From<AuditEntry> for AuditAnswer {
                 first: note.first,
                 head: HEXLOWER.encode(&note.head),
             }),
+            kid: entry.kid,
+            count: entry.count,
         }
     }
 }
@@ -492,7 +500,9 @@ impl AuditAnswer {
         let subjects = self.subjects.iter().map(ToString::to_string);
         let words = self.rules.iter().cloned().chain(status).chain(subjects).chain(by);
         let call = self.call.iter().flat_map(CallAnswer::words);
-        for word in words.chain(why).chain(reason).chain(call) {
+        let kid = self.kid.as_ref().map(|kid| format!("kid={kid}"));
+        let count = self.count.map(|count| format!("count={count}"));
+        for word in words.chain(why).chain(reason).chain(call).chain(kid).chain(count) {
             line.push_str("  ");
             line.push_str(&printable(&word));
         }

@@ -4,6 +4,7 @@
 //! it. This module makes and reads entries; the writer stores them with the effect they record.
 
 mod checkpoint;
+mod refusals;
 
 use data_encoding::HEXLOWER;
 use grainstore_format::cose::SigningKey;
@@ -17,10 +18,15 @@ use crate::calls::{CallNote, CalledEntry};
 use crate::error::{Error, Result};
 use crate::keys::{AuditHead, UserToken};
 use crate::policy::Rule;
+use crate::powers::Power;
 use crate::preset;
 use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
+pub(crate) use refusals::Refusals;
+
+/// Characters of a key's name that an entry keeps.
+const MAX_KID: usize = 256;
 
 /// What entries about the read log are named.
 const READ_LOG: &str = "read_log";
@@ -41,6 +47,10 @@ pub(crate) struct AuditRecord {
     pub(crate) reason: Option<String>,
     /// The call in CAL it comes from.
     pub(crate) call: Option<CallNote>,
+    /// The key that a signature which did not hold was said to be by.
+    pub(crate) claimed: Option<String>,
+    /// How many refusals it stands for that were equal to one before.
+    pub(crate) count: Option<u64>,
 }
 
 impl AuditRecord {
@@ -55,6 +65,8 @@ impl AuditRecord {
             rules: Vec::new(),
             reason: None,
             call: None,
+            claimed: None,
+            count: None,
         }
     }
 }
@@ -89,6 +101,12 @@ pub(crate) enum Operation {
     CalSwitch,
     /// A template of CAL is kept for a namespace from now on.
     DefineTemplate,
+    /// A vector of a stored grain was replaced, or one of a protected grain was to be.
+    Embed,
+    /// The vectors of a model are removed.
+    RemoveVectors,
+    /// What is for the operator of the whole store was asked by somebody else.
+    Power(Power),
     /// The store was made one of a later format; the rules name each.
     Upgrade,
     /// The read log came to this.
@@ -145,6 +163,9 @@ impl Operation {
             Self::Cal => "cal",
             Self::CalSwitch => "cal_switch",
             Self::DefineTemplate => "define_template",
+            Self::Embed => "embed",
+            Self::RemoveVectors => "remove_vectors",
+            Self::Power(power) => power.name(),
             Self::Upgrade => "upgrade",
             Self::ReadLog(_) => READ_LOG,
         }
@@ -167,7 +188,7 @@ pub struct AuditEntry {
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
     /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
-    /// `preset_changed`, `cal_switch`, `define_template`, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
+    /// `preset_changed`, `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a power that was refused, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
     /// them; `cal`, a call in CAL that was refused, or gave out no grain; `read_log`, where the read log
     /// stood. In the read log `cal` alone.
     pub operation: String,
@@ -195,6 +216,11 @@ pub struct AuditEntry {
     pub call: Option<CalledEntry>,
     /// What the read log came to.
     pub reads: Option<ReadsNote>,
+    /// The key that a signature which did not hold was said to be by: no evidence.
+    pub kid: Option<String>,
+    /// How many refusals this entry stands for, each equal to one of the minute before it that has an
+    /// entry of its own.
+    pub count: Option<u64>,
 }
 
 impl AuditEntry {
@@ -220,6 +246,8 @@ impl AuditEntry {
             reason: None,
             call: Some(call),
             reads: None,
+            kid: None,
+            count: None,
         }
     }
 
@@ -311,6 +339,12 @@ impl Chain {
         if let Some(reason) = &record.reason {
             let hash = self.reason_hash(reason.as_bytes());
             entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
+        }
+        if let Some(kid) = &record.claimed {
+            entry.insert("kid".to_owned(), Value::from(bounded(kid)));
+        }
+        if let Some(count) = record.count {
+            entry.insert("count".to_owned(), Value::from(count));
         }
         if let Some(call) = &record.call {
             entry.insert("call".to_owned(), Value::Map(call.fields(self)));
@@ -438,11 +472,28 @@ impl AuditEntry {
                 None => None,
                 Some(fields) => Some(ReadsNote::of(fields).ok_or_else(damaged)?),
             },
+            kid: entry.get("kid").and_then(Value::as_str).map(str::to_owned),
+            count: match entry.get("count") {
+                None => None,
+                Some(count) => {
+                    let count = count.as_i64().and_then(|count| u64::try_from(count).ok());
+                    Some(count.ok_or_else(damaged)?)
+                }
+            },
         })
     }
 }
 
+/// A name somebody gave, as far as an entry keeps it.
+fn bounded(kid: &str) -> String {
+    kid.chars().take(MAX_KID).collect()
+}
+
 impl ImportNote {
+    /// That of an import of nothing.
+    pub(crate) const NONE: Self =
+        Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
+
     pub(crate) fn new(
         first: u64,
         added: u64,
@@ -518,6 +569,8 @@ mod tests {
             rules: vec!["locked"],
             reason: reason.map(str::to_owned),
             call: None,
+            claimed: None,
+            count: None,
         }
     }
 

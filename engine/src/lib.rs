@@ -54,6 +54,7 @@ mod pending;
 mod plan;
 mod policy;
 mod portable;
+mod powers;
 mod preset;
 mod query;
 mod reach;
@@ -109,6 +110,7 @@ pub use pending::{Pending, PendingFuture};
 pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
 pub use policy::{Explanation, Ruling, explain};
 pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use powers::Power;
 pub use preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
 pub use query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,

@@ -78,12 +78,12 @@ impl Session {
 
     /// Lifts the litigation hold on a grain: by the operator, or, where its policy names
     /// `authorized` DIDs under `hold` or `delegated`, by one of them, whose COSE_Sign1 over
-    /// `"oms-lift-hold-v1"` and the address is the proof. A session of one user is the operator
-    /// through its actor alone.
+    /// `"oms-lift-hold-v1"` and the address is the proof. A session with a namespace or a user is
+    /// never the operator's.
     ///
     /// # Errors
-    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for a session of one user
-    /// without an actor.
+    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for one of the operator
+    /// that has a namespace or a user.
     pub fn lift_hold(
         &self,
         address: &ContentAddress,

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use grainstore_cal::Answer;
-use grainstore_format::{ContentAddress, EpochMs};
+use grainstore_format::{ContentAddress, Envelope, EpochMs};
 use redb::WriteTransaction;
 
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::calls::{Errand, results_of, told_by};
-use crate::error::{Error, Result, guarded};
+use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::policy::Rule;
 use crate::preset::{Noted, Refusal};
 use crate::session::{Session, Stored};
 use crate::writer::{Request, Writer, append_audit};
@@ -102,6 +103,47 @@ impl Session {
         told.map_or_else(|error| error, |()| Error::from(refusal))
     }
 
+    /// The same error, once the audit log has an entry of what was refused. Where that cannot be written,
+    /// the error is why.
+    pub(crate) fn refused(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+        rule: Rule,
+        claimed: Option<String>,
+        error: Error,
+    ) -> Error {
+        let record = AuditRecord {
+            refused: true,
+            rules: vec![rule.row().name],
+            claimed,
+            ..self.author().record(operation, subjects)
+        };
+        self.store().note(record).map_or_else(|failed| failed, |()| error)
+    }
+
+    /// The same error, once the audit log tells of it, where it refuses a grain for its signature or for
+    /// lying outside the session.
+    pub(crate) fn told_offer(
+        &self,
+        operation: Operation,
+        old: Option<&ContentAddress>,
+        signed: Option<&[u8]>,
+        error: Error,
+    ) -> Error {
+        let signature = ErrorKind::Signature;
+        let rule = match error.kind() {
+            kind if kind == signature => Rule::InvalidSignature,
+            ErrorKind::Access => Rule::OutsideSession,
+            _ => return error,
+        };
+        let envelope = signed.and_then(|bytes| Envelope::parse(bytes.to_vec()).ok());
+        let kid = envelope.as_ref().and_then(Envelope::kid);
+        let new = envelope.map(|envelope| envelope.address());
+        let subjects = old.copied().into_iter().chain(new).collect();
+        self.refused(operation, subjects, rule, kid, error)
+    }
+
     /// Notes what was done and writes nothing else, if that is to be in the audit log.
     ///
     /// # Errors
@@ -147,10 +189,11 @@ impl Writer {
         &self,
         txn: &WriteTransaction,
         chain: &mut Chain,
+        notes: &[AuditRecord],
         now: EpochMs,
     ) -> Result<()> {
         let keeper = self.db.vault().keeper();
-        append_audit(txn, chain, &self.regime.notes().take(), now, &|_| Ok(keeper.clone()))
+        append_audit(txn, chain, notes, now, &|_| Ok(keeper.clone()))
     }
 
     /// Writes what was noted in a transaction of its own where it is due.
@@ -171,7 +214,10 @@ impl Writer {
             return Ok(());
         }
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
-        let notes = self.regime.notes().take();
+        let notes = self.refusals.fold(self.regime.notes().take(), now);
+        if notes.is_empty() {
+            return Ok(());
+        }
         let keeper = self.db.vault().keeper();
         self.changing(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
         self.chain = chain;

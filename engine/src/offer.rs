@@ -47,6 +47,15 @@ impl Offer {
         if vectors.is_empty() { self } else { Self::Embedded(Box::new(self), vectors) }
     }
 
+    /// The envelope, where it is a signed grain.
+    pub(crate) fn signed(&self) -> Option<&[u8]> {
+        match self {
+            Self::Signed(bytes) => Some(bytes),
+            Self::Embedded(offer, _) => offer.signed(),
+            Self::Grain(_) | Self::Blob(_) => None,
+        }
+    }
+
     /// The grain by itself, and its vectors.
     pub(crate) fn apart(self) -> (Self, Vec<Embedding>) {
         match self {

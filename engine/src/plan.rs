@@ -102,10 +102,10 @@ pub(crate) struct Author {
 }
 
 impl Author {
-    /// Whether it has the operator's say (ruling 51). A session for one user has it through its actor alone:
-    /// without one it is that user who asks.
+    /// Whether it has the operator's say (rulings 51 and 55): not in a session that is limited to a
+    /// namespace or a user, whoever its actor is.
     pub(crate) fn speaks_for_store(&self) -> bool {
-        self.standing.is_operator() && (self.actor.is_some() || !self.viewer.has_user())
+        self.standing.is_operator() && self.viewer.is_everyone()
     }
 
     /// The audit record of something it did.
@@ -342,7 +342,7 @@ impl<'v> Plan<'v> {
         self.check_basis(&prepared, author)?;
         if let Some(sequence) = place {
             self.improve(&prepared, author)?;
-            self.embed(sequence, prepared.vectors)?;
+            self.embed(&address, sequence, prepared.vectors, author)?;
             return Ok(Put::Duplicate(address));
         }
         self.check_fields(&prepared, author)?;

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::meta::kept_rules;
 use crate::plan::Author;
+use crate::powers::Power;
 use crate::preset::{Change, Kept, RuleSet};
 use crate::session::Session;
 use crate::store::Store;
@@ -69,12 +70,7 @@ impl Session {
                 .with_hint("say why: the reason goes into the audit log"));
         }
         let author = self.author_because(Some(reason))?;
-        let is_whole = self.options().namespace.is_none() && self.options().user_id.is_none();
-        if !author.standing.is_operator() || !is_whole {
-            let message = "the rules of a store are changed by its operator";
-            return Err(Error::new(ErrorKind::Access, message)
-                .with_hint("open a session of the operator, without a namespace and a user"));
-        }
+        self.check_power(Power::ChangeRules)?;
         let file = file.to_owned();
         self.store().alone(move |writer| writer.change_rules(&file, allow_weaker, &author))
     }
@@ -124,10 +120,15 @@ impl Writer {
         effect: impl FnOnce(&WriteTransaction) -> Result<()>,
     ) -> Result<()> {
         let (mut chain, now) = (self.chain.clone(), self.clock.now());
+        let refused = record.refused;
+        let records = self.refusals.fold(vec![record], now);
+        if refused && records.is_empty() {
+            return Ok(());
+        }
         let keeper = self.db.vault().keeper();
         self.changing(|txn| {
             effect(txn)?;
-            append_audit(txn, &mut chain, &[record], now, &|_| Ok(keeper.clone()))
+            append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
         })?;
         self.chain = chain;
         Ok(())

@@ -14,6 +14,7 @@ use grainstore_format::{
 };
 
 use crate::access::Access;
+use crate::audit::Operation;
 use crate::calls::Errand;
 use crate::embed::check_count;
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -267,8 +268,12 @@ impl Session {
             Ok(author) => author,
             Err(error) => return Pending::refused(error),
         };
-        let prepared = self.prepare_successor(old, new.into(), justification).map(Box::new);
-        let old = *old;
+        let new = new.into();
+        let signed = new.signed().map(<[u8]>::to_vec);
+        let prepared = self.prepare_successor(old, new, justification).map(Box::new);
+        let told =
+            |error| self.told_offer(Operation::Supersede, Some(old), signed.as_deref(), error);
+        let (prepared, old) = (prepared.map_err(told), *old);
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
@@ -456,13 +461,21 @@ impl Session {
         }
     }
 
-    /// Validates, encodes and addresses what is offered.
+    /// As [`Session::checked`], for a put: what is refused for its signature, or for lying outside the
+    /// session, is in the audit log.
     fn validated(&self, offer: Offer) -> Result<Prepared> {
+        let signed = offer.signed().map(<[u8]>::to_vec);
+        let checked = self.checked(offer);
+        checked.map_err(|error| self.told_offer(Operation::Put, None, signed.as_deref(), error))
+    }
+
+    /// Validates, encodes and addresses what is offered.
+    fn checked(&self, offer: Offer) -> Result<Prepared> {
         let (offer, vectors) = offer.apart();
         check_count(&vectors)?;
         let prepared = match offer {
             // Its vectors were taken off.
-            Offer::Embedded(inner, _) => self.validated(*inner)?,
+            Offer::Embedded(inner, _) => self.checked(*inner)?,
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 let blob = grain.encode(encoding)?;
@@ -518,7 +531,7 @@ impl Session {
             }
             (offer, _) => offer,
         };
-        let prepared = derive_from(self.validated(offer.with_vectors(vectors))?, old)?;
+        let prepared = derive_from(self.checked(offer.with_vectors(vectors))?, old)?;
         match (prepared.grain.text(JUSTIFICATION), justification) {
             (Some(inside), Some(given)) if inside != given => {
                 let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);

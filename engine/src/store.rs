@@ -10,6 +10,7 @@ use grainstore_index::Sequence;
 use redb::{Builder, Database};
 
 use crate::access::{Access, Counters};
+use crate::audit::Refusals;
 use crate::calls::{Firewall, Kept, Switch};
 use crate::clock::Clock;
 use crate::directory;
@@ -310,6 +311,7 @@ impl Store {
             db,
             folder,
             chain,
+            refusals: Refusals::default(),
             clock: Arc::clone(&options.clock),
             shared: Arc::clone(&shared),
             view,

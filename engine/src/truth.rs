@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use grainstore_format::GrainState;
 use grainstore_index::Sequence;
-use grainstore_index::vectors::Space;
+use grainstore_index::vectors::{Space, Vector};
 use redb::{
     Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     TableDefinition, TableError, Value,
@@ -348,6 +348,34 @@ impl Truth {
             }
         }
         Ok(false)
+    }
+
+    /// The vector that the grain at a place has in a space, for one of its chunks.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn vector_at(
+        &self,
+        at: Sequence,
+        space: &Space,
+        chunk: u32,
+    ) -> Result<Option<Vector>> {
+        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+            Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (Some(rows), Some(table)) = (rows, self.vectors.get_if_there(&self.txn)?) else {
+            return Ok(None);
+        };
+        for row in rows? {
+            let Some(bytes) = table.get(row)? else { continue };
+            let placed = Placed::open(row, bytes.value(), &self.vault)?;
+            if placed.chunk == chunk && self.spaces()?.get(&placed.space) == Some(space) {
+                return Ok(Some(placed.vector));
+            }
+        }
+        Ok(None)
     }
 
     /// The last row that was given to a vector, or to the removal of some; 0 for none.

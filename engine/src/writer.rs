@@ -21,7 +21,7 @@ use grainstore_format::{ContentAddress, EpochMs};
 use redb::{Durability, WriteTransaction};
 
 use crate::access::{CHECK_MS, Counters};
-use crate::audit::{AuditRecord, Chain};
+use crate::audit::{AuditRecord, Chain, Refusals};
 use crate::clock::Clock;
 use crate::directory;
 use crate::embed::{Embedding, Keeping};
@@ -167,6 +167,8 @@ pub(crate) struct Writer {
     pub(crate) db: Source,
     pub(crate) folder: Folder,
     pub(crate) chain: Chain,
+    /// The refusals of the last minute, of which equal ones are counted.
+    pub(crate) refusals: Refusals,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Shared,
     pub(crate) view: Arc<View>,
@@ -216,6 +218,7 @@ impl Writer {
             self.flush_due_counts();
             self.flush_due_notes();
             self.sweep_when_due();
+            self.flush_refusals(false);
             self.go_on_scrubbing(false);
         }
         // A failure here loses nothing: the log has it all, and the next open folds again.
@@ -223,6 +226,7 @@ impl Writer {
         let _ = self.flush_counts();
         self.end_reads();
         let _ = guarded(|| self.flush_notes());
+        self.flush_refusals(true);
         self.scrub_at_end();
         for follower in self.followers.drain(..) {
             follower.finish(&self.view);
@@ -250,6 +254,7 @@ impl Writer {
                     self.flush_due_counts();
                     self.flush_due_notes();
                     self.sweep_when_due();
+                    self.flush_refusals(false);
                     self.go_on_scrubbing(true);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -299,7 +304,16 @@ impl Writer {
                 Request::Alone(work) => alone.push(work),
                 // Counts are due, and written once the group is answered; vectors are taken below.
                 Request::Count | Request::Vectors => {}
-                Request::Write(write) => answers.push(decide(&mut plan, write)),
+                Request::Write(write) => {
+                    let told = plan.audit.len();
+                    let decided = decide(&mut plan, write);
+                    // What was refused has left nothing but its record.
+                    if plan.audit.iter().skip(told).all(|record| record.refused) {
+                        let refused = plan.audit.split_off(told);
+                        plan.audit.extend(self.refusals.fold(refused, plan.now()));
+                    }
+                    answers.push(decided);
+                }
             }
         }
         let made = self.retrieval.keepings().filter_map(|keeping| Some((keeping, keeping.take()?)));
@@ -326,6 +340,7 @@ impl Writer {
         if plan.is_empty() {
             return Ok(());
         }
+        let notes = self.refusals.fold(self.regime.notes().take(), plan.now());
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
         let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
@@ -338,7 +353,7 @@ impl Writer {
         let first = chain.head().count;
         let keeper = |record: &AuditRecord| keepers.of_record(record);
         append_audit(&txn, &mut chain, &plan.audit, plan.now(), &keeper)?;
-        self.ride_notes(&txn, &mut chain, plan.now())?;
+        self.ride_notes(&txn, &mut chain, &notes, plan.now())?;
         write_states(&txn, plan, first, vault)?;
         write_roots(&txn, plan)?;
         let counts = self.ride(&txn)?;
@@ -409,6 +424,8 @@ impl Writer {
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
         self.flush_notes()?;
+        self.flush_refusals(true);
+        self.ready()?;
         guarded(|| self.fold_all())?;
         self.followers.iter().for_each(|follower| follower.settle(&self.view));
         Ok(())
@@ -440,13 +457,32 @@ impl Writer {
     /// # Errors
     /// `ERR_IO`, after which writing has ended.
     pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
+        self.append(&[record])
+    }
+
+    /// Writes the counts of refusals whose minute is over, or of all. A failure ends writing.
+    fn flush_refusals(&mut self, all: bool) {
+        if self.refusals.is_empty() || self.failed.is_some() {
+            return;
+        }
+        let counts = match all {
+            true => self.refusals.take(),
+            false => self.refusals.due(self.clock.now()),
+        };
+        if !counts.is_empty() {
+            // Whoever writes next is told: a failed writer refuses.
+            let _ = self.append(&counts);
+        }
+    }
+
+    fn append(&mut self, records: &[AuditRecord]) -> Result<()> {
         self.or_stop(|writer| {
             let mut txn = writer.db.begin_write()?;
             txn.set_durability(Durability::Immediate)?;
             let mut chain = writer.chain.clone();
             let keeper = writer.db.vault().keeper();
             let now = writer.clock.now();
-            append_audit(&txn, &mut chain, &[record], now, &|_| Ok(keeper.clone()))?;
+            append_audit(&txn, &mut chain, records, now, &|_| Ok(keeper.clone()))?;
             txn.commit()?;
             writer.chain = chain;
             writer.show(&[])

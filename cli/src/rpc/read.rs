@@ -213,6 +213,8 @@ mod tests {
             reason: Some("x".repeat(bytes)),
             call: None,
             reads: None,
+            kid: None,
+            count: None,
         };
         let cursor = |page| {
             let fault = listed(page).err()?;

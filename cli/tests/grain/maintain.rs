@@ -232,9 +232,12 @@ fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
         assert!(!table.contains(' ') && told.contains(table), "{problem}");
         assert_eq!(problem["detail"], "told to a session without a namespace or a user");
     }
-    for method in ["stats", "doctor"] {
-        let answer = rpc.result(method, &json!({})).to_string();
-        assert!(!answer.contains("alice") && !answer.contains("prefers"), "{answer}");
+    let answer = rpc.result("doctor", &json!({}));
+    for finding in answer["findings"].as_array().unwrap() {
+        assert_eq!(finding["detail"], "told to a session without a namespace or a user");
+    }
+    for method in ["stats", "compact", "reindex", "checkpoint"] {
+        assert_eq!(rpc.refusal(method, &json!({})), "ERR_ACCESS", "{method}");
     }
     let copy = place.path().join("copy").display().to_string();
     assert_eq!(rpc.refusal("backup", &json!({ "path": copy })), "ERR_ACCESS");

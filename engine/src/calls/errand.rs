@@ -165,6 +165,11 @@ impl Errand {
 }
 
 impl CallNote {
+    /// The code it was refused with.
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.code.as_deref()
+    }
+
     /// The same of a call that is over.
     pub(crate) fn over(self, results: Option<u64>, code: Option<String>) -> Self {
         Self { duration_ms: Some(self.errand.elapsed_ms()), results, code, ..self }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::Operation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
+use crate::powers::Power;
 use crate::session::Session;
 use crate::store::Store;
 
@@ -118,11 +119,7 @@ impl Session {
                 .with_hint("say why: the reason goes into the audit log"));
         }
         let author = self.author_because(Some(reason))?;
-        if !author.standing.is_operator() || !self.viewer().is_everyone() {
-            let message = "CAL is switched on and off by the operator of the store";
-            return Err(Error::new(ErrorKind::Access, message)
-                .with_hint("open a session of the operator, without a namespace and a user"));
-        }
+        self.check_power(Power::SwitchCal)?;
         let switch = self.store().inner().switch().clone();
         self.store().alone(move |writer| {
             if switch.at() == to {

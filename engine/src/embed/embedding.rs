@@ -60,11 +60,14 @@ impl Embedding {
 
 impl Session {
     /// Gives a stored grain vectors, in place of those it has in the same spaces. They are beside the
-    /// grain: its address, its state and the audit log know nothing of them.
+    /// grain: its address and its state know nothing of them. That one was replaced is in the audit log.
+    ///
+    /// What a policy or a hold protects keeps its place in search: the operator gives it vectors, and
+    /// whom its policy would let replace it.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` where there is none this session can see, `ERR_WITHDRAWN` as [`Session::get`];
-    /// `ERR_DIMENSION`; `ERR_LIMIT` beyond
+    /// `ERR_INVALIDATION_DENIED` for one that is protected; `ERR_DIMENSION`; `ERR_LIMIT` beyond
     /// [`MAX_VECTORS`], and for the first vector of a model where the store has those of 64, or of 8 and
     /// the session a namespace; `ERR_IO`.
     pub fn embed(&self, address: &ContentAddress, vectors: Vec<Embedding>) -> Result<()> {

@@ -20,6 +20,7 @@ use crate::audit::Checkpoint;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Author;
+use crate::powers::Power;
 use crate::reach::Reached;
 use crate::session::Session;
 use crate::store::Store;
@@ -164,22 +165,29 @@ impl Session {
         self.check_place()?;
         let author = self.author_because(Some(reason))?;
         let own = self.options().user_id.as_deref();
-        let is_operator = author.standing.is_operator() && (own.is_none() || own == user);
         let is_own = own.is_some() && own == user;
-        match is_operator || (is_own && self.store().inner().users_erase_themselves()) {
+        match self.has_powers() || (is_own && self.store().inner().users_erase_themselves()) {
             true => Ok(author),
-            false => Err(not_yours()),
+            false => Err(self.not_yours()),
         }
     }
 
     /// Refuses who could not even ask whether something is here that may be erased.
     fn check_place(&self) -> Result<()> {
-        let could = self.author().standing.is_operator()
+        let could = self.has_powers()
             || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
         match could && self.options().namespace.is_none() {
             true => Ok(()),
-            false => Err(not_yours()),
+            false => Err(self.not_yours()),
         }
+    }
+
+    /// The refusal of who may not erase, with its entry in the audit log.
+    fn not_yours(&self) -> Error {
+        self.refused_power(Power::EraseOthers).with_hint(
+            "open a session of the operator, without a namespace and a user; users erase themselves \
+             where the store lets them",
+        )
     }
 
     fn erase_as(&self, target: Target, author: Author, how: &Erasing) -> Result<Option<Done>> {
@@ -235,13 +243,6 @@ impl Store {
         })))?;
         pending.wait()
     }
-}
-
-fn not_yours() -> Error {
-    let message = "erasing is for the operator, in a session without a namespace";
-    Error::new(ErrorKind::Access, message).with_hint(
-        "open a session as the operator; users erase themselves where the store lets them",
-    )
 }
 
 /// A user as grains name them: text is NFC (OMS 4.4).

@@ -12,6 +12,7 @@ use super::{Session, spelled_user};
 use crate::audit::Operation;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::portable::{Exported, Exporting};
+use crate::powers::Power;
 use crate::session::Stored;
 use crate::view::{Row, with_fields};
 
@@ -136,12 +137,12 @@ impl Session {
     fn subject(&self, user_id: &str) -> Result<String> {
         let user = spelled_user(user_id)?;
         let own = self.options().user_id.as_deref();
-        let is_operator = own.is_none() && self.author().standing.is_operator();
-        if self.options().namespace.is_none() && (is_operator || own == Some(user.as_str())) {
+        let is_own = self.options().namespace.is_none() && own == Some(user.as_str());
+        if is_own || self.has_powers() {
             return Ok(user);
         }
-        let message = "what a store has of a user is told to the operator and to that user";
-        Err(Error::new(ErrorKind::Access, message)
+        Err(self
+            .refused_power(Power::ReportOthers)
             .with_hint("open a session without a namespace, as the operator or as the user"))
     }
 }

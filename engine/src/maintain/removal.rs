@@ -9,8 +9,8 @@ impl Store {
     ///
     /// From the first step on nobody finds them; reads and writes go on between the steps, each of which
     /// removes a bounded number. A call that fails or is cut short has removed some: call again. The
-    /// room in the file is used again, and given back by [`Store::compact`]. Vectors are beside the
-    /// grains: the audit log knows nothing of them.
+    /// room in the file is used again, and given back by [`Store::compact`]. The audit
+    /// log tells that it was begun.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` where the model has no vectors; `ERR_CONFLICT` where they answer words and

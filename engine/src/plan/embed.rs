@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
-use grainstore_index::vectors::Space;
+use grainstore_index::vectors::{Space, Vector};
 
 use super::{Author, Plan};
+use crate::audit::{AuditRecord, Operation};
 use crate::embed::{Embedding, Ready};
 use crate::error::{Error, ErrorKind, Result};
+use crate::policy::{Act, Attempt, Proofs, Rule, decide};
 
 /// Spaces of a store.
 pub(crate) const MAX_SPACES: usize = 64;
@@ -16,16 +18,89 @@ pub(crate) const MAX_SPACES: usize = 64;
 const MAX_SPACES_WITHIN: usize = 8;
 
 impl Plan<'_> {
-    /// Stages vectors of a grain that is stored already, or staged.
+    /// Stages vectors of a grain that is stored already, or staged. Those it has already are nothing.
     ///
     /// # Errors
-    /// As [`Plan::admit_spaces`].
-    pub(super) fn embed(&mut self, sequence: Sequence, vectors: Vec<Embedding>) -> Result<()> {
-        if !vectors.is_empty() {
-            self.admit_spaces(&vectors)?;
-            self.vectors.push((sequence, vectors));
+    /// As [`Plan::admit_spaces`]; `ERR_INVALIDATION_DENIED` for a grain that a policy or a hold protects
+    /// against whoever gives them (ruling 56): its vectors keep its place in search.
+    pub(super) fn embed(
+        &mut self,
+        address: &ContentAddress,
+        sequence: Sequence,
+        vectors: Vec<Embedding>,
+        author: &Author,
+    ) -> Result<()> {
+        let mut news = Vec::with_capacity(vectors.len());
+        let mut replaces = false;
+        for vector in vectors {
+            let had = self.vector_of(sequence, &vector)?;
+            if had.as_ref() != Some(&vector.vector) {
+                replaces |= had.is_some();
+                news.push(vector);
+            }
         }
+        if news.is_empty() {
+            return Ok(());
+        }
+        let rules = self.check_vectors(address, author)?;
+        self.admit_spaces(&news)?;
+        if replaces {
+            let record = author.record(Operation::Embed, vec![*address]);
+            self.audit.push(AuditRecord { rules, ..record });
+        }
+        self.vectors.push((sequence, news));
         Ok(())
+    }
+
+    /// Refuses vectors for a grain that is protected against their giver: the operator may, and whom its
+    /// policy would let replace it. The rules that were applied.
+    fn check_vectors(
+        &mut self,
+        address: &ContentAddress,
+        author: &Author,
+    ) -> Result<Vec<&'static str>> {
+        if author.speaks_for_store() {
+            return Ok(Vec::new());
+        }
+        let attempt = Attempt {
+            act: Act::Supersede,
+            now: self.now(),
+            justification: author.reason.as_deref(),
+            actor: author.actor.as_deref(),
+            is_operator: false,
+            // Whoever signed the grain once has agreed to no vector of it.
+            proofs: &Proofs::default(),
+            evidence: 0,
+            locked_accepts_signature: false,
+        };
+        let gathered = self.protectors(address, None, None)?;
+        let decision = decide(&attempt, &gathered.facts);
+        if decision.refusal().is_none() {
+            return Ok(decision.names());
+        }
+        let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+        let mut rules = decision.names();
+        rules.push(Rule::VectorsProtected.row().name);
+        let record = author.record(Operation::Embed, vec![*address]);
+        self.audit.push(AuditRecord { rules, refused: true, refused_by, ..record });
+        let what = format!("cannot give vectors to {address}");
+        let rule = Rule::VectorsProtected;
+        let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+        Err(denied
+            .with_hint("have the operator give them, in a session without a namespace and a user"))
+    }
+
+    /// The vector that a grain has where this one is to go, stored or staged.
+    fn vector_of(&self, at: Sequence, given: &Embedding) -> Result<Option<Vector>> {
+        let same = |one: &&Embedding| one.space == given.space && one.chunk == given.chunk;
+        let staged = self.vectors.iter().rev().filter(|(of, _)| *of == at);
+        let staged = staged.flat_map(|(_, vectors)| vectors.iter().rev()).find(same);
+        let staged =
+            staged.or_else(|| self.staged_at(at)?.prepared.vectors.iter().rev().find(same));
+        match staged {
+            Some(staged) => Ok(Some(staged.vector.clone())),
+            None => self.view.vector_at(at, &given.space, given.chunk),
+        }
     }
 
     /// Stages what an embedder of the store has made, all of it or nothing. A grain that was given a
@@ -103,7 +178,7 @@ impl Plan<'_> {
     ) -> Result<()> {
         self.check_room(&vectors, author)?;
         let sequence = self.seen(address, author)?.sequence;
-        self.all_or_nothing(|plan| plan.embed(sequence, vectors))
+        self.all_or_nothing(|plan| plan.embed(address, sequence, vectors, author))
     }
 
     /// Refuses new spaces of a session with a namespace or a user where the store has some already.

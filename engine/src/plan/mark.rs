@@ -59,8 +59,8 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
-    /// a hold that is not there; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a hold that a session of one
-    /// user without an actor would lift.
+    /// a hold that is not there; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a hold that a session with a
+    /// namespace or a user would lift as the operator.
     pub(crate) fn mark(
         &mut self,
         address: &ContentAddress,
@@ -114,7 +114,7 @@ impl Plan<'_> {
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;
                     let denied = proofs.explain(denied);
                     if rule == Rule::LiftNotOperator && author.standing.is_operator() {
-                        return Err(is_a_users(&denied));
+                        return Err(is_limited(&denied));
                     }
                     return Err(match lift_hint(rule) {
                         Some(hint) => denied.with_hint(hint),
@@ -179,10 +179,10 @@ fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Re
     }
 }
 
-/// The refusal of a session that would have the operator's say, were it not a user's.
-fn is_a_users(denied: &Error) -> Error {
+/// The refusal of a session that would have the operator's say, were it not limited.
+fn is_limited(denied: &Error) -> Error {
     Error::new(ErrorKind::Access, denied.to_string())
-        .with_hint("lift it as the operator: in a session without a user, or with an actor")
+        .with_hint("lift it as the operator, in a session without a namespace and a user")
 }
 
 /// What to do about a hold that was not lifted, by what refused.

@@ -115,6 +115,12 @@ rules! {
     Retained Refuse "retained" "it has to be kept, and the time is not over" "A.3";
     RetentionMalformed Refuse "malformed_retention"
         "its retention_policy is malformed, so nobody knows how long it has to be kept" "A.3";
+    InvalidSignature Refuse "invalid_signature" "its signature is invalid" "9.2";
+    OutsideSession Refuse "outside_session" "it lies outside what the session may write" "28.2";
+    NotOperator Refuse "not_operator"
+        "it is for the operator, in a session without a namespace and a user" "28.2";
+    VectorsProtected Refuse "vectors_protected"
+        "its vectors keep its place in search, and its policy lets nobody else replace it" "23.7";
     DeletionRequires Refuse "deletion_requires"
         "the reason does not name what its retention_policy requires for deletion" "A.3";
 }

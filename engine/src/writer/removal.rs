@@ -11,6 +11,7 @@ use grainstore_index::vectors::Space;
 use redb::{Durability, ReadableTable, WriteTransaction};
 
 use super::Writer;
+use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::{self, Gone};
 
@@ -65,6 +66,7 @@ impl Writer {
             row: view.last_vector()?.saturating_add(1),
             space: highest.max(view.gone()?.space),
         };
+        self.record(AuditRecord::of(Operation::RemoveVectors, Vec::new()))?;
         self.changing(|txn| {
             txn.open_table(keys::SPACES)?.remove(u64::from(*number))?;
             let record = keys::seal_space(u64::from(*number), space)?;

@@ -8,7 +8,9 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 31] = [
+    "check_power",
+    "has_powers",
     "change_rules",
     "switch_cal",
     "part",

@@ -3,12 +3,14 @@
 
 use super::engine::VerificationStatus as Status;
 use super::engine::format::{ContentAddress, EpochMs};
-use super::model::{Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect};
+use super::model::{
+    ACCESS, Broken, CONFLICT, DENIED, Entry, Known, Model, NOT_FOUND, allow, expect,
+};
 use super::offers::{Answer, Mark};
 use super::rules::{self, Lock};
 
-/// Takes a mark and its answer for true, or says why it cannot be. Whoever asks is the operator as
-/// far as holds are concerned, since sessions of these tests name no actor.
+/// Takes a mark and its answer for true, or says why it cannot be. Sessions of these tests name no
+/// actor, so those without a namespace are the operator's, who alone lifts holds.
 pub(super) fn settle(
     model: &mut Model,
     namespace: Option<&str>,
@@ -28,6 +30,9 @@ pub(super) fn settle(
     if final_already || (mark == Mark::Lift && !known.held) {
         broken.insert(CONFLICT);
     }
+    if mark == Mark::Lift && namespace.is_some() {
+        broken.insert(ACCESS);
+    }
     let locks = match takes_away(known.status, mark) {
         true => locks_over(model, address, now),
         false => Vec::new(),
@@ -38,7 +43,7 @@ pub(super) fn settle(
     }
     allow(&broken, answer)?;
     let decision = match answer {
-        Answer::Refused(DENIED) => "refused",
+        Answer::Refused(DENIED | ACCESS) => "refused",
         Answer::Refused(_) => return Ok(()),
         _ => "done",
     };

@@ -66,7 +66,7 @@ pub(crate) struct Model {
 /// The codes of the rules that a call breaks.
 pub(super) type Broken = BTreeSet<&'static str>;
 
-const ACCESS: &str = "ERR_ACCESS";
+pub(super) const ACCESS: &str = "ERR_ACCESS";
 pub(super) const CONFLICT: &str = "ERR_CONFLICT";
 pub(super) const DENIED: &str = "ERR_INVALIDATION_DENIED";
 const DISGUISED: &str = "ERR_SUPERSEDE_REQUIRED";
@@ -81,6 +81,7 @@ impl Model {
     /// Takes a call and its answer for true, or says why it cannot be.
     pub(crate) fn settle(&mut self, settled: &Settled) -> Result<(), String> {
         let Settled { namespace, now, call, answer } = settled;
+        self.note_outsider(*now, call, answer);
         match (call, answer) {
             (Call::Put(offered, same_fact), _) => {
                 self.settle_put(*namespace, *now, offered, *same_fact, answer)
@@ -439,6 +440,19 @@ impl Model {
             if let Some(places) = words(&known.grain).and_then(|words| self.words.get_mut(&words)) {
                 places.pop();
             }
+        }
+    }
+
+    /// Whoever writes outside their session is in the audit log, by the operation alone.
+    fn note_outsider(&mut self, time: EpochMs, call: &Call, answer: &Answer) {
+        let operation = match call {
+            Call::Put(..) | Call::Batch(_) => "put",
+            Call::Supersede { .. } => "supersede",
+            // Marks note their own.
+            Call::Mark(..) => return,
+        };
+        if *answer == Answer::Refused(ACCESS) {
+            self.audit.push(Entry { time, operation, subjects: Vec::new(), decision: "refused" });
         }
     }
 

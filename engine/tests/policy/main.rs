@@ -12,5 +12,6 @@ mod derivation;
 mod refusals;
 mod spec;
 mod store;
+mod vectors;
 
 pub(crate) use grainstore::format;

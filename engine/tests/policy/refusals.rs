@@ -1,10 +1,13 @@
 //! Refusals that no policy decides and that are attempts all the same: each is in the audit log, by
 //! the name of its rule, and leaves nothing else.
 
-use grainstore::format::{ContentAddress, Grain};
-use grainstore::{AuditEntry, OpenOptions, Session, SessionOptions, Store};
+use grainstore::embed::{Embedding, Metric};
+use grainstore::format::{ContentAddress, Grain, sign};
+use grainstore::{AuditEntry, Offer, OpenOptions, SameFact, Session, SessionOptions, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::case::key;
 
 const BOT: &str = "did:web:bot";
 
@@ -148,11 +151,13 @@ fn an_agent_that_declares_its_owner_is_recorded() {
         });
         expect_one(&told, "put", "own_ownership", &[address(&grain)]);
     }
+    // An equal one would be counted.
+    let another = owned(json!({ "object": "another" }));
     let told = entries(&bot, || {
-        let batch = bot.put_batch([belief(&json!({})), anonymous.clone()]);
+        let batch = bot.put_batch([belief(&json!({})), another.clone()]);
         assert_eq!(batch.map_err(code), Err(("ERR_POLICY", Some(1))));
     });
-    expect_one(&told, "put", "own_ownership", &[address(&anonymous)]);
+    expect_one(&told, "put", "own_ownership", &[address(&another)]);
     assert!(!operator.exists(&address(&belief(&json!({})))).unwrap());
     let old = owned(json!({ "author_did": "did:web:owner" }));
     let old = operator.put(old).unwrap().address();
@@ -165,4 +170,122 @@ fn an_agent_that_declares_its_owner_is_recorded() {
     });
     expect_one(&told, "supersede", "own_ownership", &[old, address(&new)]);
     assert!(operator.get(&old).unwrap().state.is_current());
+}
+
+/// A forged signature: of one grain around another.
+fn forged(subject: &str, seed: u8) -> (Vec<u8>, String) {
+    let blob = |subject: &str| {
+        let grain = belief(&json!({ "subject": subject }));
+        grain.encode(Default::default()).unwrap().into_bytes()
+    };
+    let signed = sign(&blob(subject), &key(seed), None).unwrap().into_bytes();
+    let mut bytes = signed;
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    (bytes, key(seed).did().to_string())
+}
+
+#[test]
+fn a_forged_signature_is_recorded_with_the_key_it_claims_on_every_way_in() {
+    let (_dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let target = session.put(belief(&json!({ "subject": "target" }))).unwrap().address();
+    let (bytes, did) = forged("one", 3);
+    let offer = || Offer::Signed(bytes.clone());
+    let vector = || vec![Embedding::new("m", Metric::Cosine, vec![1.0]).unwrap()];
+    let put = entries(&session, || drop(session.put(offer()).unwrap_err()));
+    assert_eq!((put.len(), put[0].kid.as_deref()), (1, Some(did.as_str())));
+    assert_eq!((put[0].operation.as_str(), put[0].decision.as_str()), ("put", "refused"));
+    assert_eq!(put[0].rules, ["invalid_signature"]);
+    assert!(put[0].why().is_some());
+    let over = entries(&session, || {
+        assert_eq!(session.supersede(&target, offer(), None).unwrap_err().code(), "ERR_SIGNATURE");
+    });
+    assert_eq!((over.len(), over[0].operation.as_str()), (1, "supersede"));
+    assert_eq!(over[0].subjects.first(), Some(&target));
+    // The same put again, by whatever way, is counted.
+    let more = entries(&session, || {
+        for _ in 0..5 {
+            session.put(offer()).unwrap_err();
+            session.put_batch([offer()]).unwrap_err();
+            session.put(offer().with_vectors(vector())).unwrap_err();
+            session.submit(offer(), SameFact::Add).wait().unwrap_err();
+        }
+        session.try_supersede(&target, offer(), None).unwrap_err();
+        store.flush().unwrap();
+    });
+    assert_eq!(more.iter().map(|entry| entry.count).collect::<Vec<_>>(), [Some(20)]);
+    assert_eq!(more[0].kid.as_deref(), Some(did.as_str()));
+    assert!(store.verify(true).unwrap().ok);
+}
+
+#[test]
+fn equal_refusals_of_a_policy_are_one_entry_and_a_count_that_outlives_closing() {
+    let (dir, store) = store();
+    let session = store.session(SessionOptions::default());
+    let lock = belief(&json!({ "invalidation_policy": { "mode": "locked" } }));
+    let target = session.put(lock).unwrap().address();
+    let told = entries(&session, || {
+        for version in 0..50 {
+            let new = belief(&json!({ "created_at": 2000 }));
+            let reason = format!("reason {version}");
+            session.supersede(&target, new, None).unwrap_err();
+            session.contradict(&target, &reason, None).unwrap_err();
+        }
+    });
+    let told: Vec<_> = told.iter().map(|entry| (entry.operation.as_str(), entry.count)).collect();
+    assert_eq!(told, [("supersede", None), ("contradict", None)]);
+    drop(session);
+    store.close();
+    let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
+    let session = store.session(SessionOptions::default());
+    let counts: Vec<_> =
+        session.audit(None, 100).unwrap().into_iter().filter_map(|entry| entry.count).collect();
+    assert_eq!(counts, [49, 49]);
+    assert!(store.verify(true).unwrap().ok);
+}
+
+#[test]
+fn what_lies_outside_a_session_is_refused_and_recorded() {
+    let (_dir, store) = store();
+    let team = store.session(SessionOptions {
+        namespace: Some("team".to_owned()),
+        ..SessionOptions::default()
+    });
+    let operator = store.session(SessionOptions::default());
+    let other = belief(&json!({ "namespace": "elsewhere" }));
+    let told = entries(&operator, || {
+        assert_eq!(team.put(other.clone()).unwrap_err().code(), "ERR_ACCESS");
+    });
+    assert_eq!((told.len(), &told[0].rules[..]), (1, &["outside_session".to_owned()][..]));
+}
+
+#[test]
+fn a_hold_is_lifted_in_no_session_that_is_limited() {
+    for named in [None, Some("did:web:ops")] {
+        let dir = TempDir::new().unwrap();
+        let options = OpenOptions::new().create(true);
+        let options = named.into_iter().fold(options, OpenOptions::operator);
+        let store = Store::open(dir.path(), &options).unwrap();
+        let operator = store.session(SessionOptions::default());
+        let grain = belief(&json!({ "namespace": "team", "user_id": "ann" }));
+        let address = operator.put(grain).unwrap().address();
+        operator.hold(&address, "case 7").unwrap();
+        for (namespace, user) in
+            [(Some("team"), None), (None, Some("ann")), (Some("team"), Some("ann"))]
+        {
+            for actor in [None, named] {
+                let session = store.session(SessionOptions {
+                    namespace: namespace.map(str::to_owned),
+                    user_id: user.map(str::to_owned),
+                    actor: actor.map(str::to_owned),
+                    ..SessionOptions::default()
+                });
+                let code = session.lift_hold(&address, "mine", None).unwrap_err().code();
+                assert_eq!(code, "ERR_ACCESS", "{namespace:?} {user:?} {actor:?}");
+                assert!(operator.get(&address).unwrap().state.held);
+            }
+        }
+        operator.lift_hold(&address, "settled", None).unwrap();
+    }
 }

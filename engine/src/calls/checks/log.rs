@@ -54,7 +54,8 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
     let before = match recorded {
         ReadsRecorded::ReadLog => session.reads_head()?.map_or(0, |(count, _)| count),
         ReadsRecorded::AuditLog => {
-            session.write_notes()?;
+            // A refusal like one of the minute before would be counted with it.
+            session.store().flush()?;
             session.audit_head()?.0
         }
         _ => {

@@ -20,6 +20,7 @@ use grainstore_cal::Cancel;
 use grainstore_format::container::{ReadAt, Seeking};
 use serde::Serialize;
 
+use crate::audit::{ImportNote, Operation};
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::pending::Pending;
 use crate::plan::Conflict;
@@ -28,6 +29,9 @@ use crate::writer::Request;
 use check::Files;
 pub use claims::MAX_IMPORT_CLAIMS;
 use stage::{LeftOut, stage};
+
+/// What the audit log calls an import that was refused as a whole.
+const NOTHING_CAME: Operation = Operation::Import(ImportNote::NONE);
 
 /// How often an import begins anew because others wrote what its file speaks of.
 const MAX_ATTEMPTS: usize = 8;
@@ -103,7 +107,9 @@ impl Session {
         let mut left_out = LeftOut::new();
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
-            let checked = guarded(|| files.check(self, how))?;
+            let checked = guarded(|| files.check(self, how));
+            let checked =
+                checked.map_err(|error| self.told_offer(NOTHING_CAME, None, None, error))?;
             let (author, cancel) = (self.author(), how.cancel.clone());
             let (reply, pending) = Pending::new();
             let known = left_out.len();

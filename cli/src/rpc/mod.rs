@@ -8,6 +8,7 @@
 
 mod agents;
 mod answer;
+mod bytes;
 mod calls;
 mod codec;
 mod embedder;

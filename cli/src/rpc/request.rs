@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::bytes;
 use super::fault::Fault;
 use super::json::Object;
 
@@ -42,7 +43,16 @@ struct Members<'l> {
 /// Parses a line.
 pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
     let reject = |id, fault| Err(Rejected { id, fault });
-    let json = std::str::from_utf8(line).map_err(|error| error.to_string()).and_then(|text| {
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => Ok(text),
+        Err(error) => match bytes::of_query(line) {
+            Some((place, fault)) => {
+                return reject(place.and_then(|place| usable_id(line.get(place)?)), fault);
+            }
+            None => Err(error.to_string()),
+        },
+    };
+    let json = text.and_then(|text| {
         serde_json::from_str::<&RawValue>(text).map_err(|error| error.to_string())
     });
     let json = match json {
@@ -56,7 +66,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
         Ok(Object(members)) => members,
         Err(error) => return reject(None, Fault::invalid_request(&error.to_string())),
     };
-    if members.id.is_some_and(|id| id.get().starts_with(['{', '[']) || id.get().len() > MAX_ID) {
+    if members.id.is_some_and(|id| !is_usable(id)) {
         let message = format!("id must be a JSON scalar of at most {MAX_ID} bytes");
         return reject(None, Fault::invalid_request(&message));
     }
@@ -71,6 +81,17 @@ pub(crate) fn parse(line: &[u8]) -> Result<Request<'_>, Rejected<'_>> {
         Some(method) => Ok(Request { id, method, params: members.params }),
         None => reject(id, Fault::invalid_request("method must be a string")),
     }
+}
+
+/// Whether an id is a scalar, and short.
+fn is_usable(id: &RawValue) -> bool {
+    !id.get().starts_with(['{', '[']) && id.get().len() <= MAX_ID
+}
+
+/// An id that stands in a line that is not text as a whole.
+fn usable_id(id: &[u8]) -> Option<&RawValue> {
+    let id: &RawValue = serde_json::from_slice(id).ok()?;
+    is_usable(id).then_some(id)
 }
 
 /// A member that is there, even if it is null.

@@ -45,6 +45,35 @@ fn what_is_no_request_is_refused_under_the_protocols_codes() {
 }
 
 #[test]
+fn a_query_that_is_not_utf8_is_refused_by_cal_and_any_other_line_by_the_protocol() {
+    let mut rpc = Place::empty().rpc();
+    for method in ["cal", "prepare", "cal_stream"] {
+        let head = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"query":"#);
+        for (query, start) in [
+            (&b"\"RECALL ABOUT \\\"a\xff\\\"\""[..], 15),
+            (&b"\"\xc3\""[..], 0),
+            (&b"{\"statement\":\"recall\",\"about\":\"\xed\xa0\x80\"}"[..], 31),
+        ] {
+            let line = [head.as_bytes(), query, b"}}"].concat();
+            let response = rpc.ask(&line);
+            assert_eq!(response["error"]["code"], -32000, "{method} {response}");
+            assert_eq!(response["error"]["data"]["code"], "CAL-E070", "{method} {response}");
+            assert_eq!(response["error"]["data"]["position"]["start"], start, "{response}");
+            assert_eq!(response["id"], 7);
+        }
+        // Elsewhere in the line it is no text, and so no JSON.
+        let bad = [head.as_bytes(), b"\"RECALL\",\"namespace\":\"\xff\"}}"].concat();
+        assert_eq!(rpc.ask(&bad)["error"]["code"], -32700, "{method}");
+        let broken = [head.as_bytes(), b"\"\xff\""].concat();
+        assert_eq!(rpc.ask(&broken)["error"]["code"], -32700, "{method}");
+    }
+    let other =
+        b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"encode\",\"params\":{\"query\":\"\xff\"}}";
+    assert_eq!(rpc.ask(other)["error"]["code"], -32700);
+    assert_eq!(rpc.end(), (String::new(), 0));
+}
+
+#[test]
 fn deep_nesting_is_an_error_and_not_an_end() {
     let mut rpc = Place::empty().rpc();
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);

@@ -345,7 +345,7 @@ fn a_hold_that_names_nobody_is_lifted_by_the_operator_that_was_named() {
 }
 
 #[test]
-fn a_session_of_a_user_lifts_no_hold_unless_its_actor_is_the_operator() {
+fn a_session_limited_to_a_user_or_a_namespace_lifts_no_hold() {
     let place = Place::with_store();
     let mut grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
     grain["user_id"] = json!("ann");
@@ -355,11 +355,16 @@ fn a_session_of_a_user_lifts_no_hold_unless_its_actor_is_the_operator() {
     let user = ["--user", "ann"];
     let run = lift(&user);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
-    assert!(run.err.contains("without a user"), "{}", run.err);
+    assert!(run.err.contains("without a namespace and a user"), "{}", run.err);
     let boss = ["--operator", "did:web:boss", "--actor", "did:web:boss"];
-    lift(&[&user[..], &boss].concat()).done();
+    for limit in [&["--user", "ann"][..], &["--namespace", "shared"]] {
+        for actor in [&boss[..], &[]] {
+            assert_eq!(lift(&[limit, actor].concat()).error_code(), "ERR_ACCESS", "{limit:?}");
+        }
+    }
+    lift(&boss).done();
     place.grain(&["hold", &address, "--reason", "case 8"]).done();
-    lift(&["--namespace", "shared"]).done();
+    lift(&[]).done();
 
     let mut rpc = place.rpc();
     let session = json!({ "user_id": "ann" });

@@ -6,11 +6,13 @@
     reason = "a benchmark stops at the first surprise and prints what it did"
 )]
 
+use std::fs;
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use grainstore::Page;
-use grainstore_bench::{FACTS_PER_SUBJECT, fact, fill, locomo, store};
+use grainstore::{OpenOptions, Page, Session, SessionOptions, Store};
+use grainstore_bench::{CACHE_BYTES, FACTS_PER_SUBJECT, fact, fill, locomo, store};
 use grainstore_cal::{Options, Predicate, Query};
 use grainstore_format::EpochMs;
 use grainstore_sml::{Clock, Estimator, Format, Item, Level, TokenCounter, render};
@@ -21,6 +23,10 @@ const TYPICAL: &str = r#"RECALL beliefs WHERE subject = "alice" AND relation = "
 const ASSEMBLE: &str = r#"ASSEMBLE brief FOR "the next reply" FROM facts: (RECALL beliefs WHERE subject = "person-7" LIMIT 20), recent: (RECALL beliefs RECENT 30), plays: (RECALL beliefs WHERE relation = "plays" LIMIT 30) BUDGET 2000 tokens PRIORITY facts > recent > plays"#;
 /// Grains in the store that is asked.
 const GRAINS: usize = 100_000;
+/// Answers that are timed together with the read log and without: about a second, so that the log is synced
+/// and signed among them; and how many times.
+const RECORDED: usize = 25_000;
+const TURNS: usize = 12;
 
 /// A statement of four kilobytes: as many values as an IN may have, in words of some length.
 fn four_kilobytes() -> String {
@@ -103,6 +109,69 @@ fn asking(c: &mut Criterion) {
     group.finish();
 }
 
+/// How long so many answers took, each for another subject than the one before.
+fn answers(session: &Session) -> Duration {
+    let began = Instant::now();
+    for n in 0..RECORDED {
+        let subject = n * 7919 % (GRAINS / FACTS_PER_SUBJECT);
+        let query = format!("RECALL WHERE subject = \"person-{subject}\" LIMIT 16");
+        black_box(session.ask(&query).unwrap());
+    }
+    began.elapsed()
+}
+
+/// What the read log costs: the same of two stores that hold the same, in turns.
+fn recording(_: &mut Criterion) {
+    let dir = TempDir::new().unwrap();
+    let open = |name: &str, records: bool| {
+        let options = OpenOptions::new().create(true).cache_bytes(CACHE_BYTES);
+        let options = options.audit_reads(records);
+        let store = Store::open(dir.path().join(name), &options).unwrap();
+        let session = store.session(SessionOptions::default());
+        fill(&session, GRAINS).unwrap();
+        store.compact().unwrap();
+        answers(&session);
+        (store, session)
+    };
+    let (without, with) = (open("without", false), open("with", true));
+    let mut turns: Vec<(Duration, Duration)> = Vec::new();
+    for turn in 0..TURNS {
+        // Nothing of the last turn is written beside the next.
+        let recorded = || {
+            let took = answers(&with.1);
+            with.1.reads_head().unwrap();
+            took
+        };
+        with.1.reads_head().unwrap();
+        turns.push(match turn % 2 {
+            0 => (answers(&without.1), recorded()),
+            _ => {
+                let took = recorded();
+                (answers(&without.1), took)
+            }
+        });
+    }
+    let (entries, _) = with.1.reads_head().unwrap().unwrap();
+    let files = fs::read_dir(dir.path().join("with").join("reads")).unwrap();
+    let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    let micros = |took: f64| took * 1e6 / RECORDED as f64;
+    let mut differences: Vec<f64> =
+        turns.iter().map(|(off, on)| micros(on.as_secs_f64() - off.as_secs_f64())).collect();
+    let mut ratios: Vec<f64> =
+        turns.iter().map(|(off, on)| on.as_secs_f64() / off.as_secs_f64()).collect();
+    let mut alone: Vec<f64> = turns.iter().map(|(off, _)| micros(off.as_secs_f64())).collect();
+    for list in [&mut differences, &mut ratios, &mut alone] {
+        list.sort_by(f64::total_cmp);
+    }
+    let [difference, ratio, alone] =
+        [differences, ratios, alone].map(|list| *list.get(list.len() / 2).unwrap());
+    println!(
+        "read log: {alone:.1} us a RECALL of 16 without it, {difference:.2} more with it ({ratio:.3}); \
+         {:.1} bytes an entry in {entries}",
+        bytes as f64 / entries as f64
+    );
+}
+
 fn rendering(c: &mut Criterion) {
     let items: Vec<Item> = (0..100)
         .map(|n| Item { grain: fact(n).unwrap(), verification: None, chosen: None, score: None })
@@ -157,5 +226,5 @@ fn conversations(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, parsing, asking, rendering, conversations);
+criterion_group!(benches, parsing, asking, recording, rendering, conversations);
 criterion_main!(benches);

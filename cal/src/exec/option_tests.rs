@@ -234,6 +234,7 @@ fn an_assemble_hands_options_about_grains_to_its_sources() {
     for part in ["state", "score_breakdown", "explanation", "provenance", "contradictions"] {
         assert!(rows.iter().all(|row| row.get(part).is_some()), "{part}: {rows:?}");
     }
+    assert!(rows.iter().all(|row| row.get("grain").is_none()), "the text shows it: {rows:?}");
     let plain = run(&memory, "ASSEMBLE FROM a: (RECALL beliefs LIMIT 2)").unwrap();
     assert_eq!(plain["sources"]["a"].get("grains"), None);
 }

@@ -71,6 +71,7 @@ impl Run<'_> {
         let explanation = asked.explanation.map(|found| why(found, &matched, hit.score));
         Ok(ResultRow {
             selected,
+            beside_alone: false,
             score: hit.score.value,
             content_address: hit.address,
             provenance_id: hit.address,

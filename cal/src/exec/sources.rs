@@ -15,8 +15,6 @@
 
 use std::panic::resume_unwind;
 
-use grainstore_format::Map;
-
 use super::Run;
 use super::ahead::{Ahead, Turn};
 use super::part::Ended;
@@ -176,7 +174,7 @@ impl Run<'_> {
     fn told_of(&self, found: &Found, plan: &RecallPlan) -> Result<Vec<ResultRow>> {
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };
         let mut rows = self.rows(found.hits.clone(), plan, &asked, plan.project.is_some())?;
-        rows.iter_mut().for_each(|row| row.selected = Some(Map::new()));
+        rows.iter_mut().for_each(|row| row.beside_alone = true);
         Ok(rows)
     }
 }

@@ -27,6 +27,9 @@ pub(super) fn assemble<'a>(c: &mut Cursor<'a>) -> Result<Assemble<'a>> {
             Ok(value::text_arg(c)?.node)
         })?;
     }
+    if intent.is_none() {
+        c.could_be(&["FOR"]);
+    }
     c.expect(Keyword::From)?;
     let sources = sources(c)?;
     let mut assemble = Assemble {

@@ -155,10 +155,11 @@ fn test<'a>(c: &mut Cursor<'a>, numeric: bool) -> Result<Test<'a>> {
 
 /// `"(" (v,+ | recall "|" extractor | "$"ID) ")"`.
 fn in_set<'a>(c: &mut Cursor<'a>) -> Result<InSet<'a>> {
-    if c.peek().kind != Kind::Mark(Mark::LeftParen) || c.second()?.kind != RECALL {
-        return Ok(InSet::Values(value::value_list(c)?));
+    c.expect_mark(Mark::LeftParen, "(")?;
+    if c.peek().kind != RECALL {
+        c.could_be(&["RECALL"]);
+        return Ok(InSet::Values(value::values(c)?));
     }
-    c.bump()?;
     let mut recall = c.subquery(recall::recall)?;
     let Some(extractor) = recall::take_extractor(&mut recall) else {
         return Err(c.unexpected(&["| SUBJECTS", "| OBJECTS", "| HASHES"]));

@@ -33,6 +33,8 @@ pub(super) struct Cursor<'a> {
     subqueries: usize,
     /// The type that the RECALL around this place is about.
     about: Option<GrainType>,
+    /// What could have stood at the next token and did not.
+    tried: Vec<&'static str>,
     /// The parts that were refused by themselves; none where the first error refuses the query.
     refused: Option<Vec<Refused<'a>>>,
 }
@@ -44,8 +46,10 @@ impl<'a> Cursor<'a> {
         let token = lexer.next()?;
         let parameters = Vec::new();
         let (lets, sets, subqueries) = (0, 0, 0);
-        let (end, about, refused) = (0, None, None);
-        Ok(Self { source, lexer, token, end, parameters, lets, sets, subqueries, about, refused })
+        let (end, about, tried, refused) = (0, None, Vec::new(), None);
+        #[rustfmt::skip]
+        let new = Self { source, lexer, token, end, parameters, lets, sets, subqueries, about, tried, refused };
+        Ok(new)
     }
 
     /// The next token.
@@ -71,6 +75,7 @@ impl<'a> Cursor<'a> {
     /// statement, which belong to a list around this one.
     pub(super) fn eat_list_comma(&mut self) -> Result<bool> {
         if self.token.kind != Kind::Mark(Mark::Comma) {
+            self.could_be(&[","]);
             return Ok(false);
         }
         let mut ahead = self.lexer;
@@ -105,7 +110,13 @@ impl<'a> Cursor<'a> {
         let taken = self.token;
         self.end = taken.span.end();
         self.token = self.lexer.next()?;
+        self.tried.clear();
         Ok(taken)
+    }
+
+    /// Says what could stand next too, where the parser goes on without it: an error here tells of it.
+    pub(super) fn could_be(&mut self, words: &[&'static str]) {
+        self.tried.extend(words);
     }
 
     /// The source text of a token.
@@ -123,6 +134,8 @@ impl<'a> Cursor<'a> {
         let found = self.keyword() == Some(keyword);
         if found {
             self.bump()?;
+        } else {
+            self.could_be(&[keyword.text()]);
         }
         Ok(found)
     }
@@ -130,8 +143,14 @@ impl<'a> Cursor<'a> {
     /// Takes the mark if it stands next.
     pub(super) fn eat_mark(&mut self, mark: Mark) -> Result<bool> {
         let found = self.token.kind == Kind::Mark(mark);
-        if found {
-            self.bump()?;
+        match mark {
+            _ if found => {
+                self.bump()?;
+            }
+            Mark::Comma => self.could_be(&[","]),
+            Mark::Greater => self.could_be(&[">"]),
+            Mark::LeftBrace => self.could_be(&["{"]),
+            _ => {}
         }
         Ok(found)
     }
@@ -259,6 +278,13 @@ impl<'a> Cursor<'a> {
     /// The error for the next token, which is none of `expected`: words of the language, or what they
     /// are in prose that begins with an article.
     pub(super) fn unexpected(&self, expected: &[&'static str]) -> Error {
+        let mut all = expected.to_vec();
+        for tried in &self.tried {
+            if !all.contains(tried) {
+                all.push(tried);
+            }
+        }
+        let expected = all.as_slice();
         let found = self.text(self.token);
         if let Some(error) = refuse::word(self.token, found) {
             return error;

@@ -66,3 +66,47 @@ fn a_source_may_be_called_as_a_clause() {
         assert!(Source::read(source).unwrap().statement().is_ok(), "{source}");
     }
 }
+
+/// A query up to a place, a word that cannot stand there, and what could.
+#[rustfmt::skip]
+const PLACES: &[(&str, &[&str])] = &[
+    ("RECALL WHERE subject = \"a\" ", &["AND", "LIMIT"]),
+    ("RECALL WHERE tags INCLUDE [\"a\"] ", &["AND"]),
+    ("RECALL WHERE hc:x = 1 ", &["AND"]),
+    ("RECALL ORDER BY time ", &["ASC", "DESC", "LIMIT"]),
+    ("RECALL SELECT subject ", &[",", "AS"]),
+    ("RECALL WITH superseded ", &[",", "WHERE"]),
+    ("RECALL PROJECT content(object) ", &[",", "AS"]),
+    ("RECALL PROJECT content(object ", &[",", ")"]),
+    ("RECALL WHERE subject IN (\"a\" ", &[",", ")"]),
+    ("RECALL WHERE tags INCLUDE [\"a\" ", &[",", "]"]),
+    ("ASSEMBLE FROM (RECALL) STREAM { all ", &[",", "}"]),
+    ("ASSEMBLE FROM a: (RECALL) PRIORITY a ", &[">", "BUDGET"]),
+    ("ASSEMBLE x ", &["FOR", "FROM"]),
+    ("ASSEMBLE FROM (RECALL) STREAM ", &["{", "WITH"]),
+    ("ASSEMBLE FROM (RECALL beliefs ", &[")", "WHERE"]),
+    ("COALESCE(RECALL, RECALL beliefs ", &[",", ")", "WHERE"]),
+    ("(RECALL beliefs ", &[")", "WHERE"]),
+    ("BATCH { a: RECALL beliefs ", &[",", "}", "WHERE"]),
+    ("DEFINE TEMPLATE x ", &["EXTENDS", "{", "ELEMENT"]),
+    ("RECALL IN ", &["SCOPE"]),
+    ("RECALL THREAD ", &["FROM"]),
+    ("RECALL WHERE subject IN (", &["RECALL"]),
+    ("HISTORY sha256:00000000 ", &["DIFF"]),
+    ("HISTORY WHERE subject = \"a\" AND relation = \"b\" ", &["AS OF"]),
+    ("LET $a = RECALL beliefs ", &[";", "WHERE"]),
+];
+
+#[test]
+fn what_may_stand_at_a_place_is_listed_there() {
+    for (before, expected) in PLACES {
+        for next in ["=", "qqzzqqzz"] {
+            let source = format!("{before}{next}");
+            let error = crate::parse::unplaced(&source).expect_err(&source);
+            for word in *expected {
+                let listed = error.valid_values().iter().any(|valid| valid == word);
+                assert!(listed, "{source}: {word} is not among {:?}", error.valid_values());
+            }
+        }
+    }
+}

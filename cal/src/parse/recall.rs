@@ -32,6 +32,7 @@ pub(super) fn recall<'a>(c: &mut Cursor<'a>) -> Result<Recall<'a>> {
     recall.grain_type = plural(c)?;
     let around = c.turn_to(recall.grain_type.as_ref().map(|name| name.node.grain_type));
     while clause(c, &mut recall)? {}
+    c.could_be(&CLAUSES);
     c.turn_to(around);
     Ok(recall)
 }

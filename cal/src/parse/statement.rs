@@ -102,9 +102,11 @@ fn before<'a>(c: &mut Cursor<'a>) -> Result<Vec<Let<'a>>> {
 
 /// `version := "CAL" "/" INT`, and no other than 1.
 fn version(c: &mut Cursor<'_>) -> Result<()> {
-    if !c.eat(Keyword::Cal)? {
+    // Not told of where a query cannot begin: nobody means it who writes another word.
+    if c.keyword() != Some(Keyword::Cal) {
         return Ok(());
     }
+    c.bump()?;
     c.expect_mark(Mark::Slash, "/1")?;
     let version = value::whole(c)?;
     if version.node == 1 {

@@ -151,6 +151,11 @@ pub(super) fn bounds<'a>(c: &mut Cursor<'a>) -> Result<Between<'a>> {
 /// `"(" v,+ ")"`.
 pub(super) fn value_list<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     c.expect_mark(Mark::LeftParen, "(")?;
+    values(c)
+}
+
+/// `v,+ ")"`: the rest of it.
+pub(super) fn values<'a>(c: &mut Cursor<'a>) -> Result<Vec<Spanned<Literal<'a>>>> {
     let mut values = vec![scalar(c)?];
     while c.eat_mark(Mark::Comma)? {
         values.push(scalar(c)?);

@@ -31,6 +31,8 @@ pub struct ResultRow {
     pub provenance: Option<Map>,
     /// What speaks against it, WITH contradiction_detection.
     pub contradictions: Option<Vec<ContentAddress>>,
+    /// Shown by its address and what stands beside it, without the grain: a text tells of that.
+    pub(crate) beside_alone: bool,
     /// Its index state, shown or not.
     pub(crate) known: GrainState,
 }
@@ -39,6 +41,7 @@ impl Serialize for ResultRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match &self.selected {
+            _ if self.beside_alone => {}
             Some(selected) => map.serialize_entry("grain", selected)?,
             None => map.serialize_entry("grain", &self.grain)?,
         }

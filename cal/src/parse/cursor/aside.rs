@@ -66,6 +66,7 @@ impl<'a> Cursor<'a> {
         label: Spanned<&'a str>,
         error: Error,
     ) -> Result<()> {
+        self.tried.clear();
         if self.refused.is_none() || error.kind() == ErrorKind::TooMany {
             return Err(error);
         }

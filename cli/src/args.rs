@@ -79,6 +79,9 @@ pub(crate) struct Globals {
     /// Record no calls in CAL that read; DESCRIBE capabilities and `grain doctor` say so then
     #[arg(long, global = true)]
     pub(crate) no_audit_reads: bool,
+    /// Write nothing to the store's directory: for full disks, read-only media and backups
+    #[arg(long, global = true)]
+    pub(crate) read_only: bool,
     /// Milliseconds to wait while another process has the store open
     #[arg(long, global = true, value_name = "MS", default_value_t = 2000)]
     pub(crate) wait_ms: u64,

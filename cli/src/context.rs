@@ -57,7 +57,8 @@ impl<'w> Context<'w> {
     pub(crate) fn options(&self) -> Result<OpenOptions> {
         let mut options = OpenOptions::new()
             .wait(Duration::from_millis(self.globals.wait_ms))
-            .audit_reads(!self.globals.no_audit_reads);
+            .audit_reads(!self.globals.no_audit_reads)
+            .read_only(self.globals.read_only);
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }

@@ -24,13 +24,27 @@ mod text;
 
 use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::sync::Arc;
 
 use args::Arguments;
 use context::Context;
 use error::Error;
 use output::Output;
 
+/// A file that may not grow any more is an error of the write, and not the end of the process.
+#[cfg(unix)]
+fn outlive_file_size_limits() {
+    // Where it cannot be registered the system does what it did before.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+fn outlive_file_size_limits() {}
+
 fn main() -> ExitCode {
+    outlive_file_size_limits();
     let (globals, command) = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(usage) if usage.use_stderr() && asks_for_json() => {

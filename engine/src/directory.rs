@@ -133,9 +133,10 @@ impl Lock {
         Ok(Self { file: self.file.try_clone()?, directory })
     }
 
-    fn try_lock(&self) -> std::result::Result<(), TryLockError> {
-        self.file.try_lock()?;
-        match self.directory.as_ref().map(File::try_lock) {
+    /// Locks both, or neither.
+    fn attempt(&self, attempt: Attempt) -> std::result::Result<(), TryLockError> {
+        attempt(&self.file)?;
+        match self.directory.as_ref().map(attempt) {
             Some(Err(TryLockError::WouldBlock)) => {
                 self.file.unlock().map_err(TryLockError::Error)?;
                 Err(TryLockError::WouldBlock)
@@ -144,7 +145,30 @@ impl Lock {
             _ => Ok(()),
         }
     }
+
+    /// Locks both, waiting for whoever has one of them.
+    fn take(&self, path: &Path, wait: Duration, attempt: Attempt) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            match self.attempt(attempt) {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
+                    let message = format!(
+                        "the store at {} is open elsewhere; close it there, or wait longer than {} ms",
+                        path.display(),
+                        wait.as_millis()
+                    );
+                    return Err(Error::new(ErrorKind::Busy, message));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
+            }
+        }
+    }
 }
+
+/// How a file is locked: alone, or beside others.
+type Attempt = fn(&File) -> std::result::Result<(), TryLockError>;
 
 /// Takes the store's lock, waiting for whoever has it.
 ///
@@ -152,24 +176,29 @@ impl Lock {
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
 pub(crate) fn lock(path: &Path, wait: Duration) -> Result<Lock> {
     let file = File::options().create(true).truncate(false).write(true).open(lock_file(path))?;
-    let directory = if cfg!(unix) { Some(File::open(path)?) } else { None };
-    let lock = Lock { file, directory };
-    let start = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
-                let message = format!(
-                    "the store at {} is open elsewhere; close it there, or wait longer than {} ms",
-                    path.display(),
-                    wait.as_millis()
-                );
-                return Err(Error::new(ErrorKind::Busy, message));
-            }
-            Err(TryLockError::WouldBlock) => thread::sleep(RETRY),
-        }
-    }
+    let lock = Lock { file, directory: directory_at(path)? };
+    lock.take(path, wait, File::try_lock)?;
+    Ok(lock)
+}
+
+/// Takes the store's lock beside others who read, waiting for whoever writes. Nothing is created: where
+/// there is no lock, as on a copy, the file with the truth is locked, which who writes locks as well.
+///
+/// # Errors
+/// `ERR_BUSY` after `wait`, `ERR_IO`.
+pub(crate) fn lock_shared(path: &Path, wait: Duration) -> Result<Lock> {
+    let file = match File::open(lock_file(path)) {
+        Err(error) if error.kind() == Io::NotFound => File::open(grains(path))?,
+        opened => opened?,
+    };
+    let lock = Lock { file, directory: directory_at(path)? };
+    lock.take(path, wait, File::try_lock_shared)?;
+    Ok(lock)
+}
+
+/// The directory, to be locked.
+fn directory_at(path: &Path) -> Result<Option<File>> {
+    Ok(if cfg!(unix) { Some(File::open(path)?) } else { None })
 }
 
 /// Lets `write` create the truth under another name and renames it when it is whole, so that a

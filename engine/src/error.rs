@@ -56,11 +56,13 @@ pub enum ErrorKind {
     Token,
     /// `ERR_DISABLED`: the operator switched CAL off.
     Disabled,
+    /// `ERR_READ_ONLY`: the store was opened to be read.
+    ReadOnly,
 }
 
 impl ErrorKind {
     /// The store's own kinds, for tables and checks of the documentation.
-    pub const OWN: [Self; 21] = [
+    pub const OWN: [Self; 22] = [
         Self::NotFound,
         Self::Conflict,
         Self::SupersedeRequired,
@@ -82,6 +84,7 @@ impl ErrorKind {
         Self::Embedder,
         Self::Token,
         Self::Disabled,
+        Self::ReadOnly,
     ];
 
     /// The stable code, e.g. `ERR_CONFLICT`.
@@ -110,6 +113,7 @@ impl ErrorKind {
             Self::Embedder => "ERR_EMBEDDER",
             Self::Token => "ERR_TOKEN",
             Self::Disabled => "ERR_DISABLED",
+            Self::ReadOnly => "ERR_READ_ONLY",
         }
     }
 
@@ -151,6 +155,7 @@ impl ErrorKind {
             Self::Embedder => "run the embedder by hand on one line; the memory itself is stored",
             Self::Token => "prepare the statement again, and execute it once within five minutes",
             Self::Disabled => "ask the operator of the store to switch CAL on",
+            Self::ReadOnly => "open the store to write, without read_only",
         }
     }
 }

@@ -50,6 +50,7 @@ mod meta;
 mod noting;
 mod offer;
 mod options;
+mod overlay;
 mod pending;
 mod plan;
 mod policy;

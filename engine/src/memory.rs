@@ -40,12 +40,15 @@ pub const CAL_EXCEPTIONS: [&str; 5] = [
 /// What is left out beyond it where the operator wants no read log.
 const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
 
+/// The same where the store was opened to be read.
+const READ_ONLY: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
+
 impl Store {
     /// What this store leaves out of [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists it.
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
         let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
-        let own = unread.then_some(NO_READ_LOG);
+        let own = unread.then_some(if self.is_read_only() { READ_ONLY } else { NO_READ_LOG });
         CAL_EXCEPTIONS.into_iter().chain(own).map(str::to_owned).collect()
     }
 }

@@ -239,7 +239,10 @@ pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
         None => Ok(Vault::default()),
         // What the store says of itself tells whether its keyring is gone, or it never had one.
         Some(key) => {
-            let keyring = Keyring::open(path, key.0.as_ref())?;
+            let keyring = match options.read_only {
+                true => Keyring::open_frozen(path, key.0.as_ref())?,
+                false => Keyring::open(path, key.0.as_ref())?,
+            };
             Ok(keyring.map_or_else(Vault::default, |keyring| Vault::keyed(Arc::new(keyring))))
         }
     }

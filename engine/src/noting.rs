@@ -18,6 +18,9 @@ use crate::writer::{Request, Writer, append_audit};
 /// Grains that the entry of a read names.
 const MAX_NAMED: usize = 64;
 
+/// Why a read is refused that cannot be noted.
+const UNNOTED: &str = "the rules of this store want reads noted, and it was opened to be read";
+
 impl Session {
     /// Notes that these grains were given out, if that is to be in the audit log. One entry names 64 of
     /// them; more of one answer have further entries.
@@ -158,6 +161,12 @@ impl Session {
     /// Notes what this session's actor did, or was refused.
     fn push_note(&self, record: AuditRecord) -> Result<()> {
         let inner = self.store().inner();
+        if self.store().is_read_only() {
+            return match inner.regime().audits_reads() {
+                true => Err(Error::new(ErrorKind::ReadOnly, UNNOTED)),
+                false => Ok(()),
+            };
+        }
         let record = AuditRecord { actor: self.options().actor.clone(), ..record };
         match inner.regime().notes().push(record, inner.clock().now()) {
             Noted::Kept => {}

@@ -23,6 +23,7 @@ const MOST_CASCADE_DAYS: u8 = 28;
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
     pub(crate) create: bool,
+    pub(crate) read_only: bool,
     pub(crate) wait: Duration,
     pub(crate) cache_bytes: usize,
     pub(crate) clock: Arc<dyn Clock>,
@@ -80,6 +81,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             create: false,
+            read_only: false,
             wait: Duration::from_secs(2),
             cache_bytes: 128 << 20,
             clock: Arc::new(SystemClock),
@@ -113,6 +115,18 @@ impl OpenOptions {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Open a store to read it, and write nothing to its directory: on a full disk, from read-only media, from
+    /// a backup that must not change. A store that was not closed is put right in memory, the index, the
+    /// full text and the graphs are completed or made there, and go when it is closed. Whatever writes is
+    /// `ERR_READ_ONLY`, no read is counted or noted, and where the rules of the store want reads noted these are
+    /// refused. Several may read at once; while somebody reads nobody can open the store to write, and the
+    /// other way round (`ERR_BUSY`). A store of an earlier format is read as it is. Nothing is created.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
         self
     }
 

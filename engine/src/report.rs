@@ -32,6 +32,8 @@ pub struct Stats {
     pub format: u32,
     /// Whether it has a keyring, without whose key nothing in it can be read.
     pub encrypted: bool,
+    /// Whether it was opened to be read: nothing is written, and no read is noted.
+    pub read_only: bool,
     /// Whether grains that are written are compressed.
     pub compressed: bool,
     /// The preset it was created with.
@@ -122,6 +124,7 @@ impl Store {
         Ok(Stats {
             format: format_of(view.transaction())?,
             encrypted: self.is_encrypted(),
+            read_only: self.is_read_only(),
             compressed: view.vault().compresses(),
             preset: self.rules().preset,
             grains: view.log_len()?.saturating_sub(erasures.stubs),

@@ -5,9 +5,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use grainstore_cal::Writes;
-use grainstore_format::DidResolver;
+use grainstore_format::{DidResolver, EpochMs};
 use grainstore_index::Sequence;
-use redb::{Builder, Database};
+use redb::backends::InMemoryBackend;
+use redb::{Builder, Database, StorageBackend};
 
 use crate::access::{Access, Counters};
 use crate::audit::Refusals;
@@ -22,6 +23,7 @@ use crate::meta::{
     Identity, Meta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
 };
 use crate::options::{OpenOptions, Resolver, SessionOptions};
+use crate::overlay::Overlay;
 use crate::pending::{Pending, stopped};
 use crate::preset::{Regime, RuleSet};
 use crate::reads::{Place, ReadLog};
@@ -83,6 +85,8 @@ pub(crate) struct Inner {
     reads: Option<Arc<ReadLog>>,
     /// Days after which what ends with a withdrawn consent is erased.
     cascade_after_days: u8,
+    /// Whether it was opened to be read.
+    read_only: bool,
     opening: Opening,
     retrieval: Retrieval,
 }
@@ -115,6 +119,9 @@ impl Store {
     fn open_at(path: &Path, options: &OpenOptions) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(Error::new(ErrorKind::NotFound, "an empty path names no store"));
+        }
+        if options.read_only {
+            return Self::open_to_read(path, options);
         }
         if options.create {
             directory::make(path)?;
@@ -163,6 +170,46 @@ impl Store {
             }
             started => started,
         }
+    }
+
+    /// Opens what is there and writes nothing: both databases write to memory.
+    fn open_to_read(path: &Path, options: &OpenOptions) -> Result<Self> {
+        if !directory::has_store(path)? {
+            let message = format!("there is no store at {}", path.display());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        let lock = directory::lock_shared(path, options.wait)?;
+        let opening = opening(options);
+        let start = |index: Database| {
+            let vault = vault_at(path, options)?;
+            let db = truth_to_read(path, &opening)?;
+            let meta = check_meta(&db, &vault, options)?;
+            let wording = wording_of(&db, options)?;
+            let rules = rules_of(&db, options)?;
+            let vault = vault.compressing(compression_of(&db, options)?);
+            let db = Source::in_memory(db).with_vault(vault);
+            let (index, lock) = (Source::in_memory(index), Some(lock.try_clone()?));
+            let files = Files { db, meta, wording, rules, index, opening: opening.clone(), lock };
+            Self::start(files, path, false, options)
+        };
+        let kept = guarded(|| {
+            let file = Overlay::open(&directory::index(path))?;
+            Ok(opening.builder().create_with_backend(file)?)
+        });
+        let anew =
+            || Ok::<_, Error>(opening.builder().create_with_backend(InMemoryBackend::new())?);
+        // An index that is not there, or of no use, is made in memory.
+        let Ok(kept) = kept else { return guarded(|| start(anew()?)) };
+        match guarded(|| start(kept)) {
+            Err(error) if error.is_of_index() => guarded(|| start(anew()?)),
+            started => started,
+        }
+    }
+
+    /// Whether it was opened to be read: nothing is written, and no read is noted.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.0.read_only
     }
 
     /// Whether opening it created it.
@@ -244,7 +291,7 @@ impl Store {
     /// `ERR_IO`.
     pub fn flush(&self) -> Result<()> {
         let (reply, pending) = Pending::new();
-        self.0.send(Request::Flush(reply))?;
+        self.0.hand_over(Request::Flush(reply))?;
         pending.wait()
     }
 
@@ -265,8 +312,17 @@ impl Store {
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.inner().check_writable()?;
+        self.alone_to_read(step)
+    }
+
+    /// The same for a step that writes nothing but the index.
+    pub(crate) fn alone_to_read<T: Send + 'static>(
+        &self,
+        step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
+        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| step(writer))));
         })))?;
@@ -285,27 +341,33 @@ impl Store {
         let view = Arc::new(View::new(truth, indexed));
         let shared: Shared = Arc::new(RwLock::new(Some(Arc::clone(&view))));
         let backlog = Arc::new(Backlog::default());
-        let counters = options.count_access.then(|| Arc::new(Counters::default()));
+        let counters =
+            (options.count_access && !options.read_only).then(|| Arc::new(Counters::default()));
         // A store in memory has no words until somebody asks for them.
-        let home = lock.is_some().then_some(path);
+        let home = (lock.is_some() && !options.read_only).then_some(path);
         // A graph tells which grains are like each other: of encrypted ones it stays in memory.
         let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
         let retrieval = Retrieval::of(homes, (options, &wording), &requests)?;
         retrieval.check(&view)?;
-        let followers = retrieval.follow(home, &shared)?;
-        // Before anything is written: whoever was erased is given another key.
-        view.destroy_secrets()?;
-        let scrub = Scrub::of(&view)?;
-        let reads = match home {
-            Some(store) => {
+        let (followers, scrub) = match options.read_only {
+            true => (Vec::new(), Scrub::default()),
+            false => {
+                let followers = retrieval.follow(home, &shared)?;
+                // Before anything is written: whoever was erased is given another key.
+                view.destroy_secrets()?;
+                (followers, Scrub::of(&view)?)
+            }
+        };
+        let reads = match lock.is_some() {
+            true => {
                 let (store_id, chain) = (view.store_id()?, chain.clone());
                 let (regime, requests, clock) = (&regime, &requests, &options.clock);
-                let place = Place { store, store_id, chain, regime, requests, clock };
-                Some(ReadLog::of(place, options.audit_reads)?)
+                let place = Place { store: path, store_id, chain, regime, requests, clock };
+                Some(ReadLog::of(place, options.audit_reads && !options.read_only)?)
             }
-            None => None,
+            false => None,
         };
         let writer = Writer {
             db,
@@ -323,7 +385,7 @@ impl Store {
             reads: reads.clone(),
             cascade_after_days: options.cascade_after_days,
             swept: 0,
-            next_sweep: grainstore_format::EpochMs::new(i64::MIN),
+            next_sweep: EpochMs::new(if options.read_only { i64::MAX } else { i64::MIN }),
             retrieval: retrieval.clone(),
             scrub,
             followers,
@@ -355,6 +417,7 @@ impl Store {
             regime,
             reads,
             cascade_after_days: options.cascade_after_days,
+            read_only: options.read_only,
             opening,
             retrieval,
         }));
@@ -366,7 +429,9 @@ impl Store {
     /// do stays readable, and is tried at the next opening.
     fn end_rotations(&self) -> Result<()> {
         let view = self.0.view()?;
-        if view.vault().keyring().is_none_or(|keyring| keyring.renewed().is_empty()) {
+        if self.0.read_only
+            || view.vault().keyring().is_none_or(|keyring| keyring.renewed().is_empty())
+        {
             return Ok(());
         }
         self.0.send(Request::Alone(Box::new(|writer| {
@@ -376,7 +441,7 @@ impl Store {
 
     /// A store on backends of the test's own: the truth and the index.
     #[cfg(test)]
-    pub(crate) fn on_backends<T: redb::StorageBackend, I: redb::StorageBackend>(
+    pub(crate) fn on_backends<T: StorageBackend, I: StorageBackend>(
         truth: impl Fn() -> T,
         index: impl Fn() -> I,
         options: &OpenOptions,
@@ -429,6 +494,16 @@ struct Files {
     lock: Option<directory::Lock>,
 }
 
+/// The truth of the store in a directory, with what is written to it in memory.
+fn truth_to_read(path: &Path, opening: &Opening) -> Result<Database> {
+    let file = Overlay::open(&directory::grains(path))?;
+    if file.len()? == 0 {
+        // One that is empty would be taken for one that is to be created.
+        return Err(Error::truth_damaged("the file of the truth is empty"));
+    }
+    Ok(opening.builder().create_with_backend(file)?)
+}
+
 /// The truth of the store in a directory, without its index. The caller holds the lock.
 ///
 /// # Errors
@@ -436,6 +511,11 @@ struct Files {
 pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
     let (file, opening) = (directory::grains(path), opening(options));
     let vault = vault_at(path, options)?;
+    if options.read_only {
+        let db = truth_to_read(path, &opening)?;
+        check_meta(&db, &vault, options)?;
+        return Ok(Source::in_memory(db).with_vault(vault));
+    }
     let db = opening.builder().open(&file)?;
     check_meta(&db, &vault, options)?;
     Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
@@ -612,11 +692,35 @@ impl Inner {
         self.counters.as_ref().map_or(0, |counters| counters.waiting())
     }
 
-    /// Hands a request to the writer; waits only while [`QUEUE`] others wait, or too many bytes.
+    /// Whether anything may be written.
+    ///
+    /// # Errors
+    /// `ERR_READ_ONLY`.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.read_only {
+            false => Ok(()),
+            true => {
+                let message = "this store was opened to be read, and this writes";
+                Err(Error::new(ErrorKind::ReadOnly, message))
+            }
+        }
+    }
+
+    /// Hands a request to write to the writer; waits only while [`QUEUE`] others wait, or too many bytes.
+    ///
+    /// # Errors
+    /// `ERR_READ_ONLY`; `ERR_IO` once the store is closed.
+    pub(crate) fn send(&self, request: Request) -> Result<()> {
+        self.check_writable()?;
+        self.hand_over(request)
+    }
+
+    /// As [`Inner::send`], for what writes nothing but the index, which lies in memory where the store was
+    /// opened to be read.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
-    pub(crate) fn send(&self, request: Request) -> Result<()> {
+    pub(crate) fn hand_over(&self, request: Request) -> Result<()> {
         let requests = self.requests().clone().ok_or_else(stopped)?;
         self.backlog.enter(request.bytes())?;
         requests.send(request).map_err(|_| stopped())

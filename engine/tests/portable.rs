@@ -218,3 +218,36 @@ fn the_grains_are_those_of_one_moment() {
     assert!(superseded.borrow().is_some(), "it was superseded while the file was written");
     assert!(read(&file).manifest.is_empty());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_replaced() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let (dir, to) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let store = store(dir.path());
+    let session = operator(&store);
+    session.put(belief(1, "", "tea")).unwrap();
+    let at = |name: &str| to.path().join(name);
+    let _node = std::os::unix::net::UnixListener::bind(at("node.mg")).unwrap();
+    fs::write(at("work"), b"years of work").unwrap();
+    symlink(at("work"), at("link.mg")).unwrap();
+    symlink(at("nothing"), at("dangling.mg")).unwrap();
+    fs::create_dir(at("directory.mg")).unwrap();
+    let targets = [at("node.mg"), at("link.mg"), at("dangling.mg"), at("directory.mg")];
+    for target in targets.iter().map(AsRef::as_ref).chain([Path::new("/dev/null")]) {
+        let query = Query::default();
+        let exported = session.export(target, &query, &Exporting::default());
+        let code = exported.map_err(|error| error.code()).err();
+        assert_eq!(code, Some("ERR_CONFLICT"), "{}", target.display());
+        let report = session.export_subject(target, "ann", &Exporting::default());
+        assert_eq!(report.map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
+    }
+    assert!(fs::symlink_metadata(at("node.mg")).unwrap().file_type().is_socket());
+    assert_eq!(fs::read(at("link.mg")).unwrap(), b"years of work");
+    assert!(!at("nothing").exists());
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    // A regular file is replaced.
+    session.export(at("work"), &Query::default(), &Exporting::default()).unwrap();
+    assert_ne!(fs::read(at("work")).unwrap(), b"years of work");
+    assert_eq!(names(to.path()).len(), 5);
+}

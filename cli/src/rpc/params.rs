@@ -194,6 +194,7 @@ pub(crate) struct Clock {
 pub(crate) struct Open {
     pub(crate) path: String,
     pub(crate) create: Option<bool>,
+    pub(crate) read_only: Option<bool>,
     pub(crate) preset: Option<PresetName>,
     pub(crate) compress: Option<bool>,
     pub(crate) key: Option<Base64>,

@@ -52,7 +52,9 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
         return Err(Fault::params("path must not be empty"));
     }
     let session = params.session.map(|Formed(scope)| SessionOptions::from(scope));
-    let mut options = OpenOptions::new().create(params.create.unwrap_or_default());
+    let mut options = OpenOptions::new()
+        .create(params.create.unwrap_or_default())
+        .read_only(params.read_only.unwrap_or_default());
     options = match (params.key, params.passphrase) {
         (None, None) => options,
         (Some(key), None) => options.key(master_key(&Zeroizing::new(key.0))?),

@@ -15,6 +15,9 @@ mod embedders;
 #[cfg(test)]
 mod erase;
 #[cfg(test)]
+#[cfg(unix)]
+mod file_size;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod hints;

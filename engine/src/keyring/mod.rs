@@ -19,11 +19,12 @@ use std::sync::{Arc, PoisonError};
 
 use grainstore_format::ContentAddress;
 
-use self::medium::{Medium, SlotFile};
+use self::medium::{Frozen, Medium, SlotFile};
 use self::people::People;
 use self::provider::bad_key;
 use self::secret::{Cipher, Secret, Tokens};
 use self::slot::{PersonSlot, SLOT, Slot, StoreSlot, WRAPPED};
+use crate::directory;
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, RwLock, RwLockReadGuard};
 
@@ -115,6 +116,17 @@ impl Keyring {
     /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` where the store's slot is damaged; `ERR_IO`.
     pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
         Self::open_on(Box::new(SlotFile::within(directory)?), provider)
+    }
+
+    /// The same, and never writes to it.
+    ///
+    /// # Errors
+    /// As [`Keyring::open`].
+    pub(crate) fn open_frozen(
+        directory: &Path,
+        provider: &dyn KeyProvider,
+    ) -> Result<Option<Self>> {
+        Self::open_on(Box::new(Frozen(directory::keyring(directory))), provider)
     }
 
     fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {

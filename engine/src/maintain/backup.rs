@@ -84,7 +84,7 @@ impl Store {
         if view.vault().keyring().is_none() {
             return Ok((view, None));
         }
-        self.alone(|writer| {
+        self.alone_to_read(|writer| {
             let view = Arc::clone(&writer.view);
             let keys = view.vault().keyring().map(|keyring| keyring.bytes()).transpose()?;
             Ok((view, keys))

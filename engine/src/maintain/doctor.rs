@@ -81,8 +81,10 @@ const DAMAGED: &str = "copy the directory first; `grain verify` tells what is da
 #[must_use]
 pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
     let mut examined = Examined::default();
-    if examined.directory(path) {
-        examined.leftovers(path);
+    if examined.directory(path, options.read_only) {
+        if !options.read_only {
+            examined.leftovers(path);
+        }
         match Store::open(path, &options.clone().create(false)) {
             Ok(store) => {
                 examined.add("lock", Health::Good, "nobody else has the store open", None);
@@ -105,7 +107,7 @@ impl Store {
     #[must_use]
     pub fn doctor(&self) -> Diagnosis {
         let mut examined = Examined::default();
-        if examined.directory(self.path()) {
+        if examined.directory(self.path(), self.is_read_only()) {
             examined.store(self);
         }
         examined.finish()
@@ -147,7 +149,7 @@ impl Examined {
     }
 
     /// Looks at the directory and its files. Says whether there is a store to open.
-    fn directory(&mut self, path: &Path) -> bool {
+    fn directory(&mut self, path: &Path, read_only: bool) -> bool {
         match directory::has_store(path) {
             Ok(true) => {}
             Ok(false) => {
@@ -159,6 +161,12 @@ impl Examined {
                 self.failed("directory", &error.with_hint("check the rights to the path"));
                 return false;
             }
+        }
+        if read_only {
+            let detail =
+                format!("{} is read alone: whether it takes more is not tried", path.display());
+            self.add("directory", Health::Good, detail, None);
+            return true;
         }
         match probe(path) {
             Ok(()) => {

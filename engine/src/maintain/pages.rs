@@ -57,7 +57,7 @@ impl Store {
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn pages(&self) -> Result<Pages> {
         let (reply, pending) = Pending::new();
-        self.inner().send(Request::Alone(Box::new(move |writer| {
+        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.whole())));
         })))?;
@@ -71,7 +71,9 @@ impl Store {
 }
 
 fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
-    let mut sum = FilePages { file_bytes: fs::metadata(file)?.len(), ..FilePages::default() };
+    // An index that was made in memory has no file.
+    let file_bytes = fs::metadata(file).map_or(0, |file| file.len());
+    let mut sum = FilePages { file_bytes, ..FilePages::default() };
     for table in txn.list_tables()? {
         let table = txn.open_untyped_table(table)?.stats()?;
         sum.stored_bytes = sum.stored_bytes.saturating_add(table.stored_bytes());

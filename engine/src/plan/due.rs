@@ -19,6 +19,10 @@ impl Plan<'_> {
     /// # Errors
     /// `ERR_INTEGRITY` where the rows it depends on are damaged; `ERR_IO`.
     pub(crate) fn missing_roots(&self, at: Sequence) -> Result<Vec<Sequence>> {
+        if self.view.is_erased(at)? {
+            // Its row goes with it, and its own policy protects nothing any more.
+            return Ok(Vec::new());
+        }
         let noted = self.roots(at)?;
         let (address, parents, protects) = self.read(at, |address, grain| {
             Ok((address, parents_in(grain), Terms::of(grain).protects()))

@@ -168,9 +168,10 @@ impl Target {
             Error::new(ErrorKind::Conflict, message)
                 .with_hint("name a file outside of every store, such as memory.mg")
         };
-        if to.file_name().is_none() || to.is_dir() {
+        if to.file_name().is_none() {
             return Err(refused("this names no file"));
         }
+        check_replaceable(to)?;
         let directory = match to.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
@@ -190,6 +191,9 @@ impl Target {
     fn name(&self, files: Vec<Finished>, exported: u64) -> Result<Exported> {
         let list = Vec::with_capacity(files.len());
         let mut named = Exported { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
+        for number in 1..=files.len() {
+            check_replaceable(&self.numbered(number))?;
+        }
         for (number, Finished { file, written }) in files.into_iter().enumerate() {
             let name = self.numbered(number + 1);
             file.persist(&name).map_err(|failed| failed.error)?;
@@ -403,6 +407,24 @@ fn portable<T>(
         Some(envelope) => read(envelope.bytes()),
         None => read(blob),
     })
+}
+
+/// Whether a name is free, or that of a regular file: a device, a pipe or a link would give way to the file
+/// that takes its name.
+fn check_replaceable(name: &Path) -> Result<()> {
+    let kind = match fs::symlink_metadata(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        found => found?.file_type(),
+    };
+    let what = match kind {
+        kind if kind.is_file() => return Ok(()),
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a link",
+        _ => "a pipe, a device or a socket",
+    };
+    let message = format!("{} is {what}, which is not replaced", name.display());
+    let hint = "name a file that is not there, or a regular one to be replaced";
+    Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
 }
 
 /// A file in this directory that goes away unless it is given a name, with the permissions any

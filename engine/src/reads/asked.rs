@@ -22,7 +22,8 @@ pub enum ReadsRecorded {
     ReadLog,
     /// In the audit log, since the rules of the store want it so.
     AuditLog,
-    /// Nowhere: the operator has switched it off.
+    /// Nowhere: the operator has switched it off, or the store was opened to be read. Where its rules want
+    /// them recorded they are refused then.
     Nowhere,
 }
 
@@ -32,6 +33,7 @@ impl Store {
     pub fn reads_recorded(&self) -> ReadsRecorded {
         let inner = self.inner();
         match inner.reads() {
+            _ if self.is_read_only() => ReadsRecorded::Nowhere,
             _ if inner.regime().audits_reads() => ReadsRecorded::AuditLog,
             Some(reads) if reads.records() => ReadsRecorded::ReadLog,
             _ => ReadsRecorded::Nowhere,

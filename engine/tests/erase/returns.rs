@@ -4,7 +4,9 @@ use grainstore::cal::{Query, Visibility};
 use grainstore::{Erasing, Exporting, Importing, Offer, Store};
 use tempfile::TempDir;
 
-use crate::kit::{ANN, BOB, NOW, World, belief, code, files, found, open, open_at, operator, put};
+use crate::kit::{
+    ANN, BOB, NOW, World, belief, code, files, found, grain, open, open_at, operator, put,
+};
 
 /// Everything a store shows, in a file.
 fn exported(store: &Store, beside: &TempDir, name: &str) -> std::path::PathBuf {
@@ -158,4 +160,42 @@ fn a_grain_is_erased_alone_and_its_versions_stay() {
         assert!(verified.ok, "{:?}", verified.problems);
     }
     put(&session, belief(ANN, "others of hers are welcome", 4, ""));
+}
+
+#[test]
+fn an_erasure_that_waits_for_its_scrub_verifies_as_clean() {
+    let policies = [
+        r#"{"mode": "locked"}"#,
+        r#"{"mode": "soft_locked", "scope": "subtree"}"#,
+        r#"{"mode": "locked", "scope": "lineage"}"#,
+        r#"{"mode": "quorum", "scope": "subtree", "authorized": ["did:web:a"], "threshold": 1}"#,
+    ];
+    let mut waited = 0;
+    for open in [open, crate::kit::open_encrypted] {
+        let dir = TempDir::new().unwrap();
+        let store = open(dir.path());
+        let session = operator(&store);
+        for (at, policy) in policies.iter().enumerate() {
+            let more = format!(r#", "invalidation_policy": {policy}"#);
+            let hers = put(&session, belief(ANN, &format!("hers {at}"), 10, &more));
+            for (who, said) in [(BOB, "his"), (ANN, "hers again")] {
+                let drawn = format!(
+                    r#"{{"type": "belief", "subject": "{said} {at}", "relation": "is", "object": "so",
+                        "confidence": 1, "created_at": 11, "user_id": "{who}",
+                        "derived_from": ["{hers}"]}}"#
+                );
+                put(&session, grain(&drawn));
+            }
+        }
+        session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
+        for full in [false, true] {
+            let pending = store.stats().unwrap().unscrubbed;
+            let verified = store.verify(full).unwrap();
+            assert!(verified.ok, "{full}: {:?}", verified.problems);
+            waited += usize::from(pending > 0 && store.stats().unwrap().unscrubbed > 0);
+        }
+        store.scrub().unwrap();
+        assert_eq!(store.verify(true).unwrap().problems, []);
+    }
+    assert!(waited > 0, "some verification came before the scrub");
 }

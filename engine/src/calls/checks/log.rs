@@ -59,7 +59,10 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
             session.audit_head()?.0
         }
         _ => {
-            let detail = "reads are recorded nowhere: the read log is switched off";
+            let detail = match session.store().is_read_only() {
+                true => "reads are recorded nowhere: the store was opened to be read",
+                false => "reads are recorded nowhere: the read log is switched off",
+            };
             return Ok(Err(detail.to_owned()));
         }
     };

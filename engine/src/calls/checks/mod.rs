@@ -30,6 +30,8 @@ const ADVICE: &str =
 /// What to do where reads are recorded nowhere.
 const SWITCH_ON: &str =
     "open the store without --no-audit-reads (`audit_reads` of the library and of rpc)";
+/// The same where the store was opened to be read.
+const OPEN_TO_WRITE: &str = "open the store to write, without --read-only";
 /// The one check whose failing may be the operator's wish.
 const AUDIT_LOGGING: &str = "cal_audit_logging";
 
@@ -116,7 +118,11 @@ impl Check {
             }
             Err(error) => (failed, error.to_string(), Some(error.code())),
         };
-        let advice = if wanted { SWITCH_ON } else { ADVICE };
+        let advice = match wanted {
+            true if subject.session.store().is_read_only() => OPEN_TO_WRITE,
+            true => SWITCH_ON,
+            false => ADVICE,
+        };
         let advice = (health != Health::Good).then(|| advice.to_owned());
         Finding { name: self.name, health, detail, code, advice }
     }

@@ -42,13 +42,17 @@ fn truth_alone(
     full: bool,
     why: &Error,
 ) -> Result<Verification> {
-    let _lock = directory::lock(path, options.wait)?;
+    let _lock = match options.read_only {
+        true => directory::lock_shared(path, options.wait)?,
+        false => directory::lock(path, options.wait)?,
+    };
     let db = open_truth(path, options)?;
-    let copy = full.then(|| Scratch::within(Some(path)));
+    let beside = (!options.read_only).then_some(path);
+    let copy = (full && !options.read_only).then(|| Scratch::within(beside));
     if let Some(file) = copy.as_ref().and_then(Scratch::file) {
         fs::copy(directory::grains(path), file)?;
     }
-    let rebuilt = Rebuilt::of_readable(Truth::open(&db)?, Some(path))?;
+    let rebuilt = Rebuilt::of_readable(Truth::open(&db)?, beside)?;
     let check = Check::of(&rebuilt.view, full)?;
     let mut findings = Findings::of(check.unscrubbed);
     let found = &mut findings;

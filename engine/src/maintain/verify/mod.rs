@@ -82,8 +82,8 @@ impl Store {
         let reads = self.inner().reads().map(|reads| reads.hold());
         let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
         let (reply, pending) = Pending::new();
-        let directory = full.then(|| self.path().to_owned());
-        self.inner().send(Request::Alone(Box::new(move |writer| {
+        let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
+        self.inner().hand_over(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;

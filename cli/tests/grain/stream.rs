@@ -1,5 +1,7 @@
 //! Streamed assemblies: events as lines of the command, and as notifications of rpc.
 
+use std::io::{BufRead, BufReader, Read, Write};
+
 use serde_json::{Value, json};
 
 use crate::kit::{Place, belief};
@@ -127,4 +129,83 @@ fn rpc_answers_a_refusal_without_events_and_a_failure_behind_them() {
     let (told, _) =
         rpc.ask_hearing(json!({ "jsonrpc": "2.0", "id": 2, "method": "hello" }).to_string());
     assert!(told.is_empty(), "a request without an id has no events");
+}
+
+/// A store whose answer, in chunks, is more events than a pipe holds, so that whoever
+/// writes it waits while nobody reads.
+fn filled_beyond_a_pipe() -> (Place, String) {
+    let place = Place::with_store();
+    for n in 0..100 {
+        place.put(&belief(&format!("person {n}"), &"a long walk along the river ".repeat(100)));
+    }
+    let query =
+        "ASSEMBLE FROM (RECALL LIMIT 100) BUDGET 16000 tokens STREAM { all, chunk_size = 20 }";
+    (place, query.to_owned())
+}
+
+/// What the read log says last of a call in CAL.
+fn last_call(place: &Place) -> Value {
+    let entries = place.grain(&["audit", "--reads", "--json"]).done();
+    entries.json_lines().last().unwrap()["call"].clone()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_the_stream_of_the_command_and_the_read_log_says_so() {
+    let (place, query) = filled_beyond_a_pipe();
+    let mut child = place.start(&["cal", "--stream", &query]);
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    events.read_line(&mut first).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["type"], "assembly_started");
+    // It runs until the pipe is full, and is there still.
+    let id = child.id().to_string();
+    let told = std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert!(told.success());
+    // The handler has a thread of its own; nothing else is to be waited for.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut rest = String::new();
+    events.read_to_string(&mut rest).unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{err}");
+    assert!(err.contains("CAL-E082"), "{err}");
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["type"], "cancelled");
+    let call = last_call(&place);
+    assert_eq!((&call["cancelled"], &call["cancel_reason"]), (&json!(true), &json!("host")));
+    assert_eq!(call["events_emitted"], rest.lines().count() + 1);
+    place.grain(&["verify", "--full"]).done();
+}
+
+#[test]
+fn a_stream_nobody_reads_any_longer_is_cancelled_and_the_read_log_says_so() {
+    let (place, query) = filled_beyond_a_pipe();
+    let mut child = place.start(&["cal", "--stream", &query]);
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    events.read_line(&mut String::new()).unwrap();
+    drop(events);
+    child.wait().unwrap();
+    let call = last_call(&place);
+    assert_eq!((&call["cancelled"], &call["cancel_reason"]), (&json!(true), &json!("listener")));
+}
+
+#[test]
+fn a_stream_of_rpc_nobody_reads_any_longer_is_cancelled_and_the_read_log_says_so() {
+    let (place, query) = filled_beyond_a_pipe();
+    let mut child = place.start(&["rpc"]);
+    let mut requests = child.stdin.take().unwrap();
+    let path = place.path().join("memory.grains");
+    let open = json!({ "jsonrpc": "2.0", "id": 1, "method": "open", "params": { "path": path } });
+    writeln!(requests, "{open}").unwrap();
+    writeln!(requests, "{}", asked(2, &json!({ "query": query }))).unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    let (mut opened, mut event) = (String::new(), String::new());
+    answers.read_line(&mut opened).unwrap();
+    answers.read_line(&mut event).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&event).unwrap()["method"], "event", "{opened}");
+    drop(answers);
+    child.wait().unwrap();
+    let call = last_call(&place);
+    assert_eq!((&call["cancelled"], &call["cancel_reason"]), (&json!(true), &json!("listener")));
 }

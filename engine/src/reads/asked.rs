@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 
+use super::ReadLog;
 use super::group::{self, Read, ReadNote};
 use super::segment::{self, Frames, Start};
-use super::{ReadLog, directory_of};
 use crate::audit::{AuditEntry, Chain};
 use crate::error::{Error, Result};
 use crate::report::MAX_ENTRIES;
@@ -84,7 +84,7 @@ impl Session {
     pub fn reads_head(&self) -> Result<Option<(u64, String)>> {
         let Some(reads) = self.store().inner().reads() else { return Ok(None) };
         let store = self.settled(reads)?;
-        let dir = directory_of(self.store().path());
+        let dir = reads.place()?;
         let Some(number) = segment::numbers(&dir)?.last().copied() else { return Ok(None) };
         let bytes = segment::bytes_of(&dir, number)?;
         let start = Start::decode(&bytes, &store, number)?;
@@ -127,7 +127,7 @@ impl Session {
         let limit = limit.min(MAX_ENTRIES);
         let mut entries = Vec::new();
         let _held = reads.hold();
-        let dir = directory_of(self.store().path());
+        let dir = reads.place()?;
         walk(&dir, &store, from, &mut |read| {
             if entries.len() < limit && sight.sees(&read) {
                 entries.push(read.entry);

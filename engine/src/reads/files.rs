@@ -74,6 +74,15 @@ impl Files {
         self.anchor.as_ref().map_or(Ok(()), Anchor::check)
     }
 
+    /// Where the files are, for whoever reads them.
+    ///
+    /// # Errors
+    /// `ERR_IO` where the store was moved.
+    pub(super) fn place(&self) -> Result<&Path> {
+        self.check_here()?;
+        Ok(&self.dir)
+    }
+
     /// Writes one group. Gives what the audit log is to be told, where a file was full; of so many bytes
     /// the newest are kept, of all where that is nothing.
     ///

@@ -331,7 +331,15 @@ impl ReadLog {
     pub(crate) fn copy(&self, to: &Path) -> Result<()> {
         self.settle()?;
         let files = self.files();
-        files::copy(&files.dir, &directory_of(to))
+        files::copy(files.place()?, &directory_of(to))
+    }
+
+    /// The directory of the log, of this store and of no other that lies where this one was.
+    ///
+    /// # Errors
+    /// `ERR_IO` where the store was moved.
+    pub(crate) fn place(&self) -> Result<PathBuf> {
+        Ok(self.files().place()?.to_owned())
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

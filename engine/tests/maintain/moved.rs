@@ -100,3 +100,27 @@ fn who_removes_the_lock_of_an_open_store_does_not_come_in_by_that() {
     assert!(try_open(dir.path()).unwrap().verify(true).unwrap().ok);
     assert!(!names(dir.path()).contains("grains.redb.new"));
 }
+
+#[test]
+fn a_store_that_was_moved_does_not_show_the_reads_of_the_one_in_its_place() {
+    let dir = TempDir::new().unwrap();
+    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+    let first = Store::open(&here, &options(false)).unwrap();
+    operator(&first).ask("RECALL beliefs").unwrap();
+    assert_eq!(operator(&first).reads(None, 10).unwrap().len(), 1);
+    fs::rename(&here, &there).unwrap();
+    let second = Store::open(&here, &options(false)).unwrap();
+    operator(&second).ask("RECALL beliefs ABOUT \"zoe\"").unwrap();
+    operator(&second).ask("RECALL beliefs ABOUT \"yan\"").unwrap();
+    assert_eq!(operator(&second).reads_head().unwrap().unwrap().0, 2);
+    let shown = operator(&first).reads(None, 10).map_err(|error| error.code());
+    assert_eq!(shown, Err("ERR_IO"));
+    let head = operator(&first).reads_head().map_err(|error| error.code());
+    assert_eq!(head, Err("ERR_IO"));
+    let verified = first.verify(false).map_err(|error| error.code());
+    assert_eq!(verified.err(), Some("ERR_IO"));
+    first.close();
+    second.close();
+    holds(&here, false, &[]);
+    holds(&there, false, &[]);
+}

@@ -52,8 +52,8 @@ struct Subject {
     whole: Whole,
     /// A copy of the file, where all is verified and there is a file.
     copy: Option<Scratch>,
-    /// The directory of the store; nothing in memory.
-    store: Option<PathBuf>,
+    /// The directory of the read log; nothing in memory.
+    reads: Option<PathBuf>,
 }
 
 /// What the parts of a verification work on.
@@ -81,17 +81,18 @@ impl Store {
         // Until the end nothing of the read log makes room.
         let reads = self.inner().reads().map(|reads| reads.hold());
         let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
+        let place = self.inner().reads().map(|reads| reads.place()).transpose();
         let (reply, pending) = Pending::new();
         let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
         self.inner().hand_over(Request::Alone(Box::new(move |writer| {
             // Nobody may be waiting any more.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
-        let subject =
-            Subject { store: reads.is_some().then(|| self.path().to_owned()), ..pending.wait()? };
-        let found = verify_whole(&subject, full)?;
-        // What of the read log cannot be written is told once the rest was looked at.
-        settled.map(|()| found)
+        let looked_at = place.as_ref().ok().cloned().flatten();
+        let found = verify_whole(&Subject { reads: looked_at, ..pending.wait()? }, full)?;
+        drop(reads);
+        // What of the read log cannot be written or reached is told once the rest was looked at.
+        settled.and(place.map(|_| found))
     }
 }
 
@@ -109,12 +110,12 @@ impl Writer {
             }
             _ => None,
         };
-        Ok(Subject { whole, copy, store: None })
+        Ok(Subject { whole, copy, reads: None })
     }
 }
 
 fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
-    let Subject { whole: Whole { view, index }, copy, store } = subject;
+    let Subject { whole: Whole { view, index }, copy, reads } = subject;
     let check = Check::of(view, full)?;
     let mut findings = Findings::of(check.unscrubbed);
     let found = &mut findings;
@@ -133,7 +134,7 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
         None => index::sample(&check, places, found)?,
     }
     let trusted = rebuilt.as_ref().map_or(&**view, |rebuilt| &rebuilt.view);
-    check_beside(&Check::of(trusted, full)?, places, store.as_deref(), found)?;
+    check_beside(&Check::of(trusted, full)?, places, reads.as_deref(), found)?;
     if let Some(copy) = copy {
         pages::check("grains.redb", copy, view.transaction(), found)?;
     }
@@ -144,11 +145,11 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
 fn check_beside(
     check: &Check<'_>,
     places: u64,
-    store: Option<&Path>,
+    read_log: Option<&Path>,
     findings: &mut Findings,
 ) -> Result<()> {
     let told = audit::check(check, places, findings)?;
-    reads::check(check, store, told.as_ref(), findings)?;
+    reads::check(check, read_log, told.as_ref(), findings)?;
     log::check_signatures(check, findings)?;
     log::check_states(check, told.as_ref(), findings)?;
     if let Some(told) = &told {

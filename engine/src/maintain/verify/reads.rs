@@ -6,22 +6,22 @@ use super::Check;
 use super::audit::Told;
 use super::findings::{Fault, Findings, Place};
 use crate::error::Result;
-use crate::reads::{directory_of, examine};
+use crate::reads::examine;
 
 const READS: &str = "reads";
 
-/// Examines the read log of the store in this directory; in memory there is none.
+/// Examines the read log in this directory; in memory there is none.
 pub(super) fn check(
     check: &Check<'_>,
-    store: Option<&Path>,
+    directory: Option<&Path>,
     told: Option<&Told>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let Some(store) = store else { return Ok(()) };
+    let Some(directory) = directory else { return Ok(()) };
     let id = check.view.store_id()?;
     let chain = check.view.chain_before_genesis()?.with_vault(check.view.vault().clone());
     let notes = told.map_or(&[][..], |told| &told.reads);
-    let examined = examine(&directory_of(store), (id, &chain), notes, &mut |entry, detail| {
+    let examined = examine(directory, (id, &chain), notes, &mut |entry, detail| {
         let place = entry.map_or(Place::All(READS), |entry| Place::Row(READS, entry));
         findings.add(Fault::Reads, place, detail);
     })?;

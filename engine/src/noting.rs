@@ -10,16 +10,38 @@ use redb::WriteTransaction;
 use crate::audit::{AuditRecord, Chain, Operation};
 use crate::calls::{Errand, results_of, told_by};
 use crate::error::{Error, ErrorKind, Result, guarded};
+use crate::pending::Pending;
 use crate::policy::Rule;
 use crate::preset::{Noted, Refusal};
 use crate::session::{Session, Stored};
-use crate::writer::{Request, Writer, append_audit};
+use crate::writer::{Request, Write, Writer, append_audit};
 
 /// Grains that the entry of a read names.
 const MAX_NAMED: usize = 64;
 
 /// Why a read is refused that cannot be noted.
 const UNNOTED: &str = "the rules of this store want reads noted, and it was opened to be read";
+
+/// What is refused before it gets to the writer.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    pub(crate) error: Error,
+    /// What the audit log is to say of it.
+    entry: Option<Box<AuditRecord>>,
+}
+
+impl Unsent {
+    /// The same, of the grain at this place of a batch.
+    pub(crate) fn in_batch(self, at: usize) -> Self {
+        Self { error: self.error.in_batch(at), ..self }
+    }
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Self { error, entry: None }
+    }
+}
 
 impl Session {
     /// Notes that these grains were given out, if that is to be in the audit log. One entry names 64 of
@@ -107,7 +129,7 @@ impl Session {
     }
 
     /// The same error, once the audit log has an entry of what was refused. Where that cannot be written,
-    /// the error is why.
+    /// the error is why; a store that was opened to be read has no entry of it.
     pub(crate) fn refused(
         &self,
         operation: Operation,
@@ -116,35 +138,61 @@ impl Session {
         claimed: Option<String>,
         error: Error,
     ) -> Error {
-        let record = AuditRecord {
-            refused: true,
-            rules: vec![rule.row().name],
-            claimed,
-            ..self.author().record(operation, subjects)
-        };
-        self.store().note(record).map_or_else(|failed| failed, |()| error)
+        let entry = self.refusal(operation, subjects, rule, claimed);
+        match self.refuse::<()>(Unsent { error: error.clone(), entry: Some(entry) }).wait() {
+            Ok(()) => error,
+            Err(told) => told,
+        }
     }
 
-    /// The same error, once the audit log tells of it, where it refuses a grain for its signature or for
+    /// The entry of what is refused.
+    fn refusal(
+        &self,
+        operation: Operation,
+        subjects: Vec<ContentAddress>,
+        rule: Rule,
+        claimed: Option<String>,
+    ) -> Box<AuditRecord> {
+        let record = self.author().record(operation, subjects);
+        Box::new(AuditRecord { refused: true, rules: vec![rule.row().name], claimed, ..record })
+    }
+
+    /// The answer to what does not get as far as the writer. Nobody waits here for its entry in the
+    /// audit log: the writer makes it in its turn, and answers.
+    pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Unsent) -> Pending<T> {
+        let Unsent { error, entry } = unsent;
+        let Some(entry) = entry.filter(|_| !self.store().is_read_only()) else {
+            return Pending::refused(error);
+        };
+        let (reply, pending) = Pending::new();
+        // Nobody may be waiting any more.
+        let reply = Box::new(move |told| drop(reply.send(Err(told))));
+        match self.store().inner().send(Request::Write(Write::Refused { entry, error, reply })) {
+            Ok(()) => pending,
+            Err(error) => Pending::refused(error),
+        }
+    }
+
+    /// What is refused with this error, and the entry that is due where that is for the signature or for
     /// lying outside the session.
-    pub(crate) fn told_offer(
+    pub(crate) fn unsent(
         &self,
         operation: Operation,
         old: Option<&ContentAddress>,
         signed: Option<&[u8]>,
         error: Error,
-    ) -> Error {
+    ) -> Unsent {
         let signature = ErrorKind::Signature;
         let rule = match error.kind() {
             kind if kind == signature => Rule::InvalidSignature,
             ErrorKind::Access => Rule::OutsideSession,
-            _ => return error,
+            _ => return error.into(),
         };
         let envelope = signed.and_then(|bytes| Envelope::parse(bytes.to_vec()).ok());
         let kid = envelope.as_ref().and_then(Envelope::kid);
         let new = envelope.map(|envelope| envelope.address());
         let subjects = old.copied().into_iter().chain(new).collect();
-        self.refused(operation, subjects, rule, kid, error)
+        Unsent { entry: Some(self.refusal(operation, subjects, rule, kid)), error }
     }
 
     /// Notes what was done and writes nothing else, if that is to be in the audit log.

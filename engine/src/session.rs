@@ -19,6 +19,7 @@ use crate::calls::Errand;
 use crate::embed::check_count;
 use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::Wrapping;
+use crate::noting::Unsent;
 use crate::offer::Offer;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
@@ -232,7 +233,7 @@ impl Session {
                     bytes = bytes.saturating_add(prepared.open_bytes.max(prepared.bytes()));
                     grains.push(prepared);
                 }
-                Err(error) => return Pending::refused(error.in_batch(at)),
+                Err(unsent) => return self.refuse(unsent.in_batch(at)),
             }
         }
         self.send(Ok(grains), |grains, reply| Write::PutBatch { grains, author, reply })
@@ -271,9 +272,8 @@ impl Session {
         let new = new.into();
         let signed = new.signed().map(<[u8]>::to_vec);
         let prepared = self.prepare_successor(old, new, justification).map(Box::new);
-        let told =
-            |error| self.told_offer(Operation::Supersede, Some(old), signed.as_deref(), error);
-        let (prepared, old) = (prepared.map_err(told), *old);
+        let unsent = |error| self.unsent(Operation::Supersede, Some(old), signed.as_deref(), error);
+        let (prepared, old) = (prepared.map_err(unsent), *old);
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
@@ -462,11 +462,11 @@ impl Session {
     }
 
     /// As [`Session::checked`], for a put: what is refused for its signature, or for lying outside the
-    /// session, is in the audit log.
-    fn validated(&self, offer: Offer) -> Result<Prepared> {
+    /// session, is to be in the audit log.
+    fn validated(&self, offer: Offer) -> std::result::Result<Prepared, Unsent> {
         let signed = offer.signed().map(<[u8]>::to_vec);
         let checked = self.checked(offer);
-        checked.map_err(|error| self.told_offer(Operation::Put, None, signed.as_deref(), error))
+        checked.map_err(|error| self.unsent(Operation::Put, None, signed.as_deref(), error))
     }
 
     /// Validates, encodes and addresses what is offered.
@@ -547,14 +547,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn send<T, P>(
+    pub(crate) fn send<T: Send + 'static, P>(
         &self,
-        prepared: Result<P>,
+        prepared: std::result::Result<P, Unsent>,
         write: impl FnOnce(P, crate::pending::Reply<T>) -> Write,
     ) -> Pending<T> {
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return Pending::refused(error),
+            Err(unsent) => return self.refuse(unsent),
         };
         let (reply, pending) = Pending::new();
         match self.store.inner().send(Request::Write(write(prepared, reply))) {

@@ -114,6 +114,12 @@ pub(crate) enum Write {
         author: Author,
         reply: Reply<()>,
     },
+    /// What was refused before it got here, and is to be in the audit log.
+    Refused {
+        entry: Box<AuditRecord>,
+        error: Error,
+        reply: Box<dyn FnOnce(Error) + Send>,
+    },
 }
 
 impl Request {
@@ -130,7 +136,11 @@ impl Request {
             Self::Write(Write::Embed { vectors, .. }) => {
                 vectors.iter().map(|vector| 4 * vector.values().len()).sum()
             }
-            Self::Flush(_) | Self::Alone(_) | Self::Count | Self::Vectors => 0,
+            Self::Write(Write::Refused { .. })
+            | Self::Flush(_)
+            | Self::Alone(_)
+            | Self::Count
+            | Self::Vectors => 0,
         }
     }
 
@@ -143,6 +153,7 @@ impl Request {
             Self::Write(Write::Mark { reply, .. } | Write::Embed { reply, .. }) => {
                 drop(reply.send(Err(error)));
             }
+            Self::Write(Write::Refused { reply, .. }) => reply(error),
             Self::Flush(reply) => drop(reply.send(Err(error))),
             Self::Alone(work) => work(Err(error)),
             Self::Count | Self::Vectors => {}
@@ -545,6 +556,11 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
         }
         Write::Embed { address, vectors, author, reply } => {
             answer(reply, plan.embed_stored(&address, vectors, &author))
+        }
+        Write::Refused { entry, error, reply } => {
+            plan.audit.push(*entry);
+            let answer: Answer = Box::new(move |durable| reply(durable.err().unwrap_or(error)));
+            Decided { answer, failure: None }
         }
     }
 }

@@ -98,6 +98,14 @@ fn every_kind_of_write_is_answered_after_its_sync() {
     assert_eq!(refused, Err("ERR_INVALIDATION_DENIED"));
     let entries = held.survivor().audit(None, 100).unwrap();
     assert_eq!(entries.last().map(|entry| entry.decision.as_str()), Some("refused"));
+
+    // What is refused before it gets to the writer is told the same way: nobody waits to hand it over.
+    let elsewhere = session(&store, Some("elsewhere"));
+    let outside = belief("dave", "tea").namespace("home").build().unwrap();
+    let refused = held.answer(elsewhere.submit(outside, SameFact::Add));
+    assert_eq!(refused.map_err(|error| error.code()), Err("ERR_ACCESS"));
+    let told = held.survivor().audit(None, 100).unwrap();
+    assert_eq!(told.len(), entries.len() + 1);
     drop(held);
     store.close();
     assert_no_writer_panicked();

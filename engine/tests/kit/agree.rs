@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::calls::session;
 use super::engine::format::ContentAddress;
-use super::engine::{Session, Store, Stored};
+use super::engine::{AuditEntry, Session, Store, Stored};
 use super::model::{Known, Model};
 
 /// Entries one answer of the audit log holds.
@@ -12,6 +12,12 @@ const PAGE: usize = 1000;
 
 /// Says what differs first.
 pub(crate) fn agree(store: &Store, model: &Model) -> Result<(), String> {
+    agree_on(store, model, true)
+}
+
+/// As [`agree`]. A crash loses the counts of refusals that were equal to one before, and never the first
+/// of a kind: `all_counts` says that there was none.
+pub(crate) fn agree_on(store: &Store, model: &Model, all_counts: bool) -> Result<(), String> {
     let operator = session(store, None);
     let stats = store.stats().map_err(|error| error.to_string())?;
     same("grains", &stats.grains, &(model.grains.len() as u64))?;
@@ -27,7 +33,7 @@ pub(crate) fn agree(store: &Store, model: &Model) -> Result<(), String> {
     }
     // The counts of refusals that were equal to others are written now.
     store.flush().map_err(|error| error.to_string())?;
-    audit(&operator, model)
+    audit(&operator, model, all_counts)
 }
 
 /// Whether a grain came back as it was stored, in the state it must be in.
@@ -50,16 +56,21 @@ pub(crate) fn addresses(stored: &[Stored]) -> Vec<ContentAddress> {
     stored.iter().map(|stored| stored.address).collect()
 }
 
-fn audit(operator: &Session, model: &Model) -> Result<(), String> {
+/// The whole audit log.
+pub(crate) fn entries(operator: &Session) -> Result<Vec<AuditEntry>, String> {
     let mut entries = Vec::new();
     loop {
-        let after = entries.last().map(|entry: &super::engine::AuditEntry| entry.sequence);
+        let after = entries.last().map(|entry: &AuditEntry| entry.sequence);
         let page = operator.audit(after, PAGE).map_err(|error| error.to_string())?;
         if page.is_empty() {
-            break;
+            return Ok(entries);
         }
         entries.extend(page);
     }
+}
+
+fn audit(operator: &Session, model: &Model, all_counts: bool) -> Result<(), String> {
+    let entries = entries(operator)?;
     same("genesis", &entries[0].operation.as_str(), &"create")?;
     let numbers = entries.iter().enumerate().map(|(place, found)| (place as u64, found.sequence));
     for (place, found) in numbers {
@@ -84,7 +95,20 @@ fn audit(operator: &Session, model: &Model) -> Result<(), String> {
         refused.entry(entry.operation).or_default().1 += 1;
     }
     for (operation, (found, expected)) in refused {
-        same(&format!("refusals of {operation}"), &found, &expected)?;
+        if all_counts || found > expected {
+            same(&format!("refusals of {operation}"), &found, &expected)?;
+        }
+    }
+    for entry in model.audit.iter().filter(|entry| !is_done(entry.decision)) {
+        let is_told = |found: &AuditEntry| {
+            // What came signed names its own address as well.
+            found.operation == entry.operation
+                && !is_done(&found.decision)
+                && found.subjects.starts_with(&entry.subjects)
+        };
+        if !entries.iter().any(is_told) {
+            return Err(format!("no refusal is told of {entry:?}"));
+        }
     }
     Ok(())
 }

@@ -443,16 +443,17 @@ impl Model {
         }
     }
 
-    /// Whoever writes outside their session is in the audit log, by the operation alone.
+    /// Whoever writes outside their session is in the audit log, by the operation and what was to be
+    /// replaced.
     fn note_outsider(&mut self, time: EpochMs, call: &Call, answer: &Answer) {
-        let operation = match call {
-            Call::Put(..) | Call::Batch(_) => "put",
-            Call::Supersede { .. } => "supersede",
+        let (operation, subjects) = match call {
+            Call::Put(..) | Call::Batch(_) => ("put", Vec::new()),
+            Call::Supersede { old, .. } => ("supersede", vec![*old]),
             // Marks note their own.
             Call::Mark(..) => return,
         };
         if *answer == Answer::Refused(ACCESS) {
-            self.audit.push(Entry { time, operation, subjects: Vec::new(), decision: "refused" });
+            self.audit.push(Entry { time, operation, subjects, decision: "refused" });
         }
     }
 

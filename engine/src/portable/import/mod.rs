@@ -108,8 +108,13 @@ impl Session {
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
             let checked = guarded(|| files.check(self, how));
-            let checked =
-                checked.map_err(|error| self.told_offer(NOTHING_CAME, None, None, error))?;
+            let checked = match checked {
+                Ok(checked) => checked,
+                Err(error) => {
+                    let unsent = self.unsent(NOTHING_CAME, None, None, error);
+                    return self.refuse(unsent).wait();
+                }
+            };
             let (author, cancel) = (self.author(), how.cancel.clone());
             let (reply, pending) = Pending::new();
             let known = left_out.len();

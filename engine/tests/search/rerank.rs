@@ -169,6 +169,9 @@ fn cal_chooses_among_grains() {
         let answer = cal::execute(&reading, source, &options, &cal::Writes::default());
         answer.map_err(|error| error.code().to_owned()).map(|answer| match answer.answer {
             cal::Answer::Grains(grains) => grains.results.len(),
+            cal::Answer::Assembly { formatted_context, .. } => {
+                formatted_context.text.matches("<belief").count()
+            }
             _ => 0,
         })
     };
@@ -178,8 +181,6 @@ fn cal_chooses_among_grains() {
     assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(mmr, lambda = 2)"#), Err("CAL-E006".into()));
     assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(best)"#), Err("CAL-E002".into()));
     assert_eq!(run(r#"RECALL LIKE "tea" WITH diversity(mmr) | COUNT"#), Err("CAL-E021".into()));
-    assert_eq!(
-        run(r#"ASSEMBLE FROM (RECALL LIKE "tea") WITH diversity(mmr)"#),
-        Err("CAL-E021".into())
-    );
+    // An assembly hands it to its sources.
+    assert_eq!(run(r#"ASSEMBLE FROM (RECALL LIKE "tea") WITH diversity(threshold, 0.6)"#), Ok(3));
 }

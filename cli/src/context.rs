@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use grainstore::format::SHARED;
-use grainstore::{ContentAddress, KeyFile, OpenOptions, Session, SessionOptions, Store};
+use grainstore::{ContentAddress, KeyFile, OpenOptions, Power, Session, SessionOptions, Store};
 
 use crate::args::Globals;
 use crate::error::{Code, Error, Result};
@@ -90,6 +90,16 @@ impl<'w> Context<'w> {
             Some(opened) => Ok(opened.clone()),
             None => Ok(self.session_of(&self.open(false)?)),
         }
+    }
+
+    /// The same, where this is for the operator of the whole store.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS`, with an entry in the audit log; those of opening.
+    pub(crate) fn session_with(&self, power: Power) -> Result<Session> {
+        let session = self.session()?;
+        session.check_power(power)?;
+        Ok(session)
     }
 
     /// A session of a store as the options say.

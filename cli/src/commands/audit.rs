@@ -1,6 +1,7 @@
 //! `grain audit`: the log of what was written and refused.
 
 use clap::Args;
+use grainstore::Power;
 
 use super::keys;
 use crate::context::Context;
@@ -45,6 +46,7 @@ impl Audit {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
         let session = context.session()?;
         if self.checkpoint {
+            session.check_power(Power::Checkpoint)?;
             let key = match &self.key_seed {
                 Some(source) => {
                     Some(keys::read(source, AlgorithmName::Ed25519, &mut context.output)?)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use grainstore::Power;
 use serde_json::json;
 
 use crate::context::Context;
@@ -18,7 +19,8 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
+        let session = context.session_with(Power::Backup)?;
+        let store = session.store();
         context.working("copying");
         let backup = store.backup(&self.to)?;
         let path = self.to.display().to_string();

@@ -1,6 +1,7 @@
 //! `grain compact`: files without gaps.
 
 use clap::Args;
+use grainstore::Power;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -11,7 +12,8 @@ pub(crate) struct Compact {}
 
 impl Compact {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
+        let session = context.session_with(Power::Compact)?;
+        let store = session.store();
         context.working("compacting");
         let done = store.compact()?;
         if context.output.is_json() {

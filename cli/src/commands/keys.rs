@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use grainstore::Power;
 use grainstore::format::SigningKey;
 use serde_json::json;
 use zeroize::Zeroizing;
@@ -105,7 +106,8 @@ impl Keys {
 
 /// Wraps the secrets of the store under another key.
 fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
-    let store = context.open(false)?;
+    let session = context.session_with(Power::RotateKeys)?;
+    let store = session.store();
     if !store.is_encrypted() {
         let message = "this store is not encrypted, and so has no key to change";
         let hint = "create an encrypted one (grain init --encrypt) and import into it what this one exports";
@@ -125,8 +127,9 @@ fn rotate(file: &Path, context: &mut Context<'_>) -> Result<()> {
 
 /// Encrypts anew what lies under the key of the person of --user.
 fn rotate_user(context: &mut Context<'_>) -> Result<()> {
-    let user = context.globals.user.clone().unwrap_or_default();
-    let rows = context.open(false)?.rotate_user_key(&user)?;
+    // It is whose key, and not who asks.
+    let user = context.globals.user.take().unwrap_or_default();
+    let rows = context.session_with(Power::RotateKeys)?.store().rotate_user_key(&user)?;
     if context.output.is_json() {
         return context
             .output

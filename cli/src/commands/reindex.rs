@@ -1,6 +1,7 @@
 //! `grain reindex`: everything derived, built again.
 
 use clap::Args;
+use grainstore::Power;
 use serde_json::json;
 
 use crate::context::Context;
@@ -12,7 +13,8 @@ pub(crate) struct Reindex {}
 
 impl Reindex {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
+        let session = context.session_with(Power::Reindex)?;
+        let store = session.store();
         context.working("indexing");
         let grains = store.reindex()?;
         if context.output.is_json() {

@@ -1,6 +1,7 @@
 //! `grain remove-vectors`: what a model left behind that serves no more.
 
 use clap::Args;
+use grainstore::Power;
 use serde_json::json;
 
 use crate::context::Context;
@@ -15,7 +16,8 @@ pub(crate) struct RemoveVectors {
 
 impl RemoveVectors {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
+        let session = context.session_with(Power::RemoveVectors)?;
+        let store = session.store();
         context.working("removing");
         let removed = store.remove_vectors(&self.model)?;
         if context.output.is_json() {

@@ -1,6 +1,7 @@
 //! `grain stats`: figures of the store.
 
 use clap::Args;
+use grainstore::Power;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -16,7 +17,8 @@ pub(crate) struct Stats {
 
 impl Stats {
     pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
-        let store = context.open(false)?;
+        let session = context.session_with(Power::Stats)?;
+        let store = session.store();
         let mut figures = serde_json::to_value(store.stats()?)?;
         if self.pages
             && let Some(figures) = figures.as_object_mut()

@@ -31,6 +31,8 @@ mod maintain;
 #[cfg(test)]
 mod marks;
 #[cfg(test)]
+mod paths;
+#[cfg(test)]
 mod piped;
 #[cfg(test)]
 mod portable;

@@ -33,11 +33,26 @@ fn a_command_for_a_user_sees_and_writes_no_other() {
         &["cal", "RECALL | LIMIT 10"],
         &["history", "--subject", "alice", "--relation", "prefers", "--json"],
         &["audit", "--tail", "20", "--json"],
-        &["stats", "--json"],
     ] {
         let told = told(arguments);
         assert!(!told.contains("milk") && !told.contains(&bobs), "{arguments:?}: {told}");
     }
+    for power in [
+        &["stats"][..],
+        &["reindex"],
+        &["compact"],
+        &["remove-vectors", "m"],
+        &["backup", "copy"],
+        &["audit", "--checkpoint"],
+        &["sweep"],
+    ] {
+        let run = place.grain(&[power, &["--user", "ann"]].concat());
+        assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"), "{power:?}");
+    }
+    let run = place.grain(&["keys", "rotate", "new.key", "--user", "ann", "--namespace", "team"]);
+    assert_eq!(run.code, 2, "{}", run.err);
+    let run = place.grain(&["keys", "rotate", "new.key", "--namespace", "team"]);
+    assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_ACCESS"));
     assert!(told(&["recall", "alice", "--json"]).contains("water"));
     let exported = place.grain(&["export", "ann.mg", "--user", "ann", "--json"]).done();
     assert_eq!(exported.json()["exported"], 2);

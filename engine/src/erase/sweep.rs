@@ -15,6 +15,7 @@ use super::{Session, Target};
 use crate::error::{Error, Result, guarded};
 use crate::plan::{Author, GRANTED_ANEW};
 use crate::policy::{Rule, Terms};
+use crate::powers::Power;
 use crate::store::Store;
 use crate::view::{View, is_withdrawal, with_fields};
 use crate::writer::{Order as Erase, Writer};
@@ -73,6 +74,7 @@ impl Session {
     /// `ERR_ACCESS` unless it is the operator who asks, without a namespace and a user; `ERR_IO`,
     /// `ERR_INTEGRITY`.
     pub fn sweep(&self) -> Result<Swept> {
+        self.check_power(Power::Sweep)?;
         let author = self.author_to_erase(None, REASON)?;
         let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
         let view = self.view()?;

@@ -39,6 +39,10 @@ pub(crate) const REASONS: TableDefinition<'static, u64, &'static [u8]> =
 /// Number, which begins with what stands for its namespace -> envelope of a template in JSON. The table comes with the first.
 pub(crate) const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("templates");
+/// Slot of the keyring whose key was destroyed -> its mark under the store's key, written before the slot is
+/// overwritten. The table comes with the first.
+pub(crate) const DESTROYED: TableDefinition<'static, u64, &'static [u8]> =
+    TableDefinition::new("destroyed");
 /// Name -> record: the rows below.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("meta");
@@ -80,6 +84,8 @@ pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
 pub(crate) const FORMAT: u32 = 2;
+/// The first format that has a mark for each key that was destroyed.
+pub(crate) const MARKS_DESTROYED: u32 = 2;
 
 /// An address as it lies on disk.
 ///

@@ -132,13 +132,17 @@ pub(crate) struct Meta {
 /// Checks the stamp and reads what the store says about itself.
 pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
     let txn = db.begin_read()?;
-    format_of(&txn)?;
+    let format = format_of(&txn)?;
     let meta = txn.open_table(keys::META)?;
     let row = |name: &str| -> Result<Option<Vec<u8>>> {
         Ok(meta.get(name)?.map(|row| row.value().to_vec()))
     };
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
+    // Format 1 did not mark what it destroyed; the upgrade does.
+    if format >= keys::MARKS_DESTROYED {
+        vault.check_destroyed(&txn)?;
+    }
     let key = vault.open_audit_key(&row(keys::META_AUDIT_KEY)?.ok_or_else(missing)?)?;
     let audit = txn.open_table(keys::AUDIT)?;
     let head = audit.get(keys::AUDIT_HEAD)?.ok_or_else(missing)?;

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::keys;
 use crate::meta::Meta;
 use crate::options::OpenOptions;
+use crate::vault::Vault;
 use crate::writer::append_audit;
 
 /// What makes a store of one format one of the next.
@@ -17,13 +18,13 @@ struct Step {
     /// How the audit log calls it.
     rule: &'static str,
     /// What it changes beside the stamp.
-    change: fn(&WriteTransaction) -> Result<()>,
+    change: fn(&WriteTransaction, &Vault) -> Result<()>,
 }
 
 /// From each format to the next, the first from format 1.
 const STEPS: [Step; 1] = [
-    // What is new in format 2 comes with its first row: a store that has none of it is one of format 2.
-    Step { to: 2, rule: "format_2", change: |_| Ok(()) },
+    // All else that is new in format 2 comes with its first row.
+    Step { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
 ];
 
 /// The format a store says it has, which is this one or an earlier one.
@@ -64,7 +65,7 @@ pub(crate) fn upgrade(db: &Database, meta: &mut Meta, options: &OpenOptions) -> 
     txn.set_durability(Durability::Immediate)?;
     let mut record = AuditRecord::of(Operation::Upgrade, Vec::new());
     for step in STEPS.iter().filter(|step| step.to > format) {
-        (step.change)(&txn)?;
+        (step.change)(&txn, meta.chain.vault())?;
         record.rules.push(step.rule);
     }
     let stamp = keys::FORMAT.to_be_bytes();

@@ -5,11 +5,12 @@
 //! in `keys`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use grainstore_format::{ContentAddress, GrainRef};
 use grainstore_index::{Blind, Sequence, Tie};
-use redb::WriteTransaction;
+use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
 
 use crate::compression::{compress, decompress};
 use crate::error::{Error, Result};
@@ -272,6 +273,51 @@ impl Vault {
         slots.unwrap_or_default().last().copied().unwrap_or(STORE)
     }
 
+    /// Marks the slots of a person up to this as destroyed, which they are once it is committed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_destroyed(
+        &self,
+        txn: &WriteTransaction,
+        person: &[u8; 32],
+        to: u32,
+    ) -> Result<()> {
+        let Some(keyring) = &self.keyring else { return Ok(()) };
+        let slots = keyring.slots_of(person);
+        mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
+    }
+
+    /// Marks the slots that are destroyed already, for a store of a format that did not.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn mark_all_destroyed(&self, txn: &WriteTransaction) -> Result<()> {
+        self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
+    }
+
+    /// Holds the keyring against the slots that are marked as destroyed.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn check_destroyed(&self, txn: &ReadTransaction) -> Result<()> {
+        let Some(keyring) = &self.keyring else { return Ok(()) };
+        let mut marked = BTreeSet::new();
+        match txn.open_table(keys::DESTROYED) {
+            Err(TableError::TableDoesNotExist(_)) => {}
+            opened => {
+                for row in opened?.iter()? {
+                    let (slot, mark) = row?;
+                    let slot = u32::try_from(slot.value()).unwrap_or_default();
+                    if mark.value() == keyring.mark_of(slot) {
+                        marked.insert(slot);
+                    }
+                }
+            }
+        }
+        keyring.hold_against(|slot| marked.contains(&slot))
+    }
+
     /// Destroys the keys of a person up to a slot: what was encrypted under them cannot be read any more
     /// by anybody.
     ///
@@ -343,4 +389,21 @@ impl Vault {
 /// Whose grain it is (OMS 12.4); nobody's, where it names no person.
 pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
+}
+
+/// Marks slots as destroyed.
+fn mark(
+    txn: &WriteTransaction,
+    keyring: &Keyring,
+    slots: impl IntoIterator<Item = u32>,
+) -> Result<()> {
+    let mut slots = slots.into_iter().peekable();
+    if slots.peek().is_none() {
+        return Ok(());
+    }
+    let mut destroyed = txn.open_table(keys::DESTROYED)?;
+    for slot in slots {
+        destroyed.insert(u64::from(slot), keyring.mark_of(slot).as_slice())?;
+    }
+    Ok(())
 }

@@ -44,6 +44,7 @@ const ADDRESS: u8 = 0xa0;
 const PERSON: u8 = 0xa1;
 const SUCCESSOR: u8 = 0xa2;
 const LOST: u8 = 0xa3;
+const DESTROYED: u8 = 0xa4;
 
 /// The keys of an open store.
 pub(crate) struct Keyring {
@@ -202,6 +203,37 @@ impl Keyring {
                 .with_hint("put back the keyring the store had last; no older copy will do"));
         }
         self.noted.fetch_max(slot, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// What stands beside the rows for a slot whose key is destroyed: nobody makes it without the store's key.
+    pub(crate) fn mark_of(&self, slot: u32) -> [u8; 32] {
+        self.shared.of(DESTROYED, &[&slot.to_be_bytes()])
+    }
+
+    /// The slots that are destroyed on disk, of those that the truth says are used.
+    pub(crate) fn destroyed(&self) -> Vec<u32> {
+        let (people, noted) = (self.people(), self.noted.load(Ordering::Acquire));
+        (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.holds(*slot)).collect()
+    }
+
+    /// Holds the slots against those that the truth has marked as destroyed: one that is overwritten and not
+    /// among them is damaged, and one that is there again is destroyed once more. Who has a later one as well
+    /// is left to the end of that change of keys, which sees to the index first.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn hold_against(&self, is_marked: impl Fn(u32) -> bool) -> Result<()> {
+        let gone = self.destroyed();
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
+        for slot in gone.into_iter().filter(|slot| !is_marked(*slot)) {
+            people.add_damaged(slot, Slot::Erased.encode(slot));
+        }
+        for (person, slot) in people.only().into_iter().filter(|(_, slot)| is_marked(*slot)) {
+            file.medium.write_at(offset(slot), &Slot::Erased.encode(slot))?;
+            people.remove(&person, slot);
+        }
         Ok(())
     }
 

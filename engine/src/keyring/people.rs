@@ -61,6 +61,21 @@ impl People {
         self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
     }
 
+    /// Whether somebody has this slot, or may have it.
+    pub(super) fn holds(&self, number: u32) -> bool {
+        self.wrapped.contains_key(&number) || self.damaged.contains_key(&number)
+    }
+
+    /// The slot of everybody who has one alone.
+    pub(super) fn only(&self) -> Vec<([u8; 32], u32)> {
+        let slots = self.by_token.iter();
+        let only = slots.filter_map(|(token, slots)| match **slots {
+            [slot] => Some((*token, slot)),
+            _ => None,
+        });
+        only.collect()
+    }
+
     /// A slot up to this that has changed so that it may be anybody's.
     pub(super) fn unclaimed_to(&self, number: u32) -> Option<u32> {
         self.damaged.keys().filter(|slot| **slot <= number).min().copied()

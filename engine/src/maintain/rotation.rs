@@ -109,6 +109,10 @@ impl Writer {
         self.fold_all()?;
         let before = Arc::clone(&self.view);
         self.rebuild_index(View::new(Arc::new(Truth::open(&self.db)?), before.indexed().clone()))?;
+        let vault = self.db.vault().clone();
+        self.changing(|txn| {
+            left.iter().try_for_each(|(person, to)| vault.mark_destroyed(txn, person, *to))
+        })?;
         for (person, to) in left {
             self.or_stop(|_| keyring.retire(person, to))?;
         }

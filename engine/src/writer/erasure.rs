@@ -174,6 +174,7 @@ fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
         let tombstone = Tombstone { cutoff, time: ground.now, entry };
         let mut tombstones = txn.open_table(keys::TOMBSTONES)?;
         tombstones.insert(token.0.as_slice(), tombstone.encode(token).as_slice())?;
+        view.vault().mark_destroyed(txn, &token.0, slot)?;
     }
     put_stubs(view, txn, &effect.grains)?;
     let mut erasures = view.erasures()?.with(Unscrubbed { user: effect.user, slot, cutoff, entry });

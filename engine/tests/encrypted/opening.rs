@@ -162,3 +162,88 @@ fn a_slot_that_no_longer_says_whose_it_is_makes_nobodys_answer_shorter() {
     assert_eq!(asked(&as_user(&store, "ann"), &question), Ok(vec![of_ann]));
     assert!(store.verify(true).unwrap().ok);
 }
+
+const DESTROYED: redb::TableDefinition<'static, u64, &'static [u8]> =
+    redb::TableDefinition::new("destroyed");
+const META: redb::TableDefinition<'static, &'static str, &'static [u8]> =
+    redb::TableDefinition::new("meta");
+
+/// Changes the tables of a closed store.
+fn change_tables(world: &World, change: impl FnOnce(&redb::WriteTransaction)) {
+    let db = redb::Database::open(world.dir.path().join("grains.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    change(&txn);
+    txn.commit().unwrap();
+}
+
+/// What ann, bob and somebody new get of a store whose first slot is ann's.
+fn told(world: &World) -> [Result<usize, &'static str>; 3] {
+    let store = super::world::open(world.dir.path());
+    let question = Query::default().searching("b");
+    let asked = |user| asked(&as_user(&store, user), &question).map(|found| found.len());
+    let new = store.session(SessionOptions::default()).put(belief(Some("cem"), "a", "c", 9));
+    let told = [asked("ann"), asked("bob"), new.map(|_| 1).map_err(|error| error.code())];
+    store.close();
+    told
+}
+
+/// Slots of zeros with and without a mark, and slots that come back, are told apart.
+#[test]
+fn a_key_is_destroyed_where_the_rows_say_so_and_nowhere_else() {
+    let world = World::new();
+    for (user, at) in [("ann", 1), ("bob", 2)] {
+        world.operator().put(belief(Some(user), "a", "b", at)).unwrap();
+    }
+    world.store.reindex().unwrap();
+    world.store.close();
+    let ring = world.dir.path().join("keyring");
+    let whole = std::fs::read(&ring).unwrap();
+    let mut zeroed = whole.clone();
+    zeroed[128..256].fill(0);
+    let refused = [Err("ERR_INTEGRITY"), Ok(1), Err("ERR_INTEGRITY")];
+
+    std::fs::write(&ring, &zeroed).unwrap();
+    assert_eq!(told(&world), refused, "nobody erased her");
+    // A mark that somebody made up is none.
+    change_tables(&world, |txn| {
+        txn.open_table(DESTROYED).unwrap().insert(1, [7; 32].as_slice()).unwrap();
+    });
+    assert_eq!(told(&world), refused);
+    std::fs::write(&ring, &whole).unwrap();
+    let store = super::world::open(world.dir.path());
+    assert!(store.verify(true).unwrap().ok);
+
+    let operator = store.session(SessionOptions::default());
+    operator.erase_user("ann", "she asked", &grainstore::Erasing::new().now(true)).unwrap();
+    store.close();
+    assert_eq!(std::fs::read(&ring).unwrap(), zeroed);
+    assert_eq!(told(&world), [Ok(0), Ok(1), Ok(1)], "a third has come");
+
+    // Her slot is put back: it is destroyed once more.
+    let mut back = std::fs::read(&ring).unwrap();
+    back[128..256].copy_from_slice(&whole[128..256]);
+    std::fs::write(&ring, back).unwrap();
+    assert_eq!(told(&world), [Ok(0), Ok(1), Ok(1)]);
+    assert_eq!(std::fs::read(&ring).unwrap()[..256], zeroed[..256]);
+    let store = super::world::open(world.dir.path());
+    assert!(store.verify(true).unwrap().ok);
+}
+
+#[test]
+fn a_store_of_format_1_has_its_destroyed_keys_marked_when_it_is_upgraded() {
+    let world = World::new();
+    for (user, at) in [("ann", 1), ("bob", 2)] {
+        world.operator().put(belief(Some(user), "a", "b", at)).unwrap();
+    }
+    let now = grainstore::Erasing::new().now(true);
+    world.operator().erase_user("ann", "she asked", &now).unwrap();
+    world.store.close();
+    change_tables(&world, |txn| {
+        txn.delete_table(DESTROYED).unwrap();
+        let stamp = 1_u32.to_be_bytes();
+        txn.open_table(META).unwrap().insert("format", stamp.as_slice()).unwrap();
+    });
+    for _ in 0..2 {
+        assert_eq!(told(&world), [Ok(0), Ok(1), Ok(1)]);
+    }
+}

@@ -132,6 +132,8 @@ pub(crate) const UNKNOWN_DOMAIN: &str = "CAL-W003";
 pub(crate) const IGNORED_OPTION: &str = "CAL-W004";
 /// `CAL-W005`: a format nobody chose, taken because the budget is tight.
 pub(crate) const FORMAT_CHOSEN: &str = "CAL-W005";
+/// `CAL-W006`: values left out, of reasonings that wait for their review.
+pub(crate) const UNREVIEWED: &str = "CAL-W006";
 /// `CAL-W101`: a namespace outside the session, replaced by the session's.
 pub(crate) const NAMESPACE_REPLACED: &str = "CAL-W101";
 /// `CAL-W102`: an old name of a grain type.

@@ -70,6 +70,9 @@ pub(crate) struct Globals {
     /// Who is the operator, and may lift a hold that names nobody; without it, any actor
     #[arg(long, global = true, value_name = "DID")]
     pub(crate) operator: Option<String>,
+    /// Who may clear the review that a grain asks for, beside the operator, as --actor; may be given several times
+    #[arg(long = "reviewer", global = true, value_name = "DID")]
+    pub(crate) reviewers: Vec<String>,
     /// What it is for, which rules of the store may ask; may be given several times
     #[arg(long = "purpose", global = true, value_name = "PURPOSE")]
     pub(crate) purposes: Vec<String>,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::error::{Code, Error, Result};
 
 pub(crate) use beside::{beside, unshown};
-pub(crate) use show::{cut, failed, scores, show, show_answer};
+pub(crate) use show::{UNREVIEWED, cut, failed, scores, show, show_answer};
 
 /// The formats of answers, as they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]

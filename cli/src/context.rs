@@ -62,6 +62,9 @@ impl<'w> Context<'w> {
         if let Some(file) = &self.globals.key_file {
             options = options.key(key_file(file)?);
         }
+        for reviewer in &self.globals.reviewers {
+            options = options.reviewer(reviewer);
+        }
         Ok(match &self.globals.operator {
             Some(operator) => options.operator(operator),
             None => options,

@@ -4,7 +4,7 @@ use data_encoding::{BASE64, HEXLOWER};
 use grainstore::format::container::Compression;
 use grainstore::format::cose::proof;
 use grainstore::format::{
-    Blob, Did, Encoding, Envelope, Header, OfflineResolver, SigningKey, Verdict,
+    Blob, Did, Encoding, Envelope, Header, OfflineResolver, REVIEW_FLAG, SigningKey, Verdict,
     VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
@@ -289,7 +289,12 @@ impl Version {
         let Self { address, grain, state } = self;
         let standing = standing(&state.state);
         let created = iso(grain.created_at());
-        format!("{address}  {standing:<12}  {created}  {}", says(grain)).trim_end().to_owned()
+        format!(
+            "{address}  {standing:<12}  {created}  {}",
+            says(grain, state.state.verification_status)
+        )
+        .trim_end()
+        .to_owned()
     }
 }
 
@@ -304,18 +309,22 @@ pub(crate) fn standing(state: &GrainState) -> &'static str {
     }
 }
 
-/// What a grain says on a line, behind its subject.
-pub(crate) fn says(grain: Grain) -> String {
+/// What a grain of this status says on a line, behind its subject; that it waits for its review, where it does.
+pub(crate) fn says(grain: Grain, status: VerificationStatus) -> String {
+    if grain.awaits_review(status) {
+        return format!("({REVIEW_FLAG})");
+    }
     let subject = grain.text("subject").map(|subject| format!("{subject}: "));
-    let says = text(grain);
+    let says = text(grain, status);
     let subject = subject.filter(|_| !says.is_empty()).unwrap_or_default();
     format!("{subject}{says}")
 }
 
 /// What a grain says, as its formatted text would.
-fn text(grain: Grain) -> String {
+fn text(grain: Grain, status: VerificationStatus) -> String {
     let clock = Clock { now: grain.time(), iso_timestamps: true };
-    let item = Item { grain, verification: None, chosen: None, score: None };
+    let verification = Some(status.name().to_owned());
+    let item = Item { grain, verification, chosen: None, score: None };
     project(&item, Level::Summary, &clock).map_or_else(String::new, |shown| shown.text.into_owned())
 }
 

@@ -67,6 +67,7 @@ pub fn allows(blob: &[u8], asking: &Asking) -> Result<bool> {
         proofs: &proofs,
         evidence: 0,
         locked_accepts_signature: false,
+        may_review: false,
     };
     Ok(decide(&attempt, &Facts { protectors, too_many: false }).refusal().is_none())
 }

@@ -46,7 +46,10 @@ impl Session {
 
     /// Sets what review made of a grain (OMS 28.3). A status that says less for the grain goes through
     /// its invalidation policy; one that says more does not, but is refused to the grain's own
-    /// author. Retraction ends the grain, and is final. Doing it again is nothing.
+    /// author. One that asks for the review of a person with `requires_human_review` is `verified` by the
+    /// operator of the whole store or by an actor the host named as a reviewer
+    /// ([`OpenOptions::reviewer`](crate::OpenOptions::reviewer)), and by nobody who wrote or signed it.
+    /// Retraction ends the grain, and is final. Doing it again is nothing.
     ///
     /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over
     /// `"oms-contest-v1"`, and the address.

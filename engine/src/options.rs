@@ -31,6 +31,7 @@ pub struct OpenOptions {
     pub(crate) audit_reads: bool,
     pub(crate) locked_accepts_signature: bool,
     pub(crate) operator: Option<String>,
+    pub(crate) reviewers: Vec<String>,
     pub(crate) users_erase_themselves: bool,
     pub(crate) cascade_after_days: u8,
     pub(crate) resolver: Resolver,
@@ -90,6 +91,7 @@ impl Default for OpenOptions {
             resolver: Resolver(Arc::new(OfflineResolver)),
             locked_accepts_signature: false,
             operator: None,
+            reviewers: Vec::new(),
             users_erase_themselves: false,
             preset: None,
             compress: None,
@@ -286,6 +288,15 @@ impl OpenOptions {
     #[must_use]
     pub fn operator(mut self, did: impl Into<String>) -> Self {
         self.operator = Some(did.into());
+        self
+    }
+
+    /// One who may clear the review that a grain asks for with `requires_human_review`, beside the operator
+    /// ([`Session::set_verification`](crate::Session::set_verification)): sessions with this DID as actor, but
+    /// for grains it wrote or signed itself. May be said of several.
+    #[must_use]
+    pub fn reviewer(mut self, did: impl Into<String>) -> Self {
+        self.reviewers.push(did.into());
         self
     }
 

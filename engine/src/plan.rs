@@ -47,7 +47,9 @@ pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use embed::mixed;
-pub(crate) use import::{Claim, Successor, arriving, by_successor, prevails};
+pub(crate) use import::{
+    Claim, Successor, arriving, by_successor, not_cleared, prevails, unreviewed,
+};
 pub(crate) use mark::{Mark, is_earlier_end};
 use replace::Succession;
 pub(crate) use roots::own_terms;
@@ -95,6 +97,8 @@ pub(crate) struct Author {
     pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
     pub(crate) standing: Standing,
+    /// Whether the host named it as a reviewer.
+    pub(crate) is_reviewer: bool,
     /// Why, for the audit log.
     pub(crate) reason: Option<String>,
     /// The call in CAL it comes from.
@@ -106,6 +110,11 @@ impl Author {
     /// namespace or a user, whoever its actor is.
     pub(crate) fn speaks_for_store(&self) -> bool {
         self.standing.is_operator() && self.viewer.is_everyone()
+    }
+
+    /// Whether it may clear the review that a grain asks for, if it is not its author (ruling 54).
+    pub(crate) fn may_review(&self) -> bool {
+        self.is_reviewer || self.speaks_for_store()
     }
 
     /// The audit record of something it did.

@@ -21,6 +21,7 @@ impl Session {
                 self.options().actor.as_deref(),
                 self.store().inner().operator(),
             ),
+            is_reviewer: self.store().inner().is_reviewer(self.options().actor.as_deref()),
             reason: None,
             errand: self.errand().cloned(),
         }

@@ -25,6 +25,7 @@ use crate::meta::{
 use crate::options::{OpenOptions, Resolver, SessionOptions};
 use crate::overlay::Overlay;
 use crate::pending::{Pending, stopped};
+use crate::policy::same_did;
 use crate::preset::{Regime, RuleSet};
 use crate::reads::{Place, ReadLog};
 use crate::retrieval::Retrieval;
@@ -77,6 +78,8 @@ pub(crate) struct Inner {
     locked_accepts_signature: bool,
     /// Whom the host named as the operator.
     operator: Option<String>,
+    /// Whom the host named as reviewers.
+    reviewers: Vec<String>,
     /// Whether the session of a user may erase them.
     users_erase_themselves: bool,
     /// The rules it holds to.
@@ -413,6 +416,7 @@ impl Store {
             resolver: options.resolver.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             operator: options.operator.clone(),
+            reviewers: options.reviewers.clone(),
             users_erase_themselves: options.users_erase_themselves,
             regime,
             reads,
@@ -571,6 +575,11 @@ impl Inner {
     /// Who finds the keys of signers.
     pub(crate) fn resolver(&self) -> &dyn DidResolver {
         self.resolver.0.as_ref()
+    }
+
+    /// Whether the host named this actor as a reviewer.
+    pub(crate) fn is_reviewer(&self, actor: Option<&str>) -> bool {
+        actor.is_some_and(|actor| self.reviewers.iter().any(|named| same_did(named, actor)))
     }
 
     /// Whom the host named as the operator.

@@ -14,6 +14,7 @@ use crate::json::parse_json;
 use crate::normalise;
 use crate::payload::{self, PayloadKey};
 use crate::profile::Profile;
+use crate::state::{REVIEW_FLAG, VerificationStatus};
 use crate::time::EpochMs;
 use crate::validate;
 use crate::value::{Map, Value};
@@ -240,6 +241,19 @@ impl Grain {
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).and_then(Value::as_bool)
+    }
+
+    /// Whether it asks for the review of a person.
+    #[must_use]
+    pub fn asks_review(&self) -> bool {
+        self.flag(REVIEW_FLAG) == Some(true)
+    }
+
+    /// Whether it is a reasoning that asks for a review and, with this status, has had none: it must drive
+    /// no decision of a machine (OMS 6.1).
+    #[must_use]
+    pub fn awaits_review(&self, status: VerificationStatus) -> bool {
+        status.leaves_open(self.grain_type(), self.asks_review())
     }
 
     /// A list field.

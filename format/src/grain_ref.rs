@@ -12,6 +12,7 @@ use crate::grain::{DecodeOptions, Grain, SHARED};
 use crate::grain_type::GrainType;
 use crate::header::{Flags, Header};
 use crate::payload;
+use crate::state::{REVIEW_FLAG, VerificationStatus};
 use crate::time::EpochMs;
 use crate::value::{Int, Map, Value};
 use crate::wire::{Reader, Token};
@@ -112,6 +113,20 @@ impl<'a> GrainRef<'a> {
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
         self.get(name)?.as_i64()
+    }
+
+    /// As [`Grain::asks_review`].
+    #[must_use]
+    pub fn asks_review(&self) -> bool {
+        self.get(REVIEW_FLAG).and_then(|flag| flag.as_bool()) == Some(true)
+    }
+
+    /// As [`Grain::awaits_review`].
+    #[must_use]
+    pub fn awaits_review(&self, status: VerificationStatus) -> bool {
+        status != VerificationStatus::Verified
+            && self.grain_type() == GrainType::Reasoning
+            && status.leaves_open(self.grain_type(), self.asks_review())
     }
 
     /// The grain's time: `timestamp_ms`, else `created_at`, else the header's second.

@@ -67,7 +67,7 @@ pub use header::{Flags, Header, Sensitivity, namespace_hash};
 pub use json::parse_json;
 pub use payload::PayloadKey;
 pub use profile::Profile;
-pub use state::{GrainState, VerificationStatus};
+pub use state::{GrainState, REVIEW_FLAG, VerificationStatus};
 pub use text::normalise as normalise_text;
 pub use time::{EpochMs, parse_datetime};
 pub use typed::{

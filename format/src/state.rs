@@ -4,7 +4,11 @@
 use serde::{Serialize, Serializer};
 
 use crate::address::ContentAddress;
+use crate::grain_type::GrainType;
 use crate::time::EpochMs;
+
+/// The field by which a grain asks for the review of a person (OMS 6.1).
+pub const REVIEW_FLAG: &str = "requires_human_review";
 
 /// What review made of a grain (OMS 6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -33,6 +37,12 @@ impl VerificationStatus {
             Self::Contested => "contested",
             Self::Retracted => "retracted",
         }
+    }
+
+    /// Whether a grain of this status still waits for the review that its flag asks for. Of reasonings alone
+    /// that is binding (OMS 6.1).
+    pub(crate) fn leaves_open(self, grain_type: GrainType, asks_review: bool) -> bool {
+        asks_review && grain_type == GrainType::Reasoning && self != Self::Verified
     }
 
     /// The status a word stands for.

@@ -2,7 +2,7 @@
 //!
 //! Knows the rules about what must not be shown; nothing of how anything looks.
 
-use grainstore_format::{ContentAddress, Grain, GrainType, Value};
+use grainstore_format::{ContentAddress, Grain, GrainType, Value, VerificationStatus};
 
 use crate::cell::Cell;
 use crate::project::text_of;
@@ -74,11 +74,10 @@ impl Item {
     pub fn may_be_shown(&self) -> bool {
         match self.grain.grain_type() {
             GrainType::Opaque(_) => false,
-            GrainType::Reasoning => {
-                let wants_review = self.grain.flag("requires_human_review") == Some(true);
-                !wants_review || self.verification() == Some("verified")
+            _ => {
+                let status = self.verification().and_then(VerificationStatus::from_name);
+                !self.grain.awaits_review(status.unwrap_or_default())
             }
-            _ => true,
         }
     }
 

@@ -11,12 +11,17 @@ use super::walk::{Window, too_many};
 use super::{Run, count, size};
 use crate::ast::Extractor;
 use crate::check::plan::{RecallPlan, Step};
+use crate::codes;
 use crate::error::Result;
 use crate::fields::FieldRef;
 use crate::limits;
 use crate::memory::Counted;
 use crate::query::Query;
 use crate::response::{Answer, Group};
+
+/// What the warning says where values are left out.
+const LEFT_OUT: &str = "the values of reasonings that wait for the review they ask for are left out; \
+                        RECALL shows these with the flag requires_human_review";
 
 /// Takes the grains of a pipeline one by one; `Break` ends it.
 type Each<'e> = dyn FnMut(Looked<'_>) -> Result<ControlFlow<()>> + 'e;
@@ -68,12 +73,17 @@ impl Run<'_> {
         most: usize,
     ) -> Result<(Vec<Value>, bool)> {
         let (mut values, mut seen, mut bytes) = (Vec::new(), BTreeSet::new(), 0_usize);
-        let mut complete = true;
+        let (mut complete, mut unreviewed) = (true, false);
         let most_bytes = self.room();
         self.each(plan, true, &mut |looked| {
             let Some(value) = looked.extract(extractor) else {
                 return Ok(ControlFlow::Continue(()));
             };
+            // A plain value has no room for the flag; an address says nothing.
+            if extractor != Extractor::Hashes && looked.awaits_review() {
+                unreviewed = true;
+                return Ok(ControlFlow::Continue(()));
+            }
             let key = key(&value);
             let size = key.1.len().saturating_add(size::of_value(&value));
             if !seen.insert(key) {
@@ -91,6 +101,9 @@ impl Run<'_> {
             Ok(ControlFlow::Continue(()))
         })?;
         self.hold(bytes)?;
+        if unreviewed {
+            self.warn(codes::UNREVIEWED, LEFT_OUT);
+        }
         Ok((values, complete))
     }
 
@@ -104,13 +117,15 @@ impl Run<'_> {
             let key = key(&value);
             if let Some(group) = groups.get_mut(&key) {
                 group.count += 1;
+                group.requires_human_review &= looked.awaits_review();
                 return Ok(ControlFlow::Continue(()));
             }
             bytes = bytes.saturating_add(key.1.len()).saturating_add(size::of_value(&value));
             if groups.len() == limits::SORTED_ROWS || bytes > most_bytes {
                 return Err(too_many());
             }
-            groups.insert(key, Group { key: value, count: 1 });
+            let requires_human_review = looked.awaits_review();
+            groups.insert(key, Group { key: value, count: 1, requires_human_review });
             Ok(ControlFlow::Continue(()))
         })?;
         self.hold(bytes)?;

@@ -81,6 +81,8 @@ impl Run<'_> {
             .into_iter()
             .try_for_each(|hit| self.gives_whole(&hit.grain))
             .map_err(no_history)?;
+        let awaits = |hit: &Hit| hit.grain.awaits_review(hit.state.verification_status);
+        let requires_human_review = awaits(&from) || awaits(&to);
         let (from, to) = (from.grain.into_fields(), to.grain.into_fields());
         let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
         let changed = names.into_iter().filter(|name| from.get(*name) != to.get(*name));
@@ -89,7 +91,7 @@ impl Run<'_> {
             from: from.get(name).cloned(),
             to: to.get(name).cloned(),
         };
-        Ok(Answer::Diff { diff: changed.map(change).collect() })
+        Ok(Answer::Diff { diff: changed.map(change).collect(), requires_human_review })
     }
 
     /// The newest versions of a subject and relation, and how many there are.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::Map;
+use grainstore_format::{Map, REVIEW_FLAG};
 
 use super::Run;
 use super::value::Looked;
@@ -65,7 +65,8 @@ impl Run<'_> {
             let value = |field: &&'static crate::fields::Field| {
                 Some((field.name.to_owned(), looked.field(field)?))
             };
-            fields.iter().filter_map(value).collect::<Map>()
+            let flag = looked.awaits_review().then(|| (REVIEW_FLAG.to_owned(), true.into()));
+            fields.iter().filter_map(value).chain(flag).collect::<Map>()
         });
         let matched = self.matched(&hit, plan, asked.query)?;
         let explanation = asked.explanation.map(|found| why(found, &matched, hit.score));

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use grainstore_format::{
     ContentAddress, EpochMs, Grain, GrainRef, GrainState, GrainType, Value, ValueRef,
+    VerificationStatus,
 };
 
 use crate::ast::Extractor;
@@ -40,6 +41,7 @@ pub(super) trait Readable {
     fn text(&self, name: &str) -> Option<&str>;
     fn number(&self, name: &str) -> Option<f64>;
     fn time(&self) -> EpochMs;
+    fn awaits_review(&self, status: VerificationStatus) -> bool;
     /// A copy of any field.
     fn copy(&self, name: &str) -> Option<Value>;
 }
@@ -56,6 +58,9 @@ impl Readable for GrainRef<'_> {
     }
     fn time(&self) -> EpochMs {
         GrainRef::time(self)
+    }
+    fn awaits_review(&self, status: VerificationStatus) -> bool {
+        GrainRef::awaits_review(self, status)
     }
     fn copy(&self, name: &str) -> Option<Value> {
         self.get(name).as_ref().map(ValueRef::to_value)
@@ -74,6 +79,9 @@ impl Readable for Grain {
     }
     fn time(&self) -> EpochMs {
         Grain::time(self)
+    }
+    fn awaits_review(&self, status: VerificationStatus) -> bool {
+        Grain::awaits_review(self, status)
     }
     fn copy(&self, name: &str) -> Option<Value> {
         self.get(name).cloned()
@@ -149,6 +157,11 @@ impl Looked<'_> {
                 (None, None) => SortValue::Missing,
             },
         }
+    }
+
+    /// Whether it is a reasoning that asks for a review and has had none.
+    pub(super) fn awaits_review(&self) -> bool {
+        self.grain.awaits_review(self.state.verification_status)
     }
 
     /// What an extractor takes out of the grain.

@@ -184,6 +184,9 @@ pub enum Answer {
     Diff {
         /// The fields that differ, by name.
         diff: Vec<Change>,
+        /// Whether one of the two is a reasoning that waits for the review it asks for.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        requires_human_review: bool,
     },
     /// ADD.
     Added {
@@ -236,6 +239,9 @@ pub struct Group {
     pub key: Value,
     /// How many grains have it.
     pub count: u64,
+    /// Whether all of these are reasonings that wait for the review they ask for: nobody else says so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_human_review: bool,
 }
 
 /// A field two versions differ in.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{ContentAddress, Grain, GrainState, Map};
+use grainstore_format::{ContentAddress, Grain, GrainState, Map, REVIEW_FLAG, VerificationStatus};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -11,7 +11,8 @@ use serde::{Serialize, Serializer};
 pub struct ResultRow {
     /// The grain. In JSON it stands under full field names, or gives way to `selected`.
     pub grain: Grain,
-    /// SELECT: the fields shown in place of the grain, under their names in CAL.
+    /// SELECT: the fields shown in place of the grain, under their names in CAL, and
+    /// `requires_human_review` where it waits for that.
     pub selected: Option<Map>,
     /// 1.0: a purely structural match.
     pub score: f64,
@@ -37,6 +38,20 @@ pub struct ResultRow {
     pub(crate) known: GrainState,
 }
 
+impl ResultRow {
+    /// What review made of it, whether its state is shown or not.
+    #[must_use]
+    pub fn verification_status(&self) -> VerificationStatus {
+        self.known.verification_status
+    }
+
+    /// Whether it is a reasoning that asks for a review and has had none (OMS 6.1).
+    #[must_use]
+    pub fn awaits_review(&self) -> bool {
+        self.grain.awaits_review(self.verification_status())
+    }
+}
+
 impl Serialize for ResultRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -49,6 +64,7 @@ impl Serialize for ResultRow {
         map.serialize_entry("matched_fields", &self.matched_fields)?;
         map.serialize_entry("content_address", &self.content_address)?;
         map.serialize_entry("provenance_id", &self.provenance_id)?;
+        beside(&mut map, REVIEW_FLAG, self.awaits_review().then_some(&true))?;
         beside(&mut map, "state", self.state.as_ref())?;
         beside(&mut map, "score_breakdown", self.score_breakdown.as_ref())?;
         beside(&mut map, "explanation", self.explanation.as_ref())?;

@@ -8,13 +8,16 @@ use grainstore::cal::{
     Answer, Change, Explained, Grains, Group, PlanReport, RecallReport, Response, Slot,
     TemplateKeeper,
 };
-use grainstore::format::Value;
+use grainstore::format::{REVIEW_FLAG, Value};
 
 use super::beside::{beside, unshown};
 use super::describe;
 use crate::error::Result;
 use crate::output::Output;
 use crate::shape::{Version, says};
+
+/// What stands behind a value that only grains have which wait for their review.
+pub(crate) const UNREVIEWED: &str = "  (requires_human_review)";
 
 /// Shows an answer: the envelope to machines; to people its text where it has one.
 pub(crate) fn show(response: &Response, output: &mut Output<'_>) -> Result<()> {
@@ -39,7 +42,10 @@ pub(crate) fn scores(response: &Response, output: &mut Output<'_>) -> Result<()>
     beside(response, output);
     for row in &grains.results {
         let (score, address) = (row.score, row.content_address);
-        output.line(&format!("{score:.3}  {address}  {}", says(row.grain.clone())))?;
+        output.line(&format!(
+            "{score:.3}  {address}  {}",
+            says(row.grain.clone(), row.verification_status())
+        ))?;
     }
     Ok(())
 }
@@ -71,7 +77,13 @@ fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
         Answer::Versions { versions, .. } => versions
             .iter()
             .try_for_each(|version| output.line(&Version::from(version.clone()).line())),
-        Answer::Diff { diff } => differences(diff, output),
+        Answer::Diff { diff, requires_human_review } => {
+            differences(diff, output)?;
+            if *requires_human_review {
+                output.line(&format!("{REVIEW_FLAG}: one of the two waits for its review"))?;
+            }
+            Ok(())
+        }
         Answer::Plan { plan: report } => plan(report, output),
         Answer::Description { description } => describe::show(description, output),
         Answer::Coalesced { answer: found, .. } => show_answer(found, output),
@@ -106,8 +118,9 @@ fn text(text: &str, output: &mut Output<'_>) -> Result<()> {
 fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
     let most = groups.iter().map(|group| group.count).max().unwrap_or_default();
     let width = most.to_string().len();
-    for Group { key, count } in groups {
-        output.line(&format!("{count:>width$}  {}", value(key)))?;
+    for Group { key, count, requires_human_review } in groups {
+        let flag = if *requires_human_review { UNREVIEWED } else { "" };
+        output.line(&format!("{count:>width$}  {}{flag}", value(key)))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use comfy_table::{ContentArrangement, LineStyle, Row, Table, TableStyle};
 use grainstore::cal::{Answer, Change, Grains, Group, ResultRow, Version};
 use grainstore::format::Value;
 
+use crate::ask::UNREVIEWED;
 use crate::shape::{says, standing};
 use crate::text::{iso, printable};
 
@@ -28,7 +29,7 @@ pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
         Answer::Grains(grains @ Grains { formatted: None, .. }) => of_grains(&grains.results),
         Answer::Groups { groups, .. } => of_groups(groups),
         Answer::Versions { versions, .. } => of_versions(versions),
-        Answer::Diff { diff } => of_changes(diff),
+        Answer::Diff { diff, requires_human_review: false } => of_changes(diff),
         Answer::Coalesced { answer, .. } => return table(answer, width),
         _ => return None,
     };
@@ -71,7 +72,7 @@ fn of_grains(results: &[ResultRow]) -> Vec<Vec<String>> {
         let cells = vec![
             row.content_address.to_string().chars().take(DIGITS).collect(),
             grain.grain_type().name().to_owned(),
-            says(grain.clone()),
+            says(grain.clone(), row.verification_status()),
             date(grain.created_at()),
         ];
         let state = row.state.as_ref().map(|state| standing(state).to_owned());
@@ -105,7 +106,10 @@ fn of_selected(results: &[ResultRow]) -> Vec<Vec<String>> {
 
 fn of_groups(groups: &[Group]) -> Vec<Vec<String>> {
     let heading = ["count", "value"].map(str::to_owned).to_vec();
-    let row = |group: &Group| vec![group.count.to_string(), text(&group.key)];
+    let row = |group: &Group| {
+        let flag = if group.requires_human_review { UNREVIEWED } else { "" };
+        vec![group.count.to_string(), text(&group.key) + flag]
+    };
     std::iter::once(heading).chain(groups.iter().map(row)).collect()
 }
 
@@ -116,7 +120,7 @@ fn of_versions(versions: &[Version]) -> Vec<Vec<String>> {
             version.address.to_string().chars().take(DIGITS).collect(),
             standing(&version.state).to_owned(),
             date(version.grain.created_at()),
-            says(version.grain.clone()),
+            says(version.grain.clone(), version.state.verification_status),
         ]
     };
     std::iter::once(heading).chain(versions.iter().map(row)).collect()

@@ -201,6 +201,8 @@ pub(crate) struct Open {
     pub(crate) passphrase: Option<String>,
     pub(crate) wait_ms: Option<u64>,
     pub(crate) operator: Option<String>,
+    #[serde(default)]
+    pub(crate) reviewers: Vec<String>,
     pub(crate) audit_reads: Option<bool>,
     #[serde(default)]
     pub(crate) languages: Vec<Formed<Spoken>>,

@@ -87,6 +87,9 @@ pub(crate) fn open(host: &mut Host, params: Option<&RawValue>) -> Result<Answer,
     if let Some(operator) = params.operator {
         options = options.operator(operator);
     }
+    for reviewer in params.reviewers {
+        options = options.reviewer(reviewer);
+    }
     let created = host.open(&params.path, options, session.unwrap_or_default())?;
     Answer::of(&json!({ "created": created }))
 }

@@ -48,6 +48,8 @@ mod put;
 #[cfg(test)]
 mod readable;
 #[cfg(test)]
+mod reviews;
+#[cfg(test)]
 mod rpc;
 #[cfg(test)]
 mod rules;

@@ -245,7 +245,7 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
         Answer::Values { values, .. } => many(values.len()),
         Answer::Groups { groups, .. } => many(groups.len()),
         Answer::Versions { versions, .. } => many(versions.len()),
-        Answer::Diff { diff } => many(diff.len()),
+        Answer::Diff { diff, .. } => many(diff.len()),
         Answer::Assembly { .. } => assembled,
         Answer::Coalesced { answer, .. } => results_of(answer, assembled),
         Answer::Batch { batch } => {

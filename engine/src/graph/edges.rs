@@ -45,6 +45,9 @@ pub struct Edge {
     pub object: String,
     /// The grain.
     pub address: ContentAddress,
+    /// Whether it is a reasoning that waits for the review it asks for (OMS 6.1).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_human_review: bool,
 }
 
 impl Edge {
@@ -56,6 +59,7 @@ impl Edge {
             relation: relation.to_owned(),
             object: object.to_owned(),
             address: seen.address(),
+            requires_human_review: seen.awaits_review(),
         })
     }
 

@@ -23,6 +23,9 @@ pub struct Related {
     /// [`Direction::Out`] where the grain asked about says so, [`Direction::In`] where the other
     /// one does.
     pub direction: Direction,
+    /// Whether the one that says so is a reasoning that waits for the review it asks for (OMS 6.1).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_human_review: bool,
 }
 
 impl Session {
@@ -43,8 +46,10 @@ impl Session {
         let view = self.view()?;
         guarded(|| {
             let mut sight = Sight::new(self, &view, lens);
-            let own =
-                sight.start(address, |seen| Ok(Some(links(seen.grain).collect::<Vec<_>>())))?;
+            let own = sight.start(address, |seen| {
+                Ok(Some((links(seen.grain).collect::<Vec<_>>(), seen.awaits_review())))
+            })?;
+            let (own, requires_human_review) = own;
             let mut met = HashSet::new();
             for link in own.into_iter().filter(wanted) {
                 if !met.insert(link.clone()) {
@@ -55,7 +60,8 @@ impl Session {
                 if !state.is_some_and(|state| sight.shows(&state)) {
                     continue;
                 }
-                let link = Related { address: other, kind, direction: Direction::Out };
+                let direction = Direction::Out;
+                let link = Related { address: other, kind, direction, requires_human_review };
                 if let Some(full) = found.push(link, LINK_BYTES) {
                     return Ok(full);
                 }
@@ -66,11 +72,12 @@ impl Session {
                 let links = sight.at(posting?.sequence, |seen| {
                     let to_it = links(seen.grain).filter(|link| link.0 == *address && wanted(link));
                     let kinds: Vec<String> = distinct(to_it.map(|(_, kind)| kind));
-                    Ok((!kinds.is_empty()).then(|| (seen.address(), kinds)))
+                    Ok((!kinds.is_empty()).then(|| (seen.address(), kinds, seen.awaits_review())))
                 })?;
-                let Some((address, kinds)) = links else { continue };
+                let Some((address, kinds, requires_human_review)) = links else { continue };
                 for kind in kinds {
-                    let link = Related { address, kind, direction: Direction::In };
+                    let direction = Direction::In;
+                    let link = Related { address, kind, direction, requires_human_review };
                     if let Some(full) = found.push(link, LINK_BYTES) {
                         return Ok(full);
                     }

@@ -47,6 +47,11 @@ pub(crate) struct Seen<'g> {
 }
 
 impl Seen<'_> {
+    /// Whether it is a reasoning that waits for the review it asks for.
+    pub(crate) fn awaits_review(&self) -> bool {
+        self.grain.awaits_review(self.state.verification_status)
+    }
+
     /// Its address; hashes the blob.
     pub(crate) fn address(&self) -> ContentAddress {
         ContentAddress::of(self.blob)

@@ -72,6 +72,7 @@ impl Plan<'_> {
             proofs: &Proofs::default(),
             evidence: 0,
             locked_accepts_signature: false,
+            may_review: false,
         };
         let gathered = self.protectors(address, None, None)?;
         let decision = decide(&attempt, &gathered.facts);

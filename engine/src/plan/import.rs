@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::container::Carried;
-use grainstore_format::{ContentAddress, Grain, GrainState, VerificationStatus};
+use grainstore_format::{ContentAddress, Envelope, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
 use super::conflict::{Conflicts, Disputed};
@@ -17,9 +17,10 @@ use super::replace::{known_from, supersession};
 use super::roots::joined;
 use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_granted_anew, is_over};
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
+use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{Proofs, Protector, Terms};
-use crate::view::{Row, View};
+use crate::policy::{Proofs, Protector, Rule, Terms, review};
+use crate::view::{Row, View, with_fields};
 
 /// What a manifest says of a grain that is here already, and is not so here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +70,46 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
 
 /// The state a grain that is new here comes with: as it is stated, but that a hold its policy
 /// declares stays unless the file says that it was lifted.
-pub(crate) fn arriving(stated: &Carried, declares_hold: bool) -> GrainState {
+/// `cleared` says whether the word of a file that it was verified is taken.
+pub(crate) fn arriving(stated: &Carried, declares_hold: bool, cleared: bool) -> GrainState {
     let held = stated.state.held || (declares_hold && !stated.hold_lifted);
-    GrainState { held, ..stated.state }
+    let verification_status = match stated.state.verification_status {
+        VerificationStatus::Verified if !cleared => VerificationStatus::Unverified,
+        status => status,
+    };
+    GrainState { held, verification_status, ..stated.state }
+}
+
+/// Why the word of a file that a new grain was reviewed is not taken, where it asks for a review: whoever
+/// imports could not have cleared it. By whom it is signed is told where it is.
+pub(crate) fn unreviewed(
+    stated: &Carried,
+    blob: &[u8],
+    signer: Option<&str>,
+    author: &Author,
+) -> Result<Option<Rule>> {
+    if stated.state.verification_status != VerificationStatus::Verified {
+        return Ok(None);
+    }
+    with_fields(blob, |grain| {
+        let by = [grain.text("author_did"), signer];
+        let rule = || review(author.may_review(), author.actor.as_deref(), by);
+        Ok(grain.asks_review().then(rule).filter(|rule| !rule.row().passes))
+    })
+}
+
+/// Notes that the review of a grain that comes in was not taken over.
+pub(crate) fn not_cleared(
+    address: ContentAddress,
+    rule: Rule,
+    author: &Author,
+    conflicts: &mut Conflicts,
+) -> AuditRecord {
+    let why = format!("verified in the file, and unverified here: {}", rule.row().text);
+    conflicts.note(address, Disputed::Verification, why);
+    let operation = Operation::SetVerification(VerificationStatus::Verified);
+    let rules = vec![rule.row().name];
+    AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
 }
 
 impl<'v> Plan<'v> {
@@ -127,9 +165,16 @@ impl<'v> Plan<'v> {
         match (here, successor) {
             (Some(sequence), _) => self.protect(sequence)?,
             (None, Some(Successor { prepared, stated })) => {
-                let declares_hold = own_terms(prepared.blob.bytes())?.1;
+                let blob = prepared.blob.bytes();
+                let declares_hold = own_terms(blob)?.1;
+                let signer = match prepared.wrapping.as_deref() {
+                    Some(kept) => Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid(),
+                    None => None,
+                };
+                let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
-                let state = arriving(stated, declares_hold);
+                let state = arriving(stated, declares_hold, refused.is_none());
+                self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
                 let needs_review = state.needs_review || review;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
                 self.protect(sequence)?;

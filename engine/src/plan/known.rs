@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState, Value};
+use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, Value};
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::consent::{Consent, Standing, Versions, basis_of, last_version};
@@ -156,6 +156,29 @@ impl Plan<'_> {
             (Some(wrapping), _) => Ok(valid(wrapping)),
             (None, Some(staged)) => Ok(staged.prepared.wrapping.as_deref().is_some_and(valid)),
             (None, None) => Ok(self.view.wrapping_at(sequence)?.as_ref().is_some_and(valid)),
+        }
+    }
+
+    /// Who is said to have signed a grain: the key id of its envelope, valid or not.
+    pub(super) fn signed_by(
+        &self,
+        address: &ContentAddress,
+        sequence: Sequence,
+        blob: &[u8],
+    ) -> Result<Option<String>> {
+        let kid = |kept: &Wrapping| -> Result<Option<String>> {
+            Ok(Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid())
+        };
+        match (self.wrappings.get(&sequence), self.staged(address)) {
+            (Some(wrapping), _) => kid(wrapping),
+            (None, Some(staged)) => match staged.prepared.wrapping.as_deref() {
+                Some(wrapping) => kid(wrapping),
+                None => Ok(None),
+            },
+            (None, None) => match self.view.wrapping_at(sequence)? {
+                Some(wrapping) => kid(&wrapping),
+                None => Ok(None),
+            },
         }
     }
 

@@ -6,7 +6,7 @@ use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus}
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
-use crate::view::Row;
+use crate::view::{Row, with_fields};
 
 use super::{Author, Plan};
 
@@ -90,6 +90,9 @@ impl Plan<'_> {
         let decision = match mark.act(&row.state) {
             None => None,
             Some(act) => {
+                let reviews = mark == Mark::Status(VerificationStatus::Verified)
+                    && with_fields(&row.blob, |grain| Ok(grain.asks_review()))?;
+                let act = if reviews { Act::Review } else { act };
                 let attempt = Attempt {
                     act,
                     now: self.now,
@@ -99,11 +102,15 @@ impl Plan<'_> {
                     proofs,
                     evidence: 0,
                     locked_accepts_signature: self.locked_accepts_signature,
+                    may_review: author.may_review(),
                 };
-                let gathered = match asks_others(act) {
+                let mut gathered = match asks_others(act) {
                     true => self.protectors(address, None, None)?,
                     false => self.target_alone(&row, address)?,
                 };
+                if let Some(target) = gathered.facts.protectors.first_mut().filter(|_| reviews) {
+                    target.signer = self.signed_by(address, row.sequence, &row.blob)?;
+                }
                 let decision = decide(&attempt, &gathered.facts);
                 if let Some(rule) = decision.refusal() {
                     let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
@@ -116,7 +123,7 @@ impl Plan<'_> {
                     if rule == Rule::LiftNotOperator && author.standing.is_operator() {
                         return Err(is_limited(&denied));
                     }
-                    return Err(match lift_hint(rule) {
+                    return Err(match hint(rule) {
                         Some(hint) => denied.with_hint(hint),
                         None => denied,
                     });
@@ -185,12 +192,16 @@ fn is_limited(denied: &Error) -> Error {
         .with_hint("lift it as the operator, in a session without a namespace and a user")
 }
 
-/// What to do about a hold that was not lifted, by what refused.
-fn lift_hint(rule: Rule) -> Option<&'static str> {
+/// What to do about a hold that was not lifted or a review that was not cleared, by what refused.
+fn hint(rule: Rule) -> Option<&'static str> {
     match rule {
         Rule::LiftNotOperator => Some("lift it as the operator: in a session without an actor"),
         Rule::LiftNotSigned => Some(
             "give the proof of a signer its policy names as cose; `grain prove lift-hold` makes one",
+        ),
+        Rule::NotReviewer => Some(
+            "set it as the operator, in a session without a namespace and a user, or as an actor that is named \
+             as a reviewer where the store is opened (--reviewer DID)",
         ),
         _ => None,
     }
@@ -202,7 +213,7 @@ fn verb(act: Act) -> &'static str {
         Act::Contradict => "contradict",
         Act::Contest => "contest",
         Act::Retract => "retract",
-        Act::Verify => "verify",
+        Act::Verify | Act::Review => "verify",
         Act::LiftHold => "lift the hold on",
     }
 }

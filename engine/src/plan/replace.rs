@@ -185,6 +185,7 @@ impl Plan<'_> {
             proofs,
             evidence: self.evidence(old, transition, &gathered, author)?,
             locked_accepts_signature: self.locked_accepts_signature,
+            may_review: false,
         };
         Ok((decide(&attempt, &gathered.facts), gathered))
     }

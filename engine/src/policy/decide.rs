@@ -71,7 +71,7 @@ pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
 
 /// Whether an act is for more than the target itself to decide.
 pub(crate) fn asks_others(act: Act) -> bool {
-    !matches!(act, Act::Verify | Act::LiftHold)
+    !matches!(act, Act::Verify | Act::Review | Act::LiftHold)
 }
 
 /// What one protector says: the rules it applied, the last of which refuses or all pass.
@@ -79,6 +79,11 @@ fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<R
     let terms = &protector.terms;
     match attempt.act {
         Act::Verify => return vec![verification(attempt, protector)],
+        Act::Review => {
+            let Protector { author, signer, .. } = protector;
+            let by = [author.as_deref(), signer.as_deref()];
+            return vec![review(attempt.may_review, attempt.actor, by)];
+        }
         Act::LiftHold => return vec![lifting(attempt, terms)],
         Act::Supersede | Act::Contradict | Act::Contest | Act::Retract => {}
     }
@@ -195,6 +200,18 @@ fn verification(attempt: &Attempt<'_>, protector: &Protector) -> Rule {
     match is_author(protector.author.as_deref(), attempt.actor) {
         true => Rule::OwnVerification,
         false => Rule::Verification,
+    }
+}
+
+/// A review is made by the operator, or by one whom the host named as a reviewer (ruling 54 of the project's
+/// reading); by nobody who wrote the grain or signed it.
+pub(crate) fn review(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> Rule {
+    if by.into_iter().any(|by| is_author(by, actor)) {
+        Rule::OwnVerification
+    } else if may {
+        Rule::Review
+    } else {
+        Rule::NotReviewer
     }
 }
 

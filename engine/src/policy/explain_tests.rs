@@ -89,6 +89,7 @@ fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
             proofs: &proofs,
             evidence: 0,
             locked_accepts_signature: false,
+            may_review: false,
         };
         decide(&attempt, &facts).refusal().is_none()
     });

@@ -17,6 +17,8 @@ pub(crate) enum Act {
     Retract,
     /// A status that says more for it.
     Verify,
+    /// The status `verified` for one that asks for the review of a person.
+    Review,
     LiftHold,
 }
 
@@ -83,6 +85,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) evidence: u64,
     /// Whether the store lets an authorized signature open a lock (OMS 12.5.4).
     pub(crate) locked_accepts_signature: bool,
+    /// Whether whoever asks may clear the review a grain asks for, if it is not its author.
+    pub(crate) may_review: bool,
 }
 
 /// How a grain that protects is tied to the target. The greater tie protects the more.
@@ -108,6 +112,8 @@ pub(crate) struct Protector {
     pub(crate) held: bool,
     /// Who wrote it.
     pub(crate) author: Option<String>,
+    /// Who is said to have signed it, where that is asked.
+    pub(crate) signer: Option<String>,
     /// What it says about its transitions, where the attempt is one and it is a version of the goal.
     pub(crate) goal: Option<GoalTerms>,
 }
@@ -116,7 +122,8 @@ impl Protector {
     /// What a stored grain brings to a decision.
     pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: Tie) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
-        Self { terms: Terms::of(grain), tie, held: state.held, author, goal: None }
+        let terms = Terms::of(grain);
+        Self { terms, tie, held: state.held, author, signer: None, goal: None }
     }
 
     /// Whether its policy reaches the target.

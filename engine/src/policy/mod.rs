@@ -24,7 +24,7 @@ mod terms;
 #[cfg(test)]
 mod vector_tests;
 
-pub(crate) use decide::{Decision, asks_others, decide};
+pub(crate) use decide::{Decision, asks_others, decide, review};
 pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
 pub(crate) use explain::explain_in;
 pub use explain::{Explanation, Ruling, explain};

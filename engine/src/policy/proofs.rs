@@ -97,7 +97,7 @@ pub(crate) fn of_call(
         Act::Retract => proof::retract(address),
         Act::LiftHold => proof::lift_hold(address),
         // A supersession is signed in its successor, and nobody has to sign a word in favour.
-        Act::Supersede | Act::Verify => return Proofs::default(),
+        Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
     };
     let verdict = cose.map(|cose| verify_detached(cose, &message, resolver));
     verdict.map(Proofs::of_verdict).unwrap_or_default()

@@ -76,6 +76,7 @@ rules! {
     Transition Pass "allowed_transition" "its allowed_transitions have this goal_state" "23.4";
     Evidence Pass "evidence" "the evidence it requires is there" "23.5";
     Verification Pass "verification" "nothing is taken out of use" "23.1";
+    Review Pass "review" "the operator or a named reviewer reviewed it" "6.1";
     LiftByOperator Pass "lift_by_operator" "the operator lifts the hold" "23.2";
     LiftSigned Pass "lift_signed" "one of its authorized signers lifts the hold" "23.2";
     RetentionOverridden Pass "malformed_retention_overridden"
@@ -103,6 +104,8 @@ rules! {
         "it requires more satisfaction_evidence than was given" "23.5";
     OwnVerification Refuse "own_verification"
         "its own author cannot vouch for it" "23.8";
+    NotReviewer Refuse "not_reviewer"
+        "it requires the review of a person: the operator, or a reviewer the host named" "6.1";
     WithdrawalByOthers Refuse "withdrawal_by_others"
         "only the parties of a consent withdraw it, and these are others" "8.10";
     DisguisedSupersession Refuse "disguised_supersession"

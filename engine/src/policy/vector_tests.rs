@@ -103,6 +103,8 @@ impl<'c> World<'c> {
             proofs: &proofs,
             evidence,
             locked_accepts_signature: self.case.options.locked_accepts_authorized_signature,
+            may_review: Standing::of(actor.as_deref(), self.case.options.operator.as_deref())
+                .is_operator(),
         };
         let decision = decide(&attempt, &facts);
         let names = decision.names();

@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use grainstore_cal::Cancel;
-use grainstore_format::container::{Container, Entry, ReadAt};
-use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType};
+use grainstore_format::container::{Carried, Container, Entry, ReadAt};
+use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, VerificationStatus};
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
@@ -24,8 +24,10 @@ use crate::audit::{AuditRecord, ImportNote, Operation};
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
-    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, own_terms, parents,
+    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, not_cleared, own_terms,
+    parents, unreviewed,
 };
+use crate::policy::Rule;
 use crate::query::Halt;
 use crate::reach::Reach;
 use crate::writer::Ground;
@@ -221,9 +223,15 @@ impl Stage<'_> {
         files.each_manifest_entry(|address, carried| {
             let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
             let before = self.staging.state_at(sequence)?;
-            let state = arriving(&carried, before.held);
+            let refused = self.unreviewed(sequence, &carried)?;
+            let state = arriving(&carried, before.held, refused.is_none());
             // Several files may speak of one grain: the first that does counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
+            if let Some(rule) = refused.filter(|_| is_first) {
+                claims::check_room(self.audit.len())?;
+                let conflicts = &mut self.conflicts;
+                self.audit.push(not_cleared(address, rule, self.author, conflicts));
+            }
             if is_first && state != before {
                 self.staging.put_state(sequence, state, entry)?;
                 if let Some(by) = state.superseded_by
@@ -234,6 +242,19 @@ impl Stage<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Why the word of a file is not enough that a new grain was reviewed, if it is not.
+    fn unreviewed(&self, sequence: Sequence, carried: &Carried) -> Result<Option<Rule>> {
+        if carried.state.verification_status != VerificationStatus::Verified {
+            return Ok(None);
+        }
+        let blob = self.staging.blob_at(sequence)?;
+        let signer = match self.staging.wrapping_at(sequence)? {
+            Some(kept) => Envelope::around(&kept.prefix, &blob, &kept.suffix)?.kid(),
+            None => None,
+        };
+        unreviewed(carried, &blob, signer.as_deref(), self.author)
     }
 
     /// Breaks the circles that stated supersessions close.

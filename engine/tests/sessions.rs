@@ -148,9 +148,19 @@ fn a_put_cannot_supersede_in_disguise() {
     assert_eq!(code(session.put(disguised)), "ERR_SUPERSEDE_REQUIRED");
     let other_subject = belief("bob", "coffee", 2000).derived_from(parent()).build().unwrap();
     assert_eq!(code(session.put(other_subject)), "OK");
-    let consolidated =
-        belief("alice", "hot drinks", 2000).derived_from(parent()).consolidation_level(1);
-    assert_eq!(code(session.put(consolidated.build().unwrap())), "OK");
+    // A level alone brings nothing together: it takes two parents that are here.
+    let other = session.put(belief("bob", "rice", 1000).build().unwrap()).unwrap().address();
+    let of = |address: &str| vec![old.to_string().into(), address.to_owned().into()];
+    for (parents, told) in [
+        (parent(), "ERR_SUPERSEDE_REQUIRED"),
+        (of(&old.to_string()), "ERR_SUPERSEDE_REQUIRED"),
+        (of(&"0".repeat(64)), "ERR_SUPERSEDE_REQUIRED"),
+        (of(&other.to_string()), "OK"),
+    ] {
+        let digest = belief("alice", "hot drinks", 2000).derived_from(parents);
+        let digest = digest.consolidation_level(1).build().unwrap();
+        assert_eq!(code(session.put(digest)), told);
+    }
 }
 
 #[test]

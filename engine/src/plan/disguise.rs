@@ -40,7 +40,7 @@ pub(super) fn is_meant(new: &Grain, stored: &GrainRef<'_>) -> bool {
     // What has no triple cannot be told from its next version by one.
     let has_triple = stored.get("subject").is_some() && stored.get("relation").is_some();
     let says_so = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
-    says_so || !has_triple || succeeds(new, stored)
+    says_so || !has_triple || (!is_digest(new, parents(new).len()) && succeeds(new, stored))
 }
 
 /// Checks that a grain can succeed `old`: it names it as a parent and has its type.
@@ -155,9 +155,15 @@ impl Plan<'_> {
 
     /// The parents, other than `old`, that a grain reads as the next version of.
     fn replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
+        let mut known = Vec::new();
+        for parent in parents(new) {
+            known.extend(self.locate(&parent)?.map(|sequence| (parent, sequence)));
+        }
         let mut replaced = Vec::new();
-        for parent in parents(new).into_iter().filter(|parent| old != Some(parent)) {
-            let Some(sequence) = self.locate(&parent)? else { continue };
+        if is_digest(new, known.len()) {
+            return Ok(replaced);
+        }
+        for (parent, sequence) in known.into_iter().filter(|(parent, _)| old != Some(parent)) {
             if self.read(sequence, |_, stored| Ok(succeeds(new, stored)))? {
                 replaced.push(parent);
             }
@@ -202,11 +208,14 @@ fn never_succeeds(grain_type: GrainType) -> bool {
     matches!(grain_type, GrainType::Event | GrainType::Action | GrainType::Observation)
 }
 
-/// Whether `new` reads as the next version of `stored`.
+/// Whether a grain with so many parents brings several together (ruling 18): its level alone says nothing,
+/// since what has one parent is its next version by another name.
+fn is_digest(new: &Grain, parents: usize) -> bool {
+    parents >= 2 && new.int("consolidation_level").is_some_and(|level| level >= 1)
+}
+
+/// Whether `new` reads as the next version of `stored`, unless it brings several together.
 fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
-    if new.int("consolidation_level").is_some_and(|level| level >= 1) {
-        return false;
-    }
     if never_succeeds(new.grain_type())
         || new.grain_type() != stored.grain_type()
         || new.partition() != stored.partition()

@@ -7,8 +7,8 @@ use grainstore::{
 };
 
 use crate::kit::{
-    Place, address, belief, blob, child, code, container, counts, grain, policy, signed, state,
-    superseded,
+    Place, about, address, belief, blob, child, code, container, counts, grain, policy, signed,
+    state, superseded,
 };
 
 #[test]
@@ -72,13 +72,13 @@ fn protection_reaches_descendants_whatever_the_order_of_a_file() {
     let mut line = vec![root];
     for n in 1..20_i64 {
         let parent = address(&line[line.len() - 1]);
-        let more = r#", "consolidation_level": 1"#;
-        line.push(child(&[parent], &format!("generation {n}"), 90_000 - n, more));
+        let name = format!("generation {n}");
+        line.push(about(&name, &child(&[parent], &name, 90_000 - n, "")));
     }
     let youngest = address(&line[19]);
     let entries: Vec<_> = line.iter().map(blob).collect();
     let denied = |place: &Place| {
-        let next = belief("next", 99_000, "");
+        let next = about("generation 19", &belief("next", 99_000, ""));
         assert_eq!(code(place.session.supersede(&youngest, next, None)), "ERR_INVALIDATION_DENIED");
         place.verify();
     };

@@ -5,7 +5,7 @@ use grainstore::format::cose::{proof, sign_detached};
 use grainstore::{ContentAddress, Disputed, Grain, GrainState, Imported, VerificationStatus};
 
 use crate::kit::{
-    Place, address, belief, blob, child, counts, key, policy, signed, state, superseded,
+    Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
 };
 
 fn pair(operation: &str, decision: &str) -> (String, String) {
@@ -91,8 +91,8 @@ fn a_supersession_applies_where_the_call_would() {
 fn an_ancestor_refuses_a_claim_wherever_it_comes_from() {
     let lock = policy(r#""mode": "locked", "scope": "subtree""#);
     let root = belief("root", 90_000, &lock);
-    let old = child(&[address(&root)], "old", 1000, r#", "consolidation_level": 1"#);
-    let new = child(&[address(&old)], "new", 2000, "");
+    let old = about("bob", &child(&[address(&root)], "old", 1000, ""));
+    let new = about("bob", &child(&[address(&old)], "new", 2000, ""));
     let stated = [superseded(address(&old), address(&new), 5000)];
     for root_is_here in [true, false] {
         let place = Place::new();

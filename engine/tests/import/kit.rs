@@ -127,6 +127,13 @@ pub(crate) fn child(of: &[ContentAddress], object: &str, created_at: i64, more: 
     belief(object, created_at, &format!(r#", "derived_from": [{}]{more}"#, parents.join(",")))
 }
 
+/// The same grain about somebody else, so that it is nobody's next version.
+pub(crate) fn about(subject: &str, grain: &Grain) -> Grain {
+    let mut fields = grain.fields().clone();
+    fields.insert("subject".to_owned(), subject.into());
+    Grain::from_fields(fields).unwrap()
+}
+
 pub(crate) fn policy(fields: &str) -> String {
     format!(r#", "invalidation_policy": {{{fields}}}"#)
 }

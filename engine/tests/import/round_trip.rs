@@ -14,7 +14,7 @@ use grainstore::{
     ContentAddress, EpochMs, Exporting, GrainState, Importing, Offer, Page, VerificationStatus,
 };
 
-use crate::kit::{Place, belief, child, code, counts, grain, key, policy, signed};
+use crate::kit::{Place, about, belief, child, code, counts, grain, key, policy, signed};
 
 /// A store with every policy, every state and every form of a grain.
 fn everything() -> Place {
@@ -35,8 +35,8 @@ fn everything() -> Place {
     ];
     for (n, mode) in (0..).zip(&modes) {
         let root = put(belief(&format!("root {n}"), 1000 + n, &policy(mode)).into());
-        put(child(&[root], &format!("derived {n}"), 2000 + n, r#", "consolidation_level": 1"#)
-            .into());
+        let name = format!("derived {n}");
+        put(about(&name, &child(&[root], &name, 2000 + n, "")).into());
     }
     let hold = belief("lifted", 1500, &policy(r#""mode": "hold", "scope": "subtree""#));
     let lifted = put(hold.into());

@@ -340,7 +340,10 @@ impl Model {
     }
 
     fn is_disguised_as(&self, new: &Grain, parent: &ContentAddress) -> bool {
-        self.find(parent).is_some_and(|known| rules::is_next_version(new, &known.grain))
+        let known: BTreeSet<_> = rules::parents(new).into_iter().collect();
+        let known = known.iter().filter(|parent| self.find(parent).is_some()).count();
+        !rules::is_digest(new, known)
+            && self.find(parent).is_some_and(|known| rules::is_next_version(new, &known.grain))
     }
 
     /// Whether any policy restricts what becomes of a grain, be it one that is over.

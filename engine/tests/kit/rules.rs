@@ -41,12 +41,16 @@ pub(crate) fn says_it_replaces(grain: &Grain) -> bool {
     SUPERSESSION_FIELDS.iter().any(|name| grain.get(name).is_some())
 }
 
-/// Whether `new`, which derives from `parent`, is its next version in all but name.
+/// Whether a grain brings together several, so many of which are known.
+pub(crate) fn is_digest(new: &Grain, known_parents: usize) -> bool {
+    known_parents > 1 && new.int("consolidation_level").unwrap_or(0) >= 1
+}
+
+/// Whether `new`, which derives from `parent` and is no digest, is its next version in all but name.
 pub(crate) fn is_next_version(new: &Grain, parent: &Grain) -> bool {
     let is_record =
         matches!(new.grain_type(), GrainType::Event | GrainType::Action | GrainType::Observation);
-    let is_digest = new.int("consolidation_level").unwrap_or(0) >= 1;
-    if is_record || is_digest || new.grain_type() != parent.grain_type() {
+    if is_record || new.grain_type() != parent.grain_type() {
         return false;
     }
     let same = |name: &str| new.get(name).is_some() && new.get(name) == parent.get(name);

@@ -189,7 +189,9 @@ fn the_transitions_of_a_source_are_not_those_of_a_goal_with_a_long_history() {
     };
     let soft = json!({ "invalidation_policy": { "mode": "soft_locked", "scope": "subtree" } });
     let source = session.put(goal(0, None, soft)).unwrap().address();
-    let digest = goal(1, Some(&source), json!({ "consolidation_level": 1 }));
+    let other = session.put(goal(0, None, json!({ "description": "test it" }))).unwrap().address();
+    let both = [source.to_string(), other.to_string()];
+    let digest = goal(1, None, json!({ "consolidation_level": 1, "derived_from": both }));
     let mut last = session.put(digest).unwrap().address();
     for version in 2..22 {
         let next = goal(version, Some(&last), json!({}));

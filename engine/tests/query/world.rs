@@ -145,7 +145,9 @@ impl World {
             }
             let mut fields = old.grain.fields().clone();
             fields.insert("entity_id".to_owned(), format!("heir {}", self.offered).into());
-            fields.insert("derived_from".to_owned(), vec![old.address.to_string()].into());
+            let other = &self.items[(place + 1) % self.items.len()];
+            let parents = vec![old.address.to_string(), other.address.to_string()];
+            fields.insert("derived_from".to_owned(), parents.into());
             fields.insert("consolidation_level".to_owned(), 1_i64.into());
             let (old, blob) = (old.address, encoded(fields));
             self.put_blobs(vec![blob.clone()]);

@@ -39,6 +39,10 @@ pub(super) const METHODS: &[Way] = &[
         let grain = successor(world, place);
         world.asked("put_batch", &json!({ "grains": [grain] }));
     }),
+    way("put of a digest of one", "put", Power::Never, |world, place| {
+        let grain = digest_of_one(world, place);
+        world.asked("put", &json!({ "grain": grain }));
+    }),
     way("put in place of the same fact", "put", Power::Nothing, |world, place| {
         let Some(grain) = same_fact(world, place) else { return };
         world.asked("put", &json!({ "grain": grain, "same_fact": "supersede" }));
@@ -169,10 +173,16 @@ pub(super) const METHODS: &[Way] = &[
         world.asked("prepare", &json!({ "query": query, "tier": 1, "namespace": "team" }));
     }),
     way("import of a successor", "import", Power::Nothing, |world, place| {
-        import(world, place, false);
+        let grain = successor(world, place);
+        import(world, &grain, None);
+    }),
+    way("import of a digest of one", "import", Power::Nothing, |world, place| {
+        let grain = digest_of_one(world, place);
+        import(world, &grain, None);
     }),
     way("import of a claim", "import", Power::Nothing, |world, place| {
-        import(world, place, true);
+        let (grain, old) = (successor(world, place), world.addresses[place].clone());
+        import(world, &grain, Some(&old));
     }),
 ];
 
@@ -180,6 +190,14 @@ pub(super) const METHODS: &[Way] = &[
 pub(super) fn successor(world: &World, place: usize) -> Value {
     let mut grain = PROTECTIONS[place].rival();
     grain["derived_from"] = json!([world.addresses[place]]);
+    grain
+}
+
+/// A successor that says it brings several grains together, and names one that is here.
+fn digest_of_one(world: &World, place: usize) -> Value {
+    let mut grain = successor(world, place);
+    grain["consolidation_level"] = json!(1);
+    grain["derived_from"] = json!([world.addresses[place], "0".repeat(64)]);
     grain
 }
 
@@ -214,11 +232,10 @@ fn marked(world: &mut World, place: usize, proved: &str, method: &str, more: &Va
     world.asked(method, &params);
 }
 
-fn import(world: &mut World, place: usize, claims: bool) {
-    let grain = successor(world, place);
-    let blob = bytes(&world.blob(&grain));
-    let old = claims.then(|| &*world.addresses[place]);
+/// Imports a file of one grain, which is said to have superseded the other.
+fn import(world: &mut World, grain: &Value, claims: Option<&str>) {
+    let blob = bytes(&world.blob(grain));
     let path = world.place.path().join("in.mg");
-    fs::write(&path, file::of(&blob, old)).unwrap();
+    fs::write(&path, file::of(&blob, claims)).unwrap();
     world.asked("import", &json!({ "path": path }));
 }

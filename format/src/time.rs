@@ -114,15 +114,14 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
 /// The text with at most nine digits of fraction, all the parser behind takes: what goes is below
 /// a nanosecond, and flooring to milliseconds never sees it.
 fn without_excess(text: &str) -> Cow<'_, str> {
-    const NINE_DIGITS: usize = "dddd-dd-ddTdd:dd:dd.".len() + 9;
-    let (Some(kept), Some(rest)) = (text.get(..NINE_DIGITS), text.get(NINE_DIGITS..)) else {
-        return Cow::Borrowed(text);
-    };
+    const DIGITS: usize = 9;
+    let Some((seconds, rest)) = text.split_once('.') else { return Cow::Borrowed(text) };
     let offset = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    if text.as_bytes().get(19) != Some(&b'.') || offset.len() == rest.len() {
-        return Cow::Borrowed(text);
+    let fraction = rest.strip_suffix(offset).unwrap_or(rest);
+    match fraction.get(..DIGITS) {
+        Some(kept) => Cow::Owned(format!("{seconds}.{kept}{offset}")),
+        None => Cow::Borrowed(text),
     }
-    Cow::Owned(format!("{kept}{offset}"))
 }
 
 #[cfg(test)]
@@ -141,6 +140,22 @@ mod tests {
             ("1970-01-01T00:00:00.00199999999999999999-23:59", 86_340_001),
         ] {
             assert_eq!(parse_datetime(text).map(EpochMs::get), Ok(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_may_have_any_number_of_digits_before_any_offset() {
+        let digits = "123456789".repeat(5);
+        for (offset, minutes) in
+            [("Z", 0), ("z", 0), ("+02:00", 120), ("-05:30", -330), ("+00:00", 0)]
+        {
+            for count in 1..=digits.len() {
+                let fraction = &digits[..count];
+                let ms: i64 = format!("{fraction:0<3}")[..3].parse().unwrap();
+                let text = format!("2026-01-15T10:00:00.{fraction}{offset}");
+                let expected = 1_768_471_200_000 - minutes * 60_000 + ms;
+                assert_eq!(parse_datetime(&text).map(EpochMs::get), Ok(expected), "{text}");
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use data_encoding::HEXLOWER;
+use grainstore::Stored;
+use grainstore::format::Envelope;
 use grainstore_sml::{Clock, Format, Item, Level, render};
 
 use crate::context::{Context, find};
@@ -27,9 +29,9 @@ enum GetFormat {
     /// JSON with full field names
     #[default]
     Json,
-    /// The raw blob
+    /// The raw blob; of a signed grain its envelope, the COSE_Sign1 it came in
     Mg,
-    /// The blob in hex
+    /// The same in hex
     Hex,
     /// Semantic markup
     Sml,
@@ -45,8 +47,8 @@ impl Get {
         }
         match self.format {
             GetFormat::Json => output.document(&stored.grain()?),
-            GetFormat::Mg => output.bytes(&stored.blob),
-            GetFormat::Hex => output.line(&HEXLOWER.encode(&stored.blob)),
+            GetFormat::Mg => output.bytes(whole(&stored)),
+            GetFormat::Hex => output.line(&HEXLOWER.encode(whole(&stored))),
             GetFormat::Sml => {
                 let verification = Some(stored.state.verification_status.name().to_owned());
                 let items =
@@ -56,4 +58,9 @@ impl Get {
             }
         }
     }
+}
+
+/// A grain as it came: in its envelope where it was signed.
+fn whole(stored: &Stored) -> &[u8] {
+    stored.envelope.as_ref().map_or(&stored.blob, Envelope::bytes)
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
 use grainstore_vectors::{cose_rows, disclose_rows};
 use serde_json::{Value, json};
 
@@ -31,13 +31,20 @@ fn a_signed_grain_goes_through_a_store_and_verifies_when_it_comes_out() {
     let got = place.grain(&["get", &address, "--json"]).done().json();
     assert_eq!(got["cose"], BASE64.encode(&cose));
     assert_eq!(got["signature"], json!({ "verdict": "valid", "did": did }));
-    let blob = place.grain(&["get", &address, "--format", "mg"]).done().out;
-    assert_eq!(BASE64.encode(&blob), got["blob"]);
+    // As it came: with its signature.
+    let whole = place.grain(&["get", &address, "--format", "mg"]).done().out;
+    assert_eq!(whole, cose);
+    assert_eq!(place.feed(&["verify-signature"], &whole).done().line(), verified);
+    let hex = place.grain(&["get", &address, "--format", "hex"]).done().line();
+    assert_eq!(hex, HEXLOWER.encode(&cose));
+    let blob = BASE64.decode(got["blob"].as_str().unwrap().as_bytes()).unwrap();
     let run = place.feed(&["put", "--format", "mg"], &blob);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_SIGNED_MISMATCH"));
     let bare = place.put(&belief("alice", "tea"));
     assert_ne!(bare, address, "the signed flag is part of what is addressed");
+    let bytes = place.grain(&["get", &bare, "--format", "mg"]).done().out;
     let got = place.grain(&["get", &bare, "--json"]).done().json();
+    assert_eq!(BASE64.encode(&bytes), got["blob"], "an unsigned one is its blob");
     assert_eq!((&got["cose"], &got["signature"]), (&Value::Null, &Value::Null));
 
     let next = json!({

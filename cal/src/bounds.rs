@@ -111,7 +111,8 @@ impl Visibility {
 impl TypeSet {
     /// The ten standard types.
     pub const ALL: Self = Self(0b111_1111_1110);
-    /// Opaque types as well, which no statement names (OMS 19.4): what an export is of.
+    /// Opaque types as well, which no statement names (OMS 19.4): what a query of a host and
+    /// an export are of where they name no type.
     pub const EVERYTHING: Self = Self(Self::ALL.0 | Self::OPAQUE);
     const OPAQUE: u16 = 1 << 11;
     /// No type: a query that cannot match.

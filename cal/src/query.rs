@@ -74,6 +74,13 @@ impl Query {
         self
     }
 
+    /// The same query for opaque types as well, unless it names types: what a host asks without CAL, which
+    /// knows the ten alone (OMS 19.4).
+    #[must_use]
+    pub fn of_any_type(self) -> Self {
+        if self.types == TypeSet::ALL { self.of_types(TypeSet::EVERYTHING) } else { self }
+    }
+
     /// The same query for times within this range too.
     #[must_use]
     pub fn during(mut self, range: TimeRange) -> Self {

@@ -1,9 +1,9 @@
 //! CAL over a store: writes that go back, through policies and quotas, and grains CAL has never heard of.
 #![expect(clippy::unwrap_used, reason = "a test stops at a surprise")]
 
-use grainstore::cal::{Answer, Options, Tier, WriteLimits};
-use grainstore::format::{ContentAddress, Grain};
-use grainstore::{Offer, OpenOptions, Session, SessionOptions, Store};
+use grainstore::cal::{Answer, Options, Predicate, Query, Tier, TypeSet, WriteLimits};
+use grainstore::format::{ContentAddress, Grain, GrainType};
+use grainstore::{Offer, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
 fn opened(options: OpenOptions) -> (TempDir, Session) {
@@ -145,4 +145,30 @@ fn cal_has_never_heard_of_other_types() {
     }
     let found = ask(&session, &format!("RECALL WHERE hash = sha256:{address} | COUNT")).unwrap();
     assert!(matches!(found, Answer::Count { count: 0 }));
+}
+
+#[test]
+fn a_query_of_a_host_that_names_no_type_finds_other_types_by_their_common_fields() {
+    let (_dir, session) = opened(OpenOptions::new());
+    let bytes = data_encoding::HEXLOWER.decode(OPAQUE.as_bytes()).unwrap();
+    for byte in [0x0B, 0x7F, 0xEF, 0xF0, 0xFF] {
+        let mut bytes = bytes.clone();
+        *bytes.get_mut(2).unwrap() = byte;
+        let address = session.put(Offer::Blob(bytes)).unwrap().address();
+        let text = |field: &'static str, wanted: &str| Predicate::text_is(field, wanted).unwrap();
+        let found = |query: Query| {
+            let answer = session.query(&query, &Page::default()).unwrap();
+            answer.results.iter().any(|row| row.content_address == address)
+        };
+        for flush in [false, true] {
+            if flush {
+                session.store().flush().unwrap();
+            }
+            assert!(found(Query::default()), "{byte}");
+            assert!(found(Query::default().when(text("subject", "alice"))), "{byte}");
+            assert!(found(Query::default().when(text("relation", "prefers"))), "{byte}");
+            assert!(!found(Query::default().when(text("subject", "bob"))), "{byte}");
+            assert!(!found(Query::default().of_types(TypeSet::of(GrainType::Belief))), "{byte}");
+        }
+    }
 }

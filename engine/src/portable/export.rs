@@ -11,7 +11,7 @@ use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use grainstore_cal::{Cancel, Query, TypeSet, Visibility};
+use grainstore_cal::{Cancel, Query, Visibility};
 use grainstore_format::container::{
     Carried, Compression, MAX_REGION_BYTES, Plan, Planned, Writer, Written,
 };
@@ -106,12 +106,7 @@ impl Session {
         let target = Target::of(to).map_err(|error| error.within(to))?;
         let view = self.view_of_named(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
-        let query = query.clone().seeing(all);
-        // No condition names an opaque type; one that names no type means those as well.
-        let query = match query.types() == TypeSet::ALL {
-            true => query.of_types(TypeSet::EVERYTHING),
-            false => query,
-        };
+        let query = query.clone().seeing(all).of_any_type();
         let export = Export { session: self, view: &view, how, directory: &target.directory };
         guarded(|| {
             let mut leaving = Leaving::new(self, &view);

@@ -135,7 +135,8 @@ pub struct Match {
 }
 
 impl Session {
-    /// The grains this session can see that match, one page at a time.
+    /// The grains this session can see that match, one page at a time; those of types without a name as well,
+    /// where the query names none.
     ///
     /// # Errors
     /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion
@@ -148,6 +149,7 @@ impl Session {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.check_reach(query)?;
+        let query = &query.clone().of_any_type();
         let view = self.view_of(self.view()?, query)?;
         let answer = guarded(|| self.page(&view, query, page))?;
         self.note_read(answer.results.iter().map(|row| row.content_address))?;
@@ -160,6 +162,7 @@ impl Session {
     /// As [`Session::query`].
     pub fn explain(&self, query: &Query) -> Result<QueryPlan> {
         self.check_reach(query)?;
+        let query = &query.clone().of_any_type();
         let view = self.view_of(self.view()?, query)?;
         guarded(|| explain(&view, self, query, &Cancel::new()))
     }

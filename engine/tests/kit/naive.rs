@@ -79,8 +79,10 @@ impl Question {
                 && grain.int("valid_to").is_none_or(|to| at <= to)
         };
         reached
-            && grain.grain_type().is_standard()
-            && self.of_type.is_none_or(|of_type| of_type == grain.grain_type())
+            && self.of_type.is_none_or(|of_type| {
+                // No query names an opaque one.
+                of_type == grain.grain_type() && of_type.is_standard()
+            })
             && self.during.is_none_or(|(from, to)| (from..=to).contains(&time(grain)))
             && self.valid_at.is_none_or(says_true)
             && self.address.is_none_or(|address| address == item.address)

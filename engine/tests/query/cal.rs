@@ -50,6 +50,9 @@ fn a_statement_answers_as_the_naive_reading_of_its_question() {
     world.mark(40);
     world.flush();
     world.put(60);
+    // CAL knows the ten types alone.
+    let mut known = world.items.clone();
+    known.retain(|item| item.grain.grain_type().is_standard());
     let (mut found, mut conditions) = (0, 0);
     for _ in 0..statements {
         let (namespace, asked) = asker.next(&world.items);
@@ -60,7 +63,7 @@ fn a_statement_answers_as_the_naive_reading_of_its_question() {
         }
         let (offset, limit) = (asker.random.pick(&[0, 0, 1, 7]), 1 + asker.random.below(60));
         let text = statement(&question, offset, limit);
-        let expected = addresses(&naive::answer(&world.items, namespace, &question));
+        let expected = addresses(&naive::answer(&known, namespace, &question));
         let expected: Vec<_> = expected.into_iter().skip(offset).take(limit).collect();
         let rows = match world.session(namespace).ask(&text).map(|response| response.answer) {
             Ok(Answer::Grains(grains)) => grains.results,

@@ -83,7 +83,12 @@ impl<'i> Asked<'i> {
     fn all(&self) -> Vec<&'i Item> {
         let everything =
             Question { seeing: grainstore::cal::Visibility::EVERYTHING, ..Question::default() };
-        naive::answer(self.items, self.namespace, &everything)
+        naive::answer(self.known(), self.namespace, &everything)
+    }
+
+    /// What CAL knows of: the ten types.
+    fn known(&self) -> impl Iterator<Item = &'i Item> + use<'i> {
+        self.items.iter().filter(|item| item.grain.grain_type().is_standard())
     }
 
     /// What matches, in the order of the memory.
@@ -92,7 +97,7 @@ impl<'i> Asked<'i> {
         if recall.thread.is_some() {
             question.order = Order::Oldest;
         }
-        let mut found = naive::answer(self.items, self.namespace, &question);
+        let mut found = naive::answer(self.known(), self.namespace, &question);
         if let Some(session) = recall.thread {
             found.retain(|item| {
                 item.grain.grain_type().name() == "event"

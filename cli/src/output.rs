@@ -32,6 +32,11 @@ impl<'w> Output<'w> {
         self.json
     }
 
+    /// Whether data goes to a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
     /// Stdout itself, for what has a form of its own.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         self.out

@@ -1,25 +1,29 @@
 //! `grain export`: grains and their state in a portable `.mg` file.
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
-use grainstore::Exporting;
 use grainstore::cal::Query;
+use grainstore::{Exported, Exporting};
 use indicatif::ProgressBar;
+use serde_json::json;
+use tempfile::TempDir;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::shape::CompressionName;
 
 /// Write the grains the session sees, with their history and state, into a portable .mg file
 ///
 /// The file is replaced once the new one is whole. More than 4 GiB of grains go into several
-/// files: memory.mg, memory.2.mg, and so on.
+/// files: memory.mg, memory.2.mg, and so on. With - the file goes to stdout once it is whole, and what became
+/// of it to stderr.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The file, such as memory.mg
-    #[arg(value_name = "FILE")]
+    /// The file, such as memory.mg; - for stdout
+    #[arg(value_name = "FILE|-")]
     to: PathBuf,
     /// Only grains that meet these conditions, as CAL has them behind WHERE
     #[arg(long = "where", value_name = "CONDITIONS")]
@@ -40,6 +44,8 @@ impl Export {
                 found.map_err(|error| Error::cal(&error, conditions))?
             }
         };
+        let stdout = (self.to.as_os_str() == "-").then(|| for_stdout(context)).transpose()?;
+        let to = stdout.as_ref().map_or_else(|| self.to.clone(), |dir| dir.path().join(STREAMED));
         let bar = bar(context);
         let progress = |done, total| {
             bar.set_length(total);
@@ -50,9 +56,12 @@ impl Export {
             progress: Some(&progress),
             ..Exporting::default()
         };
-        let exported = session.export(&self.to, &query, &how);
+        let exported = session.export(&to, &query, &how);
         bar.finish_and_clear();
         let exported = exported?;
+        if stdout.is_some() {
+            return stream(&exported, context);
+        }
         if context.output.is_json() {
             return context.output.json_line(&exported);
         }
@@ -65,6 +74,41 @@ impl Export {
         let (refused, rules) = (exported.refused, exported.rules.join(", "));
         context.output.line(&format!("{refused} grains were left out, by the rules {rules}"))
     }
+}
+
+/// The name of the file that goes to stdout.
+const STREAMED: &str = "export.mg";
+
+/// A directory of its owner's alone, for a file on its way to stdout.
+fn for_stdout(context: &Context<'_>) -> Result<TempDir> {
+    if context.output.is_terminal() {
+        let message = "a portable file is no text, and stdout is a terminal";
+        return Err(Error::new(Code::Conflict, message, "send it elsewhere, or name a file"));
+    }
+    Ok(tempfile::tempdir()?)
+}
+
+/// Sends a file to stdout, and says beside it what it is.
+fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
+    let [file] = exported.files.as_slice() else {
+        let message = format!("the grains take {} files, and stdout is one", exported.files.len());
+        return Err(Error::new(Code::TooLarge, message, "name a file, or fewer grains (--where)"));
+    };
+    io::copy(&mut File::open(file)?, context.output.raw())?;
+    let (grains, bytes, refused) = (exported.exported, exported.bytes, exported.refused);
+    if context.output.is_json() {
+        let rules = &exported.rules;
+        let told =
+            json!({ "exported": grains, "bytes": bytes, "refused": refused, "rules": rules });
+        context.output.note(&told.to_string());
+        return Ok(());
+    }
+    context.output.note(&format!("{grains} grains, {bytes} bytes"));
+    if refused > 0 {
+        let rules = exported.rules.join(", ");
+        context.output.note(&format!("{refused} grains were left out, by the rules {rules}"));
+    }
+    Ok(())
 }
 
 /// A bar on a terminal, and one that is never drawn elsewhere.

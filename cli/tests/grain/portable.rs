@@ -2,7 +2,7 @@
 
 use grainstore::format::DecodeOptions;
 use grainstore::format::container::{Compression, Container};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{Place, belief};
 
@@ -45,6 +45,21 @@ fn export_writes_what_was_asked_for_as_it_was_asked_for() {
     let run = place.grain(&["export", "some.mg", "--where", conditions, "--json"]).done().json();
     assert_eq!((&run["exported"], &run["files"]), (&json!(2), &json!(["some.mg"])));
     assert_eq!(read(&place, "some.mg").1, ["coffee", "tea"]);
+}
+
+#[test]
+fn an_export_goes_to_stdout_and_what_became_of_it_beside_it() {
+    let place = place_with_grains();
+    let named = place.grain(&["export", "named.mg", "--json"]).done().json();
+    let run = place.grain(&["export", "-"]).done();
+    assert_eq!(run.out, std::fs::read(place.path().join("named.mg")).unwrap());
+    assert!(run.err.contains("grains, "), "{}", run.err);
+    assert!(!place.path().join("-").exists());
+    let run = place.grain(&["export", "-", "--json"]).done();
+    let told: Value = serde_json::from_str(run.err.trim()).unwrap();
+    assert_eq!((&told["exported"], &told["bytes"]), (&named["exported"], &named["bytes"]));
+    let run = place.grain(&["export", "-", "--where", "subjekt = 1"]);
+    assert_eq!((run.code, run.out.len()), (1, 0), "nothing goes out where it fails");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use grainstore_format::{GrainType, Value};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Basis, BasisKind, Facts, Level};
+use super::folded::is_among;
 use super::names::{Scope, listed, values};
 
 /// How deep conditions lie in each other.
@@ -82,9 +83,13 @@ pub(super) struct Condition {
     /// Its `processing_basis` is a consent to one of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     consent_scope: Vec<String>,
-    /// The session has one of these purposes.
+    /// The session has one of these purposes, as [`is_among`] compares them; `data_broker*` is any that
+    /// begins so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose: Vec<String>,
+    /// The session has a purpose that is none of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    purpose_beyond: Vec<String>,
     /// Whether the session says what it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     purposes_named: Option<bool>,
@@ -140,7 +145,9 @@ impl Condition {
 
     fn fits_circumstances(&self, facts: &Facts<'_>) -> bool {
         let purposes = facts.purposes;
-        (self.purpose.is_empty() || purposes.iter().any(|for_what| self.purpose.contains(for_what)))
+        (self.purpose.is_empty() || purposes.iter().any(|what| is_among(what, &self.purpose)))
+            && (self.purpose_beyond.is_empty()
+                || purposes.iter().any(|what| !is_among(what, &self.purpose_beyond)))
             && self.purposes_named.is_none_or(|named| named != purposes.is_empty())
             && self.held.is_none_or(|held| held == facts.held)
             && self.encrypted.is_none_or(|encrypted| encrypted == facts.encrypted)
@@ -231,6 +238,7 @@ impl Condition {
             basis_word: listed(&self.basis_word)?,
             consent_scope: listed(&self.consent_scope)?,
             purpose: listed(&self.purpose)?,
+            purpose_beyond: listed(&self.purpose_beyond)?,
             all,
             any: self.any.iter().map(inner).collect::<Result<_, _>>()?,
             not: self.not.as_deref().map(inner).transpose()?.map(Box::new),
@@ -273,23 +281,36 @@ fn is_within(namespace: &str, outer: &str) -> bool {
 }
 
 impl Placeholders {
-    /// Whether text and list name the same, where the grain has both.
+    /// Whether text and list name the same, where the grain has the text. One without names needs no list.
     fn agree(&self, facts: &Facts<'_>) -> bool {
-        if !facts.has(&self.of) || !facts.has(&self.r#in) {
+        if !facts.has(&self.of) {
             return true;
         }
-        let (mut named, mut listed) = (BTreeSet::new(), BTreeSet::new());
+        let (mut named, mut listed, mut is_plain) = (BTreeSet::new(), BTreeSet::new(), true);
         facts.any_value(&self.of, &mut |value| {
-            let text = value.as_str().unwrap_or_default();
-            let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
-            named.extend(parts.map(|(name, _)| name.to_owned()));
+            is_plain &= value.as_str().is_some_and(|text| take_names(text, &mut named));
             false
         });
         facts.any_value(&self.r#in, &mut |value| {
-            let items = value.as_array().unwrap_or_default();
-            listed.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
+            let items = value.as_array();
+            let texts = items.unwrap_or_default().iter().filter_map(Value::as_str);
+            listed.extend(texts.clone().map(str::to_owned));
+            is_plain &= items.is_some_and(|items| items.len() == texts.count());
             false
         });
-        named == listed
+        is_plain && named == listed
     }
+}
+
+/// Takes the `{names}` of a text. Whether every brace has its other.
+fn take_names(text: &str, names: &mut BTreeSet<String>) -> bool {
+    let mut parts = text.split('{');
+    let mut is_whole = parts.next().is_some_and(|before| !before.contains('}'));
+    for part in parts {
+        match part.split_once('}') {
+            Some((name, after)) if !after.contains('}') => drop(names.insert(name.to_owned())),
+            _ => is_whole = false,
+        }
+    }
+    is_whole
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity, Value};
+use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity, Value, int_key};
 use serde::{Deserialize, Serialize};
 
 /// How sensitive a grain is (OMS 13.1).
@@ -165,14 +165,16 @@ pub(crate) struct Facts<'f> {
 
 impl Facts<'_> {
     /// Whether the field is there and one of its values is such. The fields of domain profiles, which
-    /// have a colon in their name, lie in `context` and are read at the top level too (OMS A.7); `a.b`
-    /// is the field `b` of the map `a`.
+    /// have a colon in their name, lie in `context`, some also under a short key (OMS A.7, Appendix C),
+    /// and are read at the top level too; `a.b` is the field `b` of the map `a`.
     pub(super) fn any_value(&self, name: &str, is_such: &mut dyn FnMut(&Value) -> bool) -> bool {
         if self.grain.top(name).is_some_and(|value| is_such(&value)) {
             return true;
         }
         if name.contains(':') {
-            return self.grain.within_context(name).is_some_and(|value| is_such(&value));
+            let mut within =
+                |key| self.grain.within_context(key).is_some_and(|value| is_such(&value));
+            return within(name) || int_key(name).is_some_and(within);
         }
         let Some((outer, inner)) = name.split_once('.') else { return false };
         let Some(outer) = self.grain.top(outer) else { return false };

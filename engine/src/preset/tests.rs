@@ -13,11 +13,11 @@ fn kept(name: &str) -> Kept {
 #[test]
 fn every_preset_reads_and_has_the_rules_of_the_standard() {
     let open = Preset::default().rules().unwrap();
-    assert_eq!((open.preset, open.rules.len()), ("open", 8));
+    assert_eq!((open.preset, open.rules.len()), ("open", 10));
     for preset in Preset::all() {
         let rules = preset.rules().unwrap_or_else(|error| panic!("{}: {error}", preset.name()));
-        assert_eq!(rules.rules.get(..8), Some(&open.rules[..]), "{}", preset.name());
-        let own = rules.rules.iter().skip(8);
+        assert_eq!(rules.rules.get(..10), Some(&open.rules[..]), "{}", preset.name());
+        let own = rules.rules.iter().skip(10);
         for rule in own {
             assert!(rule.id.starts_with(&format!("{}.", preset.name())), "{}", rule.id);
         }
@@ -223,4 +223,16 @@ fn what_is_no_file_of_rules_is_refused_with_what_is_wrong() {
     let unknown = kept("gdpr").extended("extends = \"pipl\"").unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::Policy);
     assert!(unknown.to_string().contains("open, gdpr, hipaa, sox, ccpa, lgpd"), "{unknown}");
+}
+
+/// docs/presets.md lists the purposes that are a sale, and those that are none: a refusal sends readers there.
+#[test]
+fn the_page_on_presets_lists_the_purposes() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/presets.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let lists = &Preset::default().file().unwrap().lists;
+    for name in ["sale_purposes", "other_purposes"] {
+        let list = lists.get(name).unwrap().join(", ");
+        assert!(page.contains(&format!("- `@{name}`: {list}.")), "{name}: {list}");
+    }
 }

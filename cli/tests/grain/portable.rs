@@ -89,7 +89,7 @@ fn the_method_takes_conditions_as_text_or_as_an_object() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();
     for object in ["tea", "milk"] {
-        let grain = serde_json::from_str::<serde_json::Value>(&belief("alice", object)).unwrap();
+        let grain = serde_json::from_str::<Value>(&belief("alice", object)).unwrap();
         rpc.result("put", &json!({ "grain": grain }));
     }
     for (params, objects) in [
@@ -182,7 +182,7 @@ fn the_method_import_takes_one_file_or_several() {
     let place = Place::empty();
     let mut rpc = place.rpc_with_store();
     for object in ["tea", "milk"] {
-        let grain = serde_json::from_str::<serde_json::Value>(&belief("alice", object)).unwrap();
+        let grain = serde_json::from_str::<Value>(&belief("alice", object)).unwrap();
         rpc.result("put", &json!({ "grain": grain }));
     }
     rpc.result("export", &json!({ "path": "a.mg" }));

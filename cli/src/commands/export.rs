@@ -68,12 +68,17 @@ impl Export {
         let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
         let (grains, bytes) = (exported.exported, exported.bytes);
         context.output.line(&format!("{grains} grains in {}, {bytes} bytes", files.join(", ")))?;
-        if exported.refused == 0 {
-            return Ok(());
+        match left_out(&exported) {
+            Some(told) => context.output.line(&told),
+            None => Ok(()),
         }
-        let (refused, rules) = (exported.refused, exported.rules.join(", "));
-        context.output.line(&format!("{refused} grains were left out, by the rules {rules}"))
     }
+}
+
+/// What rules kept here, for a person; nothing where they kept nothing.
+pub(super) fn left_out(exported: &Exported) -> Option<String> {
+    let (refused, rules) = (exported.refused, exported.rules.join(", "));
+    (refused > 0).then(|| format!("{refused} grains were left out, by the rules {rules}"))
 }
 
 /// The name of the file that goes to stdout.
@@ -104,9 +109,8 @@ fn stream(exported: &Exported, context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     }
     context.output.note(&format!("{grains} grains, {bytes} bytes"));
-    if refused > 0 {
-        let rules = exported.rules.join(", ");
-        context.output.note(&format!("{refused} grains were left out, by the rules {rules}"));
+    if let Some(told) = left_out(exported) {
+        context.output.note(&told);
     }
     Ok(())
 }

@@ -6,18 +6,24 @@ use clap::Args;
 use grainstore::Exporting;
 
 use super::erase::no_grain_of;
+use super::export::left_out;
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::shape::Version;
 
 /// Write everything the store has of a person (--user): every grain, in every version and state
 ///
-/// Without --out it is JSON, one grain a line; with it a portable .mg file, and its counts are printed.
+/// Without --out it is JSON, one grain a line. With it it is a portable .mg file, and its counts are printed: the
+/// rules on export hold for it, unless it is for the person who asked (--access-request).
 #[derive(Debug, Args)]
 pub(crate) struct SubjectReport {
     /// A portable file, such as ann.mg, that is replaced once the new one is whole
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The file is for the person it is about, who asked for it: everything is in it, whatever rule keeps it from
+    /// others, and the audit log says access_request
+    #[arg(long, requires = "out")]
+    access_request: bool,
 }
 
 impl SubjectReport {
@@ -41,7 +47,11 @@ impl SubjectReport {
             }
             return Ok(());
         };
-        let exported = session.export_subject(out, &user, &Exporting::default())?;
+        let how = Exporting::default();
+        let exported = match self.access_request {
+            true => session.access_request(out, &user, &how)?,
+            false => session.export_subject(out, &user, &how)?,
+        };
         if exported.exported == 0 {
             context.output.note(&no_grain_of(&user));
         }
@@ -49,6 +59,11 @@ impl SubjectReport {
             return context.output.json_line(&exported);
         }
         let files: Vec<_> = exported.files.iter().map(|file| file.display().to_string()).collect();
-        context.output.line(&format!("{} grains in {}", exported.exported, files.join(", ")))
+        context.output.line(&format!("{} grains in {}", exported.exported, files.join(", ")))?;
+        let Some(told) = left_out(&exported) else { return Ok(()) };
+        context.output.line(&told)?;
+        context
+            .output
+            .line("where the person asked for it themself, all of it is theirs: --access-request")
     }
 }

@@ -61,6 +61,37 @@ fn a_subject_report_is_json_or_a_file() {
 }
 
 #[test]
+fn a_report_in_a_file_stands_under_the_rules_on_export_but_for_the_person_who_asked() {
+    let place = Place::with_store();
+    place.put(&of("ann", "tea"));
+    let mut privileged: Value = serde_json::from_str(&of("ann", "plea")).unwrap();
+    privileged["structural_tags"] = json!(["profile:legal"]);
+    privileged["context"] = json!({ "legal:privilege": "work_product" });
+    let privileged = place.put(&privileged.to_string());
+    let file = place.path().join("ann.mg");
+    let report = ["subject-report", "--user", "ann", "--out", file.to_str().unwrap()];
+    let told = place.grain(&report).done();
+    let lines: Vec<_> = told.text().lines().collect();
+    assert!(lines[0].starts_with("1 grains in "), "{lines:?}");
+    assert_eq!(lines[1], "1 grains were left out, by the rules oms.privilege-hold");
+    assert!(lines[2].contains("--access-request"), "{lines:?}");
+    let json = place.grain(&[&report[..], &["--json"]].concat()).done().json();
+    assert_eq!((&json["refused"], &json["rules"]), (&json!(1), &json!(["oms.privilege-hold"])));
+    let asked = [&report[..], &["--access-request"]].concat();
+    assert!(place.grain(&asked).done().line().starts_with("2 grains in "));
+    let entries = place.grain(&["audit", "--json"]).done().json_lines();
+    let last = entries.iter().rfind(|entry| entry["operation"] == "export").unwrap();
+    assert_eq!(last["rules"], json!(["access_request", "oms.privilege-hold"]));
+    assert_eq!((&last["decision"], &last["subjects"]), (&json!("done"), &json!([privileged])));
+    let for_sale = [&["--purpose", "sale"], &asked[..]].concat();
+    assert_eq!(place.grain(&for_sale).error_code(), "ERR_POLICY");
+    let nowhere = place.grain(&["subject-report", "--user", "ann", "--access-request"]);
+    assert_eq!(nowhere.code, 2, "{}", nowhere.err);
+    place.grain(&["hold", &privileged, "--reason", "a matter"]).done();
+    assert!(place.grain(&report).done().line().starts_with("2 grains in "));
+}
+
+#[test]
 fn the_methods_answer_as_they_are_told() {
     let place = Place::empty();
     let mut rpc = place.rpc();

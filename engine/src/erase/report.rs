@@ -9,9 +9,8 @@ use serde::Serialize;
 
 use super::judge::{is_of, places_of};
 use super::{Session, spelled_user};
-use crate::audit::Operation;
 use crate::error::{Error, ErrorKind, Result, guarded};
-use crate::portable::{Exported, Exporting};
+use crate::portable::{Exported, Exporting, Recipient};
 use crate::powers::Power;
 use crate::session::Stored;
 use crate::view::{Row, with_fields};
@@ -75,13 +74,47 @@ impl Session {
         self.noted(all)
     }
 
-    /// Writes them into a container, as [`Session::export`] does.
+    /// Writes those of them that may leave the store into a container, as [`Session::export`] does: what a rule
+    /// keeps, and what rests on a consent that does not hold, is left out, counted and noted in the audit log.
     ///
     /// # Errors
     /// As [`Session::subject_report`] and [`Session::export`].
     pub fn export_subject(
         &self,
         to: impl AsRef<Path>,
+        user_id: &str,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        self.export_to(Recipient::Others, to.as_ref(), user_id, how)
+    }
+
+    /// Writes all of them into a container, for the person they are about, who asked for access to them: the one
+    /// exception to the rules on export. There is an entry in the audit log, `access_request`, with
+    /// the rules that would have kept something.
+    ///
+    /// # Errors
+    /// As [`Session::subject_report`] and [`Session::export`]; `ERR_POLICY` in a session that names a purpose: an access
+    /// request has none beside itself.
+    pub fn access_request(
+        &self,
+        to: impl AsRef<Path>,
+        user_id: &str,
+        how: &Exporting<'_>,
+    ) -> Result<Exported> {
+        if let Some(purpose) = self.options().purposes.first() {
+            let message = format!(
+                "an access request is for the person alone, and the session names a purpose, {purpose:?}"
+            );
+            return Err(Error::new(ErrorKind::Policy, message)
+                .with_hint("ask in a session without a purpose, or export under the rules"));
+        }
+        self.export_to(Recipient::Themself, to.as_ref(), user_id, how)
+    }
+
+    fn export_to(
+        &self,
+        recipient: Recipient,
+        to: &Path,
         user_id: &str,
         how: &Exporting<'_>,
     ) -> Result<Exported> {
@@ -97,9 +130,7 @@ impl Session {
             });
             failed.map_or(Ok(()), Err)
         })?;
-        let exported = self.export_places(to.as_ref(), &view, &places, how)?;
-        self.note(Operation::Export, Vec::new())?;
-        Ok(exported)
+        self.export_places(to, &view, (&places, recipient), how)
     }
 
     /// Shows every grain of a user with the name of its type, the last written first.

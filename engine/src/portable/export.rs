@@ -20,7 +20,7 @@ use grainstore_index::Sequence;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use super::leaving::Leaving;
+use super::leaving::{Leaving, Recipient};
 use super::order::{Merge, Place, Sorted, Sorter};
 use crate::directory;
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -119,27 +119,34 @@ impl Session {
         .map_err(|error| error.within(to))
     }
 
-    /// As [`Session::export`], the grains at these places of the log, whoever sees them.
+    /// As [`Session::export`], of the grains at these places of the log those that may leave for whom it is.
     pub(crate) fn export_places(
         &self,
         to: &Path,
         view: &View,
-        places: &[Sequence],
+        (places, recipient): (&[Sequence], Recipient),
         how: &Exporting<'_>,
     ) -> Result<Exported> {
         let target = Target::of(to).map_err(|error| error.within(to))?;
         let export = Export { session: self, view, how, directory: &target.directory };
         guarded(|| {
             let mut sorter = Sorter::new(export.directory);
+            let mut leaving = Leaving::new(self, view).to(recipient);
             for at in places {
                 let place = view.with_blob(*at, |blob| {
-                    with_fields(blob, |grain| export.place(ContentAddress::of(blob), grain))
+                    with_fields(blob, |grain| {
+                        let address = ContentAddress::of(blob);
+                        let may = leaving.may_of(address, *at, grain)?;
+                        may.then(|| export.place(address, grain)).transpose()
+                    })
                 })?;
-                sorter.push(place)?;
+                place.map_or(Ok(()), |place| sorter.push(place))?;
             }
             let grains = sorter.finish();
+            let (refused, rules) = (leaving.refused, leaving.rules());
+            leaving.tell(grains.len())?;
             let files = export.write(&grains)?;
-            target.name(files, grains.len())
+            Ok(Exported { refused, rules, ..target.name(files, grains.len())? })
         })
         .map_err(|error| error.within(to))
     }

@@ -1,18 +1,34 @@
-//! Which grains may leave the store: the rules on export, asked of each, and what they refused.
+//! Which grains may leave the store: the rules on export, asked of each, and what they refused. One exception has
+//! a name: a person who asks for what is held about them is given all of it.
 
 use std::collections::BTreeSet;
 
 use grainstore_format::{ContentAddress, GrainRef, GrainState, VerificationStatus};
+use grainstore_index::Sequence;
 
 use crate::audit::{AuditRecord, Operation};
 use crate::basis::basis_in;
 use crate::error::{Error, ErrorKind, Result};
-use crate::preset::{Basis, Deed, Facts, Refusal, RuleSet};
+use crate::preset::{Basis, Deed, Facts, RuleSet};
+use crate::reach::Reached;
 use crate::session::Session;
 use crate::view::View;
 
 /// Refused grains that an audit entry names.
 const MAX_NAMED: usize = 16;
+/// What the audit log calls the exception.
+const ACCESS_REQUEST: &str = "access_request";
+/// What it calls a consent that keeps a grain here.
+const CONSENT: &str = "consent";
+
+/// For whom a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recipient {
+    /// Anybody: the rules on export hold.
+    Others,
+    /// The person it is about, who asked for it.
+    Themself,
+}
 
 /// The rules on one export.
 pub(super) struct Leaving<'e> {
@@ -23,8 +39,9 @@ pub(super) struct Leaving<'e> {
     pub(super) refused: u64,
     /// The rules that refused, in the order of their names.
     by: BTreeSet<&'static str>,
-    first: Option<(ContentAddress, Refusal)>,
+    first: Option<(ContentAddress, Error)>,
     named: Vec<ContentAddress>,
+    recipient: Recipient,
 }
 
 impl<'e> Leaving<'e> {
@@ -37,7 +54,45 @@ impl<'e> Leaving<'e> {
             by: BTreeSet::new(),
             first: None,
             named: Vec::new(),
+            recipient: Recipient::Others,
         }
+    }
+
+    /// The same, for a file that is for somebody.
+    pub(super) fn to(self, recipient: Recipient) -> Self {
+        Self { recipient, ..self }
+    }
+
+    /// As [`Leaving::may`], for a grain that was not looked for but is known to be there: what an export would not
+    /// find may not leave either.
+    pub(super) fn may_of(
+        &mut self,
+        address: ContentAddress,
+        at: Sequence,
+        grain: &GrainRef<'_>,
+    ) -> Result<bool> {
+        let state = self.view.state_at(at)?;
+        let (id, error) = match self.session.reach(self.view).of(at, grain)? {
+            Reached::Seen => return self.may(address, grain, &state),
+            Reached::Outside | Reached::Erased => return Ok(false),
+            Reached::Ruled(refusal) => (refusal.id, Error::from(refusal)),
+            hidden => (CONSENT, hidden.refusal(&address)),
+        };
+        Ok(self.keep(address, id, error))
+    }
+
+    /// Counts a grain that a rule keeps here. Whether it leaves all the same.
+    fn keep(&mut self, address: ContentAddress, id: &'static str, why: Error) -> bool {
+        self.by.insert(id);
+        if self.named.len() < MAX_NAMED {
+            self.named.push(address);
+        }
+        if self.recipient == Recipient::Themself {
+            return true;
+        }
+        self.refused = self.refused.saturating_add(1);
+        self.first.get_or_insert((address, why));
+        false
     }
 
     /// Whether a grain may leave. One that may not is counted.
@@ -65,45 +120,40 @@ impl<'e> Leaving<'e> {
         let Some(refusal) = self.rules.decide(Deed::Export, &facts).refusal else {
             return Ok(true);
         };
-        self.refused = self.refused.saturating_add(1);
-        self.by.insert(refusal.id);
-        self.first.get_or_insert((address, refusal));
-        if self.named.len() < MAX_NAMED {
-            self.named.push(address);
-        }
-        Ok(false)
+        Ok(self.keep(address, refusal.id, Error::from(refusal)))
     }
 
     /// The names of the rules that refused.
     pub(super) fn rules(&self) -> Vec<String> {
-        self.by.iter().map(|&id| id.to_owned()).collect()
+        match self.recipient {
+            Recipient::Others => self.by.iter().map(|&id| id.to_owned()).collect(),
+            Recipient::Themself => Vec::new(),
+        }
     }
 
-    /// Notes in the audit log what was refused, if anything was, and the export where that is wanted.
+    /// Notes in the audit log what was refused, if anything was, or what left for the person alone; and the export
+    /// where that is wanted.
     ///
     /// # Errors
     /// `ERR_POLICY` where nothing is left to leave; `ERR_IO`.
     pub(super) fn tell(self, left: u64) -> Result<()> {
-        let Some((address, refusal)) = self.first else {
+        let is_exception = self.recipient == Recipient::Themself;
+        if self.first.is_none() && !is_exception {
             return self.session.note(Operation::Export, Vec::new());
-        };
-        self.session.store().note(AuditRecord {
-            operation: Operation::Export,
-            actor: self.session.options().actor.clone(),
-            subjects: self.named,
-            refused: true,
-            refused_by: None,
-            rules: self.by.into_iter().collect(),
-            ..AuditRecord::of(Operation::Export, Vec::new())
-        })?;
-        if left > 0 {
-            return Ok(());
         }
+        let exception = is_exception.then_some(ACCESS_REQUEST);
+        self.session.store().note(AuditRecord {
+            actor: self.session.options().actor.clone(),
+            refused: !is_exception,
+            rules: exception.into_iter().chain(self.by).collect(),
+            ..AuditRecord::of(Operation::Export, self.named)
+        })?;
+        let Some((address, why)) = self.first.filter(|_| left == 0) else { return Ok(()) };
         let many = match self.refused {
             1 => format!("{address} is not exported"),
             refused => format!("none of {refused} grains is exported; {address}"),
         };
-        let message = format!("{many}: refused by {}", refusal.text());
-        Err(Error::new(ErrorKind::Policy, message).with_hint(refusal.fix))
+        let hint = why.hint();
+        Err(Error::new(ErrorKind::Policy, format!("{many}: {why}")).with_hint(hint))
     }
 }

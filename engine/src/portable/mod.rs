@@ -11,3 +11,4 @@ mod order;
 
 pub use export::{Exported, Exporting};
 pub use import::{Imported, Importing, MAX_IMPORT_CLAIMS};
+pub(crate) use leaving::Recipient;

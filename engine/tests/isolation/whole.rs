@@ -8,7 +8,8 @@ use crate::reads::READS;
 
 /// What writes and does not read, what asks in another way for what is above, and what tells nothing of
 /// grains.
-const OTHERS: [&str; 31] = [
+const OTHERS: [&str; 32] = [
+    "access_request",
     "check_power",
     "has_powers",
     "change_rules",

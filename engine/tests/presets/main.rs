@@ -14,5 +14,6 @@ mod erase;
 mod import;
 mod reads;
 mod store;
+mod subject;
 
 pub(crate) use grainstore::format;

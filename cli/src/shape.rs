@@ -1,6 +1,7 @@
 //! The JSON shapes of answers, the same for commands and for rpc (design: rpc.md).
 
 use data_encoding::{BASE64, HEXLOWER};
+use grainstore::embed::EmbeddingRef;
 use grainstore::format::container::Compression;
 use grainstore::format::cose::proof;
 use grainstore::format::{
@@ -223,11 +224,15 @@ pub(crate) struct StateAnswer {
     state: GrainState,
     #[serde(flatten)]
     access: Option<Access>,
+    /// The vectors that the store has of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    embedding_refs: Vec<EmbeddingRef>,
 }
 
 impl StateAnswer {
     fn of(stored: &Stored) -> Self {
-        Self { state: stored.state, access: Some(stored.access) }
+        let access = Some(stored.access);
+        Self { state: stored.state, access, embedding_refs: Vec::new() }
     }
 }
 
@@ -254,7 +259,10 @@ impl StoredAnswer {
             blob: BASE64.encode(&stored.blob),
             cose: stored.envelope.as_ref().map(|envelope| BASE64.encode(envelope.bytes())),
             signature: session.signature(stored),
-            state: StateAnswer::of(stored),
+            state: StateAnswer {
+                embedding_refs: session.embedding_refs(&stored.address)?,
+                ..StateAnswer::of(stored)
+            },
         })
     }
 }
@@ -278,7 +286,7 @@ impl TryFrom<Stored> for Version {
 
 impl From<grainstore::cal::Version> for Version {
     fn from(version: grainstore::cal::Version) -> Self {
-        let state = StateAnswer { state: version.state, access: None };
+        let state = StateAnswer { state: version.state, access: None, embedding_refs: Vec::new() };
         Self { address: version.address, grain: version.grain, state }
     }
 }

@@ -6,10 +6,11 @@
 mod erased;
 mod spaces;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use grainstore_format::GrainState;
+use grainstore_format::container::Embedded;
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Space, Vector};
 use redb::{
@@ -19,6 +20,7 @@ use redb::{
 
 use crate::access::Access;
 use crate::audit::Chain;
+use crate::embed::embedded;
 use crate::error::{Error, Result};
 use crate::keys::{
     self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
@@ -376,6 +378,30 @@ impl Truth {
             }
         }
         Ok(None)
+    }
+
+    /// Which vectors the grain at a place has, as a manifest carries it. One that is damaged is for `verify`
+    /// to name.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn embedded_at(&self, at: Sequence) -> Result<Vec<Embedded>> {
+        let Some(table) = self.vectors.get_if_there(&self.txn)? else { return Ok(Vec::new()) };
+        let rows = match self.txn.open_table(keys::VECTOR_ROWS) {
+            Ok(table) => table.get(at.get())?.map(|rows| keys::decode_rows(rows.value())),
+            Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let (Some(Ok(rows)), spaces) = (rows, self.spaces()?) else { return Ok(Vec::new()) };
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let Some(bytes) = table.get(row)? else { continue };
+            let Some(placed) = whole(Placed::open(row, bytes.value(), &self.vault))? else {
+                continue;
+            };
+            found.extend(spaces.get(&placed.space).map(|space| (space, placed.chunk)));
+        }
+        Ok(embedded(found))
     }
 
     /// The last row that was given to a vector, or to the removal of some; 0 for none.

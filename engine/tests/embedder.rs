@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use grainstore::cal::{Answer, Near, Query, Rerank};
 use grainstore::embed::{Embedder, Embedding, Metric, Vector};
+use grainstore::format::DecodeOptions;
+use grainstore::format::container::Container;
 use grainstore::{Error, Offer, OpenOptions, Page, Session, SessionOptions, Store};
 use tempfile::TempDir;
 
@@ -78,6 +80,72 @@ fn model_told(session: &Session) -> String {
     };
     let model = description.get("embedding_model").and_then(|model| model.as_str());
     model.unwrap_or("none").to_owned()
+}
+
+#[test]
+fn a_grain_has_embedding_refs_in_the_index_layer_which_a_manifest_carries_and_an_import_checks() {
+    let dir = TempDir::new().unwrap();
+    let topics = Arc::new(Topics::default());
+    let session = open(&dir, &topics);
+    let tea = put(&session, belief("alice", "a cup of tea"));
+    let blob = session.get(&tea).unwrap().blob;
+    assert!(settled(&session));
+    let refs =
+        |session: &Session| serde_json::to_value(session.embedding_refs(&tea).unwrap()).unwrap();
+    let own = |metric: &str| {
+        serde_json::json!([{
+            "vector_id": format!("{tea}/topics/{metric}/0"), "model": "topics", "dimensions": 3,
+            "distance_metric": metric, "chunk_index": 0,
+        }])
+    };
+    assert_eq!(refs(&session), own("cosine"));
+    assert_eq!(session.get(&tea).unwrap().blob, blob, "the grain knows nothing of them");
+
+    let part = Embedding::new("other", Metric::Dot, vec![1.0, 2.0]).unwrap();
+    session.embed(&tea, vec![part.clone().of_chunk(7), part.of_chunk(2)]).unwrap();
+    let told = session.embedding_refs(&tea).unwrap();
+    let told: Vec<_> =
+        told.iter().map(|one| (&*one.model, one.dimensions, one.chunk_index)).collect();
+    assert_eq!(told, [("other", 2, 2), ("other", 2, 7), ("topics", 3, 0)]);
+    let elsewhere = session.store().session(SessionOptions {
+        namespace: Some("elsewhere".to_owned()),
+        ..SessionOptions::default()
+    });
+    assert_eq!(elsewhere.embedding_refs(&tea).unwrap_err().code(), "ERR_NOT_FOUND");
+
+    let file = dir.path().parent().unwrap().join(format!("{tea}.mg"));
+    session.export(&file, &Query::default(), &grainstore::Exporting::default()).unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let container = Container::open(bytes.as_slice(), &DecodeOptions::default()).unwrap();
+    let carried: Vec<_> = container.manifest().unwrap().map(Result::unwrap).collect();
+    let carried = &carried.iter().find(|(address, _)| *address == tea).unwrap().1.embedded;
+    let told: Vec<_> = carried
+        .iter()
+        .map(|one| (&*one.model, one.dimensions, &*one.metric, &*one.chunks))
+        .collect();
+    assert_eq!(
+        told,
+        [("other", 2, "dot", [2, 7].as_slice()), ("topics", 3, "cosine", [0].as_slice())]
+    );
+
+    // The same embedder makes the same again; one that compares otherwise is told of.
+    for (metric, conflicts) in [(Metric::Cosine, 0), (Metric::L2, 1)] {
+        let dir = TempDir::new().unwrap();
+        let embedder = Arc::clone(&topics) as Arc<dyn Embedder>;
+        let options = OpenOptions::new().create(true).embedder(embedder, metric);
+        let store = Store::open(dir.path(), &options).unwrap();
+        let session = store.session(SessionOptions::default());
+        let imported = session.import([&file], &Default::default()).unwrap();
+        let about = imported.conflicts.iter().filter(|one| {
+            one.address == tea && serde_json::to_value(one.about).unwrap() == "embedding"
+        });
+        assert_eq!(about.count(), conflicts, "{imported:?}");
+        assert!(settled(&session));
+        assert_eq!(refs(&session), own(metric.name()));
+    }
+    std::fs::remove_file(&file).unwrap();
+    session.store().remove_vectors("other").unwrap();
+    assert_eq!(refs(&session), own("cosine"));
 }
 
 #[test]

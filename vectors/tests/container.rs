@@ -78,6 +78,7 @@ fn manifest_of(held: &HeldRow) -> Vec<(ContentAddress, Carried)> {
     let address = |text: &String| text.parse::<ContentAddress>().ok();
     let carried = |row: &StateRow| Carried {
         hold_lifted: false,
+        embedded: Vec::new(),
         state: GrainState {
             superseded_by: row.sb.as_ref().and_then(address),
             system_valid_to: row.svt.map(EpochMs::new),

@@ -62,6 +62,15 @@ fn a_program_makes_vectors_of_what_is_put() {
     let response = open(&place, &mut rpc, &embedder);
     assert_eq!(response["result"]["created"], true, "{response}");
     assert_eq!(embedded(&mut rpc)["model"], "two");
+    let grain: Value = serde_json::from_str(&belief("alice", "tea")).unwrap();
+    let again = rpc.result("put", &json!({ "grain": grain }));
+    let got = rpc.result("get", &json!({ "address": again["address"] }));
+    let name = format!("{}/two/cosine/0", again["address"].as_str().unwrap());
+    let refs = json!([{
+        "vector_id": name, "model": "two", "dimensions": 2, "distance_metric": "cosine", "chunk_index": 0,
+    }]);
+    assert_eq!(got["state"]["embedding_refs"], refs, "{got}");
+    assert_eq!(got["grain"], grain);
 }
 
 #[cfg(not(feature = "local-embedder"))]

@@ -13,6 +13,7 @@ mod embedding;
 mod keeping;
 #[cfg(feature = "local-embedder")]
 mod local;
+mod refs;
 
 pub use command::{CommandEmbedder, CommandOptions};
 pub(crate) use embedding::check_count;
@@ -22,6 +23,8 @@ pub use keeping::EmbeddingStatus;
 pub(crate) use keeping::{Keeping, Ready, Requests};
 #[cfg(feature = "local-embedder")]
 pub use local::{LocalEmbedder, LocalOptions};
+pub use refs::EmbeddingRef;
+pub(crate) use refs::{embedded, misfit};
 
 use crate::error::{Error, ErrorKind, Result};
 

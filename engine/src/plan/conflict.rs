@@ -19,6 +19,8 @@ pub enum Disputed {
     End,
     /// Its verification status.
     Verification,
+    /// How long its vectors of a model are, and how they are compared.
+    Embedding,
     /// Whether a consent is withdrawn by it.
     Withdrawal,
     /// Whether it may be stored at all.

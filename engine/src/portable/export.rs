@@ -364,6 +364,7 @@ impl Export<'_, '_> {
             access_count: access.count,
             last_accessed_at: access.last_accessed_at,
             hold_lifted,
+            embedded: self.view.embedded_at(sequence)?,
         })
     }
 

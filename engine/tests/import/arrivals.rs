@@ -45,7 +45,7 @@ fn a_hold_of_a_policy_comes_with_the_grain_unless_it_was_lifted() {
     let held = belief("held", 1000, &policy(r#""mode": "hold""#));
     let lifted = belief("lifted", 1000, &policy(r#""mode": "hold""#));
     let says = Carried { hold_lifted: true, ..Carried::default() };
-    place.import(&[blob(&held), blob(&lifted)], &[(address(&lifted), says)]).unwrap();
+    place.import(&[blob(&held), blob(&lifted)], &[(address(&lifted), says.clone())]).unwrap();
     assert!(place.state(&address(&held)).held);
     assert!(!place.state(&address(&lifted)).held);
     // Here already: a file cannot lift it any more.

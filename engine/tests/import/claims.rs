@@ -249,7 +249,7 @@ fn a_circle_that_two_files_close_is_broken_where_the_grains_do_not_bear_it_out()
     // The last says that the first, which is not here yet, took its place.
     for (here, comes) in [(&blobs[2..], &blobs[..2]), (&blobs[1..], &blobs[..1])] {
         let place = Place::new();
-        place.import(here, &[back, on[1]]).unwrap();
+        place.import(here, &[back.clone(), on[1].clone()]).unwrap();
         let imported = place.import(comes, &on).unwrap();
         assert_straight(&place, &all, &imported, 1);
         assert!(place.state(&all[2]).is_current(), "nothing bears out that it was replaced");
@@ -257,7 +257,7 @@ fn a_circle_that_two_files_close_is_broken_where_the_grains_do_not_bear_it_out()
     }
     // The first came by put, and its supersession is a claim.
     let place = Place::new();
-    place.import(&blobs[1..], &[back, on[1]]).unwrap();
+    place.import(&blobs[1..], &[back.clone(), on[1].clone()]).unwrap();
     place.session.put(first).unwrap();
     let imported = place.import(&[], &on[..1]).unwrap();
     assert_straight(&place, &all, &imported, 1);

@@ -179,7 +179,7 @@ pub(crate) fn container(entries: &[Vec<u8>], stated: &[Stated]) -> Vec<u8> {
 /// The same container with a manifest, which may speak of any grain.
 fn with_manifest(mut bytes: Vec<u8>, stated: &[Stated]) -> Vec<u8> {
     let entries = stated.iter().map(|(address, carried)| {
-        let Carried { state, access_count, hold_lifted, .. } = *carried;
+        let Carried { state, access_count, hold_lifted, .. } = carried.clone();
         let held = state.held.then_some(true).or(hold_lifted.then_some(false));
         let status = state.verification_status;
         let fields: [(&str, Option<Value>); 8] = [

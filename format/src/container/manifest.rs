@@ -3,6 +3,7 @@
 
 use std::io::Read;
 
+use super::embedded::Embedded;
 use super::source::Stretch;
 use super::{ReadAt, damaged, io as failed};
 use crate::address::ContentAddress;
@@ -12,13 +13,14 @@ use crate::time::EpochMs;
 use crate::value::Value;
 use crate::wire::{Encoding, Reader, Token, Writer};
 
-/// Bytes of one entry at most. Ours take less than 400; the rest is room for keys of others.
-const MAX_ENTRY_BYTES: usize = 16 << 10;
+/// Bytes of one entry at most. Ours take less than 400, and of a grain with vectors of many models up to
+/// 26 KiB; the rest is room for keys of others.
+const MAX_ENTRY_BYTES: usize = 32 << 10;
 /// Bytes read at once.
 const BLOCK: usize = 64 << 10;
 
 /// What a manifest carries about one grain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Carried {
     /// Its index-layer state.
     pub state: GrainState,
@@ -28,6 +30,8 @@ pub struct Carried {
     pub last_accessed_at: Option<EpochMs>,
     /// Whether the hold that its policy declares was lifted: `x_held` is there and says false.
     pub hold_lifted: bool,
+    /// Which vectors the store that wrote it has of the grain, ascending.
+    pub embedded: Vec<Embedded>,
 }
 
 impl Carried {
@@ -49,6 +53,8 @@ impl Carried {
         } = self.state;
         let status =
             Some(verification_status).filter(|status| *status != VerificationStatus::default());
+        let embedded = self.embedded.iter().map(Embedded::value).collect::<Vec<_>>();
+        let embedded = (!embedded.is_empty()).then_some(Value::Array(embedded));
         let mark = |set: bool| set.then_some(Value::Bool(true));
         [
             ("sb", superseded_by.map(|by| by.to_string().into())),
@@ -58,6 +64,7 @@ impl Carried {
             ("x_review", mark(needs_review)),
             ("x_held", mark(held).or(self.hold_lifted.then_some(Value::Bool(false)))),
             ("ac", Some(self.access_count).filter(|count| *count > 0).map(Value::from)),
+            ("x_er", embedded),
             ("laa", self.last_accessed_at.map(|at| at.get().into())),
         ]
         .into_iter()
@@ -84,6 +91,7 @@ impl Carried {
                 state.held = mark(reader)?;
                 self.hold_lifted = !state.held;
             }
+            "x_er" => self.embedded = Embedded::list(reader)?,
             "ac" => self.access_count = count(reader)?,
             "laa" => self.last_accessed_at = Some(time(reader)?),
             // Keys of others, and of versions to come (ruling 37).

@@ -10,6 +10,7 @@
 //! - `manifest`: the state of grains beside them (11.7).
 //! - `frames`: grains over a wire.
 
+mod embedded;
 mod entry;
 mod frames;
 mod layout;
@@ -20,6 +21,7 @@ mod region;
 mod source;
 mod writer;
 
+pub use embedded::Embedded;
 pub use entry::{Entry, max_entry_bytes};
 pub use frames::{FrameReader, FrameWriter};
 pub use layout::{Compression, MAX_REGION_BYTES};

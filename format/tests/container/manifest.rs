@@ -1,11 +1,11 @@
 //! Manifests: what they carry comes back, what is unknown is passed over, what is wrong is refused.
 
-use grainstore_format::container::Carried;
+use grainstore_format::container::{Carried, Compression, Embedded};
 use grainstore_format::{
     ContentAddress, Encoding, EpochMs, GrainState, Map, Value, VerificationStatus, encode_value,
 };
 
-use crate::kit::{Raw, blobs, read, refusal};
+use crate::kit::{Raw, blobs, container, read, refusal};
 
 fn map(entries: &[(&str, Value)]) -> Value {
     let entries = entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
@@ -47,12 +47,76 @@ fn every_key_is_read_in_both_encodings_and_unknown_ones_are_passed_over() {
     for encoding in [Encoding::MessagePack, Encoding::Cbor] {
         let (_, carried) = read(&carrying(&manifest, encoding)).unwrap();
         let at = |name: &str| name.parse::<ContentAddress>().unwrap();
-        assert_eq!(carried, [(at(&name), expected), (at(&by), Carried::default())]);
+        assert_eq!(carried, [(at(&name), expected.clone()), (at(&by), Carried::default())]);
+    }
+}
+
+/// What a manifest tells of the vectors of a grain, with one key otherwise or, with nothing, without it.
+fn told(otherwise: Option<(&str, Option<Value>)>) -> Value {
+    let mut fields = vec![
+        ("ci", Value::Array(vec![0.into(), 2.into()])),
+        ("di", "cosine".into()),
+        ("dm", 384.into()),
+        ("mo", "m".into()),
+    ];
+    if let Some((key, value)) = otherwise {
+        fields.retain(|(name, _)| *name != key);
+        fields.extend(value.map(|value| (key, value)));
+    }
+    Value::Array(vec![map(&fields)])
+}
+
+#[test]
+fn vectors_that_a_grain_has_come_back_and_have_these_bytes() {
+    let embedded = Embedded {
+        model: "m".to_owned(),
+        dimensions: 384,
+        metric: "cosine".to_owned(),
+        chunks: vec![0, 2],
+    };
+    let expected = Carried { embedded: vec![embedded], ..Carried::default() };
+    let name = "a".repeat(64);
+    let manifest = map(&[(&name, map(&[("x_er", told(None))]))]);
+    for encoding in [Encoding::MessagePack, Encoding::Cbor] {
+        let (_, carried) = read(&carrying(&manifest, encoding)).unwrap();
+        assert_eq!(carried, [(name.parse().unwrap(), expected.clone())]);
+    }
+    let given = blobs(1);
+    let entry = (ContentAddress::of(&given[0]), expected);
+    let bytes = container(&given, std::slice::from_ref(&entry), Compression::None);
+    let golden =
+        b"\x81\xa4x_er\x91\x84\xa2ci\x92\x00\x02\xa2di\xa6cosine\xa2dm\xcd\x01\x80\xa2mo\xa1m";
+    let end = bytes.len() - 32;
+    assert_eq!(&bytes[end - golden.len()..end], golden);
+    assert_eq!(read(&bytes).unwrap().1, [entry]);
+}
+
+#[test]
+fn the_most_vectors_a_grain_can_have_fit_an_entry_and_more_are_refused() {
+    let embedded = |number: u32| Embedded {
+        model: format!("{number:0>256}"),
+        dimensions: 4096,
+        metric: "cosine".to_owned(),
+        chunks: (0..16).map(|chunk| u32::MAX - 16 + chunk).collect(),
+    };
+    let most = Carried { embedded: (0..64).map(embedded).collect(), ..Carried::default() };
+    let given = blobs(1);
+    let entry = (ContentAddress::of(&given[0]), most);
+    let bytes = container(&given, std::slice::from_ref(&entry), Compression::None);
+    assert_eq!(read(&bytes).unwrap().1, [entry]);
+    for count in [64, 65] {
+        let one = |number: i64| Value::Array(vec![number.into()]);
+        let Value::Array(first) = told(Some(("ci", Some(one(0))))) else { unreachable!() };
+        let many = Value::Array(vec![first[0].clone(); count]);
+        let manifest = map(&[(&"a".repeat(64), map(&[("x_er", many)]))]);
+        assert_eq!(read(&carrying(&manifest, Encoding::MessagePack)).is_ok(), count == 64);
     }
 }
 
 #[test]
 fn a_value_of_another_type_is_refused_with_its_key() {
+    let wrong = |key, value: Value| told(Some((key, Some(value))));
+    let list = |numbers: &[i64]| Value::Array(numbers.iter().map(|n| (*n).into()).collect());
     let name = "a".repeat(64);
     for (key, values) in [
         ("sb", vec![1.into(), "b".into(), "B".repeat(64).into(), true.into()]),
@@ -63,6 +127,30 @@ fn a_value_of_another_type_is_refused_with_its_key() {
         ("x_review", vec!["no".into()]),
         ("ac", vec![(-1).into(), 1.0.into()]),
         ("laa", vec![Value::Array(Vec::new())]),
+        (
+            "x_er",
+            vec![
+                1.into(),
+                Value::Array(vec![1.into()]),
+                Value::Array(vec![map(&[])]),
+                told(Some(("mo", None))),
+                told(Some(("dm", None))),
+                told(Some(("di", None))),
+                told(Some(("ci", None))),
+                wrong("mo", "".into()),
+                wrong("mo", "m".repeat(257).into()),
+                wrong("di", 1.into()),
+                wrong("dm", 0.into()),
+                wrong("dm", (-1).into()),
+                wrong("dm", 4097.into()),
+                wrong("dm", u64::MAX.into()),
+                wrong("ci", list(&[])),
+                wrong("ci", list(&[1, 0])),
+                wrong("ci", list(&[1, 1])),
+                wrong("ci", list(&[-1])),
+                wrong("ci", list(&(0..1025).collect::<Vec<_>>())),
+            ],
+        ),
     ] {
         for value in values {
             let manifest = map(&[(&name, map(&[(key, value.clone())]))]);

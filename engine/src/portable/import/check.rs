@@ -15,6 +15,7 @@ use super::claims::{self, Stated};
 use super::entering::Entering;
 use super::{Importing, in_file, of_file};
 use crate::consent::is_withdrawn;
+use crate::embed::misfit;
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::Wrapping;
@@ -118,12 +119,27 @@ impl<S: ReadAt> Files<S> {
                 checked.successors.insert(address, Successor { prepared, stated });
             }
         }
+        self.check_embedded(session, &view, &mut checked)?;
         checked.claims = checked
             .stated
             .iter()
             .map(|stated| claim(stated, &checked.successors, session.store().inner().resolver()))
             .collect::<Result<_>>()?;
         Ok(checked)
+    }
+
+    /// Notes what manifests tell of vectors that fit none of the store's of their model: a file carries none
+    /// of them, and where they come from they are made otherwise than here.
+    fn check_embedded(&self, session: &Session, view: &View, checked: &mut Checked) -> Result<()> {
+        let reserved = session.store().inner().retrieval().reserved();
+        let spaces = view.spaces()?;
+        self.each_manifest_entry(|address, Carried { embedded, .. }| {
+            let why = embedded.iter().find_map(|one| misfit(one, spaces.values().chain(&reserved)));
+            if let Some(why) = why {
+                checked.conflicts.note(address, Disputed::Embedding, why);
+            }
+            Ok(())
+        })
     }
 
     /// The grains that claims name as successors, each with what the manifests say of it.

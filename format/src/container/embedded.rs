@@ -1,0 +1,122 @@
+//! Which vectors a store that embeds has of a grain, as a manifest carries it (OMS 7.2): the immutable blob
+//! cannot, and the vectors themselves stay where they are.
+
+use crate::error::{Result, corrupt};
+use crate::value::{Map, Value};
+use crate::wire::{Reader, Token};
+
+/// Models and metrics one grain has vectors of at most.
+const MAX_SPACES: usize = 64;
+/// Vectors one grain has at most.
+const MAX_CHUNKS: usize = 1_024;
+/// Bytes of the name of a model.
+const MAX_MODEL_BYTES: usize = 256;
+/// Bytes of the name of a metric.
+const MAX_METRIC_BYTES: usize = 32;
+/// Numbers of a vector.
+const MAX_DIMENSIONS: u32 = 4_096;
+
+/// The vectors that a grain has of one model.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Embedded {
+    /// The model.
+    pub model: String,
+    /// Numbers of each vector.
+    pub dimensions: u32,
+    /// How they are compared: `cosine`, `dot` or `l2`.
+    pub metric: String,
+    /// The parts of the grain they stand for, ascending; 0 alone where that is all of it.
+    pub chunks: Vec<u32>,
+}
+
+impl Embedded {
+    /// As a value, under the short keys of OMS 7.2; `ci` is a list.
+    pub(super) fn value(&self) -> Value {
+        let chunks: Vec<Value> =
+            self.chunks.iter().map(|chunk| Value::from(i64::from(*chunk))).collect();
+        let entries = [
+            ("ci", Value::Array(chunks)),
+            ("di", self.metric.as_str().into()),
+            ("dm", i64::from(self.dimensions).into()),
+            ("mo", self.model.as_str().into()),
+        ];
+        let entries = entries.map(|(key, value)| (key.to_owned(), value));
+        Value::Map(Map::from(entries))
+    }
+
+    /// Reads a list of them.
+    ///
+    /// # Errors
+    /// `ERR_CORRUPT` for anything else, or for more than a grain can have.
+    pub(super) fn list(reader: &mut Reader<'_>) -> Result<Vec<Self>> {
+        let Token::Array(count) = reader.token()? else { return Err(corrupt("not a list")) };
+        if count > MAX_SPACES {
+            return Err(corrupt("vectors of too many models"));
+        }
+        let mut found: Vec<Self> = Vec::new();
+        let mut chunks = 0;
+        for _ in 0..count {
+            let one = Self::one(reader)?;
+            chunks += one.chunks.len();
+            if chunks > MAX_CHUNKS {
+                return Err(corrupt("more vectors than a grain can have"));
+            }
+            found.push(one);
+        }
+        Ok(found)
+    }
+
+    fn one(reader: &mut Reader<'_>) -> Result<Self> {
+        let Token::Map(keys) = reader.token()? else { return Err(corrupt("not a map")) };
+        let (mut model, mut dimensions, mut metric, mut chunks) = (None, None, None, None);
+        for _ in 0..keys {
+            match reader.key()? {
+                "mo" => model = Some(text(reader, MAX_MODEL_BYTES)?),
+                "di" => metric = Some(text(reader, MAX_METRIC_BYTES)?),
+                "dm" => dimensions = Some(number(reader)?),
+                "ci" => chunks = Some(ascending(reader)?),
+                _ => reader.skip()?,
+            }
+        }
+        let dimensions = dimensions.filter(|count| (1..=MAX_DIMENSIONS).contains(count));
+        match (model, dimensions, metric, chunks) {
+            (Some(model), Some(dimensions), Some(metric), Some(chunks)) => {
+                Ok(Self { model, dimensions, metric, chunks })
+            }
+            _ => Err(corrupt("a model, its dimensions, its metric and the parts have to be there")),
+        }
+    }
+}
+
+fn text(reader: &mut Reader<'_>, most: usize) -> Result<String> {
+    match reader.token()? {
+        Token::Str(text) if !text.is_empty() && text.len() <= most => Ok(text.to_owned()),
+        _ => Err(corrupt("no name")),
+    }
+}
+
+fn number(reader: &mut Reader<'_>) -> Result<u32> {
+    match reader.token()? {
+        Token::Int(number) => number
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .ok_or_else(|| corrupt("a number out of its range")),
+        _ => Err(corrupt("no whole number")),
+    }
+}
+
+fn ascending(reader: &mut Reader<'_>) -> Result<Vec<u32>> {
+    let Token::Array(count) = reader.token()? else { return Err(corrupt("not a list")) };
+    if count == 0 || count > MAX_CHUNKS {
+        return Err(corrupt("no parts, or more than a grain can have"));
+    }
+    let mut chunks: Vec<u32> = Vec::new();
+    for _ in 0..count {
+        let chunk = number(reader)?;
+        if chunks.last().is_some_and(|last| *last >= chunk) {
+            return Err(corrupt("parts are not ascending"));
+        }
+        chunks.push(chunk);
+    }
+    Ok(chunks)
+}

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::{Basis, BasisKind, Facts, Level};
 use super::folded::is_among;
+use super::jq::is_expression;
 use super::names::{Scope, listed, values};
 
 /// How deep conditions lie in each other.
@@ -105,6 +106,9 @@ pub(super) struct Condition {
     /// A text whose `{names}` are the entries of a list, where it has both.
     #[serde(skip_serializing_if = "Option::is_none")]
     placeholders: Option<Placeholders>,
+    /// Fields that, where they are there, are JQ expressions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    jq: Vec<String>,
     /// Conditions, all of which hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     all: Vec<Condition>,
@@ -177,6 +181,10 @@ impl Condition {
                 facts.any_value(name, &mut |value| has_such_word(patterns, value))
             })
             && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
+            && self.jq.iter().all(|name| {
+                let is_other = |value: &Value| !value.as_str().is_some_and(is_expression);
+                !facts.any_value(name, &mut { is_other })
+            })
     }
 
     /// Whether it holds of no grain without a tag.

@@ -2,7 +2,7 @@
 //! (OMS 13, 17.3, 20.6, Appendix A and D).
 //!
 //! - `rules/*.toml`: the presets. `builtin`: the table of them, the one place that has their names.
-//! - `file`: the shape of such a file. `condition`, `names`, `facts`, `folded`: what a rule asks about.
+//! - `file`: the shape of such a file. `condition`, `names`, `facts`, `folded`, `jq`: what a rule asks about.
 //! - `settings`: what is settled once for the whole store, and which of two values is stricter.
 //! - `rule`: rules as they hold, and one pure function: facts in, decision out.
 //! - `build`: a preset and the files that changed it, put together; what a change loosens.
@@ -18,6 +18,7 @@ mod condition;
 mod facts;
 mod file;
 mod folded;
+mod jq;
 mod names;
 mod notes;
 mod regime;

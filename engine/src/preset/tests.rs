@@ -13,11 +13,11 @@ fn kept(name: &str) -> Kept {
 #[test]
 fn every_preset_reads_and_has_the_rules_of_the_standard() {
     let open = Preset::default().rules().unwrap();
-    assert_eq!((open.preset, open.rules.len()), ("open", 10));
+    assert_eq!((open.preset, open.rules.len()), ("open", 11));
     for preset in Preset::all() {
         let rules = preset.rules().unwrap_or_else(|error| panic!("{}: {error}", preset.name()));
-        assert_eq!(rules.rules.get(..10), Some(&open.rules[..]), "{}", preset.name());
-        let own = rules.rules.iter().skip(10);
+        assert_eq!(rules.rules.get(..11), Some(&open.rules[..]), "{}", preset.name());
+        let own = rules.rules.iter().skip(11);
         for rule in own {
             assert!(rule.id.starts_with(&format!("{}.", preset.name())), "{}", rule.id);
         }

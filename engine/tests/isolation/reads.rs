@@ -67,6 +67,9 @@ pub(crate) const READS: &[Read] = reads! {
     "inspect" Grain ["inspect"] |on, told| {
         told.outcome(on.session.inspect(&on.address), |told, stored| told.stored(&stored));
     };
+    "embedding_refs" Grain ["embedding_refs"] |on, told| {
+        told.outcome(on.session.embedding_refs(&on.address), |told, refs| told.debug(&refs));
+    };
     "get_batch" Grain ["get_batch"] |on, told| {
         let got = on.session.get_batch(&[on.address, on.address]).unwrap();
         told.shown = Some(BTreeSet::new());

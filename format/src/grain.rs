@@ -122,7 +122,11 @@ impl Grain {
     /// # Errors
     /// As [`Grain::from_fields`].
     pub fn from_fields_for(fields: Map, profile: &Profile) -> Result<Self> {
-        let (grain_type, fields) = normalise::fields(fields, profile.max_depth)?;
+        let (grain_type, mut fields) = normalise::fields(fields, profile.max_depth)?;
+        if grain_type == GrainType::Belief && validate::is_ownership(&fields) {
+            // Readers take it so where it is missing (OMS 12.5.3); who writes puts it.
+            fields.entry("confidence".to_owned()).or_insert_with(|| Value::from(1.0));
+        }
         validate::check(grain_type, &fields, profile)?;
         Ok(Self { grain_type, fields: Arc::new(fields), origin: None })
     }
@@ -225,10 +229,17 @@ impl Grain {
         self.get(name).and_then(Value::as_str)
     }
 
-    /// A numeric field, integer or float.
+    /// A numeric field, integer or float. The confidence of an ownership belief that lacks it is 1.0
+    /// (OMS 12.5.3).
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.get(name).and_then(Value::as_f64)
+        let assumed = || {
+            let is_ownership = name == "confidence"
+                && self.grain_type == GrainType::Belief
+                && validate::is_ownership(&self.fields);
+            is_ownership.then_some(1.0)
+        };
+        self.get(name).map_or_else(assumed, Value::as_f64)
     }
 
     /// An integer field.

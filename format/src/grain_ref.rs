@@ -103,10 +103,17 @@ impl<'a> GrainRef<'a> {
         self.get(name)?.as_str()
     }
 
-    /// A numeric field, integer or float.
+    /// As [`Grain::number`].
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
-        self.get(name)?.as_f64()
+        let Some(value) = self.get(name) else {
+            let is_ownership = name == "confidence"
+                && self.grain_type() == GrainType::Belief
+                && self.text("namespace") == Some("agent:identity")
+                && matches!(self.text("relation"), Some("mg:owned_by" | "owned_by"));
+            return is_ownership.then_some(1.0);
+        };
+        value.as_f64()
     }
 
     /// An integer field.

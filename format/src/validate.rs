@@ -9,6 +9,8 @@ mod required;
 mod types;
 mod vocabulary;
 
+pub(crate) use required::is_ownership;
+
 use crate::error::{Error, Result, corrupt, schema};
 use crate::fields;
 use crate::grain_type::GrainType;

@@ -61,7 +61,8 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
     let by_phase = phase.as_ref().map_or(&[][..], |phase| phase.required);
     let required = || by_type.iter().chain(by_phase).chain(&["created_at"]);
 
-    if let Some(name) = required().find(|name| !present(fields, name)) {
+    let assumed = |name: &str| name == "confidence" && is_ownership(fields);
+    if let Some(name) = required().find(|name| !present(fields, name) && !assumed(name)) {
         let missing = missing(name);
         return Err(if *name == "created_at" { missing.with_hint(CREATED) } else { missing });
     }
@@ -76,6 +77,12 @@ pub(super) fn check(grain_type: GrainType, fields: &Map) -> Result<()> {
         _ => {}
     }
     required().try_for_each(|name| not_empty(fields, name))
+}
+
+/// Whether a belief is one of ownership, which OMS 12.5.3 shows without its confidence: 1.0 then.
+pub(crate) fn is_ownership(fields: &Map) -> bool {
+    text(fields, "namespace") == Some("agent:identity")
+        && matches!(text(fields, "relation"), Some("mg:owned_by" | "owned_by"))
 }
 
 /// A field that may be elided counts as present where it is: its hash stands for it (OMS 10.1).

@@ -150,8 +150,8 @@ mod tests {
             [("Z", 0), ("z", 0), ("+02:00", 120), ("-05:30", -330), ("+00:00", 0)]
         {
             for count in 1..=digits.len() {
-                let fraction = &digits[..count];
-                let ms: i64 = format!("{fraction:0<3}")[..3].parse().unwrap();
+                let fraction = digits.get(..count).unwrap();
+                let ms: i64 = format!("{fraction:0<3}").get(..3).unwrap().parse().unwrap();
                 let text = format!("2026-01-15T10:00:00.{fraction}{offset}");
                 let expected = 1_768_471_200_000 - minutes * 60_000 + ms;
                 assert_eq!(parse_datetime(&text).map(EpochMs::get), Ok(expected), "{text}");

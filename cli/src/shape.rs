@@ -9,8 +9,8 @@ use grainstore::format::{
     VerificationStatus, sign, sign_detached,
 };
 use grainstore::{
-    Access, AuditEntry, CalledEntry, Clock as _, ContentAddress, EpochMs, Grain, GrainState, Put,
-    Session, Stored, StreamedEntry, SystemClock,
+    Access, AuditEntry, CalledEntry, Clock as _, ContentAddress, EpochMs, ErasedConsent, Grain,
+    GrainState, Put, Session, Stored, StreamedEntry, SystemClock,
 };
 use grainstore_sml::{Clock, Item, Level, project};
 use serde::Serialize;
@@ -370,6 +370,29 @@ pub(crate) struct AuditAnswer {
     /// How many equal refusals it stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    /// What is left of a consent whose contents were erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consent: Option<ConsentAnswer>,
+}
+
+/// A consent without its contents, in its audit entry.
+#[derive(Debug, Serialize)]
+struct ConsentAnswer {
+    kind: &'static str,
+    scope: Vec<String>,
+    created_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid_from: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid_to: Option<i64>,
+}
+
+impl From<ErasedConsent> for ConsentAnswer {
+    fn from(consent: ErasedConsent) -> Self {
+        let kind = consent.kind();
+        let ErasedConsent { scope, created_at, valid_from, valid_to, .. } = consent;
+        Self { kind, scope, created_at, valid_from, valid_to }
+    }
 }
 
 /// Where the read log stood, in its audit entry.
@@ -500,6 +523,7 @@ impl From<AuditEntry> for AuditAnswer {
             }),
             kid: entry.kid,
             count: entry.count,
+            consent: entry.consent.map(ConsentAnswer::from),
         }
     }
 }
@@ -519,7 +543,11 @@ impl AuditAnswer {
         let call = self.call.iter().flat_map(CallAnswer::words);
         let kid = self.kid.as_ref().map(|kid| format!("kid={kid}"));
         let count = self.count.map(|count| format!("count={count}"));
-        for word in words.chain(why).chain(reason).chain(call).chain(kid).chain(count) {
+        let consent = self.consent.as_ref();
+        let consent =
+            consent.map(|consent| format!("{}={}", consent.kind, consent.scope.join(",")));
+        let after = kid.into_iter().chain(count).chain(consent);
+        for word in words.chain(why).chain(reason).chain(call).chain(after) {
             line.push_str("  ");
             line.push_str(&printable(&word));
         }

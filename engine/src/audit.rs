@@ -4,6 +4,7 @@
 //! it. This module makes and reads entries; the writer stores them with the effect they record.
 
 mod checkpoint;
+mod consent;
 mod refusals;
 
 use data_encoding::HEXLOWER;
@@ -23,6 +24,7 @@ use crate::preset;
 use crate::vault::Vault;
 
 pub use checkpoint::Checkpoint;
+pub use consent::ErasedConsent;
 pub(crate) use refusals::Refusals;
 
 /// Characters of a key's name that an entry keeps.
@@ -51,6 +53,8 @@ pub(crate) struct AuditRecord {
     pub(crate) claimed: Option<String>,
     /// How many refusals it stands for that were equal to one before.
     pub(crate) count: Option<u64>,
+    /// What is left of a consent whose contents are erased.
+    pub(crate) consent: Option<ErasedConsent>,
 }
 
 impl AuditRecord {
@@ -67,6 +71,7 @@ impl AuditRecord {
             call: None,
             claimed: None,
             count: None,
+            consent: None,
         }
     }
 }
@@ -90,6 +95,8 @@ pub(crate) enum Operation {
     Erase,
     /// All of a user was erased, or was to be; the subject is their token.
     EraseUser,
+    /// What is left of a consent that the erasure told of next has taken.
+    EraseConsent,
     RotateKey,
     /// The rules of the store were changed, or were to be.
     PresetChanged,
@@ -156,6 +163,7 @@ impl Operation {
             Self::Import(_) => "import",
             Self::Erase => "erase",
             Self::EraseUser => "erase_user",
+            Self::EraseConsent => "erase_consent",
             Self::RotateKey => "rotate_key",
             Self::PresetChanged => "preset_changed",
             Self::Export => "export",
@@ -187,7 +195,7 @@ pub struct AuditEntry {
     /// When it was written.
     pub time: EpochMs,
     /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `rotate_key`,
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`,
     /// `preset_changed`, `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a power that was refused, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
     /// them; `cal`, a call in CAL that was refused, or gave out no grain; `read_log`, where the read log
     /// stood. In the read log `cal` alone.
@@ -221,6 +229,8 @@ pub struct AuditEntry {
     /// How many refusals this entry stands for, each equal to one of the minute before it that has an
     /// entry of its own.
     pub count: Option<u64>,
+    /// In `erase_consent`: what is left of a consent whose contents the erasure took that is told of next.
+    pub consent: Option<ErasedConsent>,
 }
 
 impl AuditEntry {
@@ -248,12 +258,15 @@ impl AuditEntry {
             reads: None,
             kid: None,
             count: None,
+            consent: None,
         }
     }
 
     /// Whether it is about an erasure.
     pub(crate) fn is_erasure(&self) -> bool {
-        [Operation::Erase, Operation::EraseUser].iter().any(|of| self.operation == of.name())
+        [Operation::Erase, Operation::EraseUser, Operation::EraseConsent]
+            .iter()
+            .any(|of| self.operation == of.name())
     }
 
     /// Why it was refused, for a person.
@@ -345,6 +358,9 @@ impl Chain {
         }
         if let Some(count) = record.count {
             entry.insert("count".to_owned(), Value::from(count));
+        }
+        if let Some(consent) = &record.consent {
+            entry.insert("consent".to_owned(), Value::Map(consent.fields()));
         }
         if let Some(call) = &record.call {
             entry.insert("call".to_owned(), Value::Map(call.fields(self)));
@@ -480,6 +496,10 @@ impl AuditEntry {
                     Some(count.ok_or_else(damaged)?)
                 }
             },
+            consent: match entry.get("consent") {
+                None => None,
+                Some(fields) => Some(ErasedConsent::of(fields).ok_or_else(damaged)?),
+            },
         })
     }
 }
@@ -571,7 +591,38 @@ mod tests {
             call: None,
             claimed: None,
             count: None,
+            consent: None,
         }
+    }
+
+    #[test]
+    fn a_key_a_count_and_a_consent_read_back() {
+        let consent = ErasedConsent {
+            is_withdrawal: true,
+            scope: vec!["store".to_owned(), "share".to_owned()],
+            created_at: 7,
+            valid_from: None,
+            valid_to: Some(9),
+        };
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let record = AuditRecord {
+            claimed: Some("k".repeat(MAX_KID + 1)),
+            count: Some(3),
+            consent: Some(consent.clone()),
+            ..record(None)
+        };
+        let (_, bytes) = chain.link(&record, EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID), Some(3)));
+        assert_eq!(entry.consent, Some(consent));
+        // The map as docs/format.md has it, keys in their order.
+        let shown = [
+            &b"\xa7consent\x84"[..],
+            b"\xaacreated_at\x07\xa4kind\xaawithdrawal",
+            b"\xa5scope\x92\xa5store\xa5share\xa8valid_to\x09",
+        ]
+        .concat();
+        assert!(bytes.windows(shown.len()).any(|window| window == shown), "{bytes:02x?}");
     }
 
     #[test]

@@ -80,7 +80,7 @@ mod view;
 mod writer;
 
 pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::{AuditEntry, Checkpoint, ImportNote, ReadsNote};
+pub use audit::{AuditEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote};
 pub use calls::{
     CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
     StreamedEntry, Streaming, Terms,

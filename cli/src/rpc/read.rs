@@ -215,6 +215,7 @@ mod tests {
             reads: None,
             kid: None,
             count: None,
+            consent: None,
         };
         let cursor = |page| {
             let fault = listed(page).err()?;

@@ -3,7 +3,9 @@
 //! Held grains are found in the states, retained ones by the index, so that nothing else of a user is
 //! read. Reads one view and decides; nothing here writes.
 
-use grainstore_format::{ContentAddress, EpochMs, GrainRef};
+use std::collections::HashSet;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainType};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use super::retention::{self, Retention};
@@ -166,6 +168,21 @@ pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Resul
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
     listed(view, Field::User, user)
+}
+
+/// The places of the consents of a user that were not erased.
+///
+/// # Errors
+/// `ERR_INTEGRITY`, `ERR_IO`.
+pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
+    let theirs: HashSet<Sequence> = places_of(view, user)?.into_iter().collect();
+    let shape = Shape::Type(GrainType::Consent);
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+        found.push(posting?.sequence);
+    }
+    found.retain(|at| theirs.contains(at));
+    Ok(found)
 }
 
 /// Whether a grain is of a user.

@@ -29,7 +29,7 @@ use crate::writer::{Done, Order, Request, Target};
 
 pub use certificate::Certificate;
 use judge::places_of;
-pub(crate) use judge::{Asked, Verdict, judge_grain, judge_user};
+pub(crate) use judge::{Asked, Verdict, consents_of, judge_grain, judge_user};
 pub(crate) use refusal::{check_not_erased, erased};
 pub use report::{MAX_REPORTED, SubjectReport};
 pub use sweep::{DueErasure, Swept};

@@ -6,18 +6,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use grainstore_format::ContentAddress;
+use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableHandle, WriteTransaction};
 
 use super::{Ground, Writer};
-use crate::audit::{AuditRecord, Operation};
-use crate::erase::{Asked, Verdict, erased, judge_grain, judge_user};
+use crate::audit::{AuditRecord, ErasedConsent, Operation};
+use crate::erase::{Asked, Verdict, consents_of, erased, judge_grain, judge_user};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::{self, AddressKey, AuditHead, Gone, Stub, Tombstone, Unscrubbed, UserToken};
 use crate::plan::Author;
 use crate::texts::Around;
-use crate::view::View;
+use crate::view::{View, with_fields};
 
 /// What is to be erased.
 #[derive(Debug, Clone)]
@@ -58,6 +58,8 @@ struct Effect {
     grains: Vec<(Sequence, AddressKey)>,
     user: Option<UserToken>,
     record: AuditRecord,
+    /// What is left of consents, told before the erasure that takes their contents (ruling 40).
+    consents: Vec<AuditRecord>,
 }
 
 impl Writer {
@@ -98,7 +100,9 @@ impl Writer {
                 write(ground, &effect)?;
             }
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
-            Ok(Some(((refusal, places), vec![effect.record])))
+            let mut records = effect.consents;
+            records.push(effect.record);
+            Ok(Some(((refusal, places), records)))
         })?;
         drop(view);
         let Some((refusal, places)) = decided else { return Ok(None) };
@@ -125,19 +129,21 @@ fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)>
     let asked = Asked { now: ground.now, reason, overrides, regime };
     let rules = order.rule.into_iter().collect();
     let mut record = AuditRecord { rules, ..order.author.record(Operation::Erase, Vec::new()) };
-    let (mut grains, mut user) = (Vec::new(), None);
+    let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());
     let verdict = match &order.target {
         Target::User(id) => {
             let token = view.chain_before_genesis()?.user_token(id);
             record.operation = Operation::EraseUser;
             record.subjects = vec![ContentAddress::from_bytes(token.0)];
             user = Some(token);
+            consents = consents_of(view, id)?;
             judge_user(view, id, &asked)?
         }
         Target::Grain(address) => {
             let at = place(view, address)?;
             record.subjects = vec![*address];
             grains.push((at, view.vault().address(address)));
+            consents = vec![at];
             judge_grain(view, at, &asked)?
         }
         Target::Due(addresses) => {
@@ -154,7 +160,31 @@ fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)>
     record.rules.extend(verdict.rules);
     record.refused = verdict.refusal.is_some();
     record.refused_by = verdict.refused_by;
-    Ok((Effect { grains, user, record }, verdict.refusal))
+    let consents = match verdict.refusal {
+        None => left_of(view, &consents, &record)?,
+        Some(_) => Vec::new(),
+    };
+    Ok((Effect { grains, user, record, consents }, verdict.refusal))
+}
+
+/// What is left of those of these grains that are consents.
+fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
+    let mut records = Vec::new();
+    for at in places {
+        let told = view.with_blob(*at, |blob| {
+            let address = ContentAddress::of(blob);
+            with_fields(blob, |grain| {
+                let is_consent = grain.grain_type() == GrainType::Consent;
+                Ok(is_consent.then(|| (address, ErasedConsent::of_grain(grain))))
+            })
+        })?;
+        records.extend(told.map(|(address, consent)| AuditRecord {
+            actor: erasure.actor.clone(),
+            consent: Some(consent),
+            ..AuditRecord::of(Operation::EraseConsent, vec![address])
+        }));
+    }
+    Ok(records)
 }
 
 /// Where a grain lies that is to be erased.
@@ -167,7 +197,10 @@ fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
 }
 
 fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
-    let (view, txn, entry) = (ground.view, ground.txn, ground.first_entry);
+    let (view, txn) = (ground.view, ground.txn);
+    // What is left of consents is told first.
+    let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
+    let entry = ground.first_entry.saturating_add(before);
     let cutoff = view.last_sequence()?;
     let slot = effect.user.map_or(0, |token| view.vault().slot_of(&token));
     if let Some(token) = &effect.user {

@@ -1,6 +1,8 @@
 //! Erasure: what it takes, what it leaves, what refuses it, and that nothing of it comes back.
 
 #[cfg(test)]
+mod consents;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod kit;

@@ -140,6 +140,9 @@ struct Done {
     superseded: BTreeSet<ContentAddress>,
 }
 
+/// Grains that are put beside who reads, at most.
+const MOST_PUT: i64 = 3000;
+
 #[test]
 fn pages_hold_while_others_write() {
     let mut world = World::new(11);
@@ -165,11 +168,13 @@ fn pages_hold_while_others_write() {
     });
 }
 
-/// Puts grains of few instants and supersedes some, until it is told to stop.
+/// Puts grains of few instants and supersedes some, until it is told to stop. On a busy machine it would
+/// put them faster than all of them are read, again and again: there is an end to them.
 fn write(session: &Session, done: &Mutex<Done>, stop: &AtomicBool) {
-    let mut number = 0;
-    while !stop.load(Ordering::SeqCst) {
-        number += 1;
+    for number in 1..=MOST_PUT {
+        if stop.load(Ordering::SeqCst) {
+            return;
+        }
         let time = EpochMs::new(INSTANT + number % 3);
         let name = format!("subject {number}");
         let belief = |object: &str| {

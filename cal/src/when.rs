@@ -3,7 +3,7 @@
 //! A date or calendar phrase is its whole span, "last N units" ends now, everything else is an
 //! instant. Unknown phrases are nobody's guess: they resolve to nothing.
 
-use grainstore_format::EpochMs;
+use grainstore_format::{EpochMs, parse_datetime};
 use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
@@ -52,6 +52,11 @@ fn iso(text: &str) -> Option<TimeRange> {
         10 if !digits_only => calendar(Unit::Day, text.parse().ok()?, 0),
         9.. if digits_only => of_number(text.parse().ok()?),
         _ => {
+            // Without an offset it is in UTC.
+            let exact = parse_datetime(text).or_else(|_| parse_datetime(&format!("{text}Z")));
+            if let Ok(at) = exact {
+                return Some(TimeRange { from: at, to: at });
+            }
             if let Ok(timestamp) = text.parse::<Timestamp>() {
                 return Some(instant(timestamp.as_millisecond()));
             }
@@ -256,6 +261,23 @@ mod tests {
             ("2025", "2025-01-01T00:00:00Z", "2025-12-31T23:59:59.999Z"),
             ("2026-03-15T10:00:00+02:00", "2026-03-15T08:00:00Z", "2026-03-15T08:00:00Z"),
             ("2026-03-15T10:00:00", "2026-03-15T10:00:00Z", "2026-03-15T10:00:00Z"),
+            (
+                "2026-03-15T10:00:00.1234+02:00",
+                "2026-03-15T08:00:00.123Z",
+                "2026-03-15T08:00:00.123Z",
+            ),
+            (
+                "2026-03-15t10:00:00.123456789999z",
+                "2026-03-15T10:00:00.123Z",
+                "2026-03-15T10:00:00.123Z",
+            ),
+            (
+                "2026-03-15T10:00:00.123456789999",
+                "2026-03-15T10:00:00.123Z",
+                "2026-03-15T10:00:00.123Z",
+            ),
+            ("2026-03-15T10:00Z", "2026-03-15T10:00:00Z", "2026-03-15T10:00:00Z"),
+            ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
             ("1773792000", "2026-03-18T00:00:00Z", "2026-03-18T00:00:00Z"),
         ] {
             let found = of_text(phrase, EpochMs::new(at(NOW))).unwrap_or(TimeRange::ALWAYS);

@@ -126,7 +126,27 @@ fn without_excess(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    const OFFSETS: [&str; 7] = ["Z", "z", "+02:00", "-05:30", "+00:00", "-00:00", "+23:59"];
+
+    proptest! {
+        #[test]
+        fn a_fraction_is_read_as_the_calendar_reads_its_first_digits(
+            second in 0..=i64::from(u32::MAX), fraction in "[0-9]{1,40}",
+            offset in prop::sample::select(OFFSETS.to_vec()), between in "[Tt ]",
+        ) {
+            let at = Timestamp::from_second(second).unwrap().to_string();
+            let at = at.trim_end_matches('Z').replace('T', &between);
+            let first: String = fraction.chars().take(9).collect();
+            let expected: Timestamp = format!("{at}.{first}{offset}").parse().unwrap();
+            let read = parse_datetime(&format!("{at}.{fraction}{offset}"));
+            let expected = expected.as_nanosecond().div_euclid(1_000_000);
+            prop_assert_eq!(read.map(|read| i128::from(read.get())), Ok(expected));
+        }
+    }
 
     #[test]
     fn rfc3339_is_read_and_floored() {

@@ -94,11 +94,17 @@ pub(crate) fn private_file(options: &mut OpenOptions, path: &Path) -> io::Result
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.open(path)?;
+    make_private(&file)?;
+    Ok(file)
+}
+
+/// Leaves a regular file to its owner alone.
+pub(super) fn make_private(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     if file.metadata()?.is_file() {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     }
-    Ok(file)
+    Ok(())
 }
 
 #[cfg(all(test, unix))]

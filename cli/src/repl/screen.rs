@@ -2,7 +2,7 @@
 //!
 //! On a terminal nothing that is stored can steer it, and what is longer than the screen is paged.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use terminal_size::{Height, Width, terminal_size};
 use unicode_width::UnicodeWidthStr;
 
 use super::highlight::{BOLD, painted};
-use super::history::private_file;
+use super::history::{make_private, private_file};
 use super::interrupt::Interrupt;
 use super::pager;
 use crate::error::{Code, Error, Result};
@@ -50,13 +50,10 @@ impl Screen {
     /// Puts answers into a file from now on, or here again. The file is its owner's alone.
     pub(crate) fn divert(&mut self, path: Option<&str>) -> Result<()> {
         let open = |path: &str| {
-            let mut options = OpenOptions::new();
-            private_file(options.create(true).write(true).truncate(true), Path::new(path)).map_err(
-                |error| {
-                    let message = format!("cannot write {path}: {error}");
-                    Error::new(Code::Io, message, "check the path")
-                },
-            )
+            into(Path::new(path)).map_err(|error| {
+                let message = format!("cannot write {path}: {error}");
+                Error::new(Code::Io, message, "name a file that is not there, or a regular one")
+            })
         };
         self.file = path.map(open).transpose()?;
         Ok(())
@@ -114,6 +111,44 @@ impl Screen {
     }
 }
 
+/// An empty file of its owner's alone: a new one, or the regular one of this name. What a link, a pipe or a
+/// device stands for is somebody else's, and stays as it is.
+fn into(path: &Path) -> io::Result<File> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return private_file(OpenOptions::new().create_new(true).write(true), path);
+        }
+        found => found?,
+    };
+    let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    match found.file_type() {
+        kind if kind.is_file() => {}
+        kind if kind.is_dir() => return refused("it is a directory"),
+        kind if kind.is_symlink() => return refused("it is a link"),
+        _ => return refused("it is a pipe, a device or a socket"),
+    }
+    let file = OpenOptions::new().write(true).open(path)?;
+    if !is_same(&found, &file.metadata()?) {
+        return refused("another file took its name meanwhile");
+    }
+    make_private(&file)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// Whether what was opened is what was looked at: a link may have come between.
+#[cfg(unix)]
+fn is_same(seen: &fs::Metadata, opened: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (seen.dev(), seen.ino()) == (opened.dev(), opened.ino())
+}
+
+/// Elsewhere files have no numbers that can be compared.
+#[cfg(not(unix))]
+fn is_same(_: &fs::Metadata, opened: &fs::Metadata) -> bool {
+    opened.is_file()
+}
+
 /// Whether a person types and looks.
 pub(crate) fn is_on_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
@@ -137,6 +172,34 @@ fn height(text: &str, columns: u16) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn answers_go_into_regular_files_alone() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name).display().to_string();
+        let mut screen = Screen::new(false, false);
+        fs::write(at("kept"), "kept").unwrap();
+        symlink(at("kept"), at("link")).unwrap();
+        symlink(at("absent"), at("dangling")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["link", "dangling", "socket", "."] {
+            let refused = screen.divert(Some(&at(name)));
+            let mut told = Vec::new();
+            refused.unwrap_err().write(&mut told, false).unwrap();
+            assert!(told.starts_with(b"error: ERR_IO: cannot write "), "{name}");
+        }
+        assert_eq!(fs::read_to_string(at("kept")).unwrap(), "kept");
+        assert!(!Path::new(&at("absent")).exists());
+        for name in ["kept", "new"] {
+            screen.divert(Some(&at(name))).unwrap();
+            screen.show(b"answer").unwrap();
+            screen.divert(None).unwrap();
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), "answer");
+            assert_eq!(fs::metadata(at(name)).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
 
     #[test]
     fn lines_stay_lines_and_nothing_else_that_steers_is_left() {

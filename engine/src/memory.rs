@@ -20,6 +20,7 @@ use crate::reach::Reached;
 use crate::reads::ReadsRecorded;
 use crate::session::{Session, Stored};
 use crate::store::Store;
+use crate::truth::whole;
 use crate::view::View;
 
 /// Namespaces DESCRIBE names at most.
@@ -101,7 +102,7 @@ impl Reading<'_> {
             let found = view.index().scan(&scope, &shape, TimeRange::default(), Order::Newest)?;
             for posting in found.take(LOOKED_AT) {
                 let at = posting?.sequence;
-                if view.with_blob(at, |blob| reach.sees_blob(at, blob))? {
+                if whole(view.with_blob(at, |blob| reach.sees_blob(at, blob)))?.unwrap_or(false) {
                     return Ok(true);
                 }
             }

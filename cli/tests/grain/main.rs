@@ -20,6 +20,8 @@ mod file_size;
 #[cfg(test)]
 mod graph;
 #[cfg(test)]
+mod hidden;
+#[cfg(test)]
 mod hints;
 #[cfg(test)]
 mod kit;

@@ -14,6 +14,8 @@ struct Sweep<'s> {
     script: &'s Script,
     /// The first call to cut around.
     from: usize,
+    /// The last call to cut after.
+    until: usize,
     /// One image in so many is recovered under further cuts.
     nest: usize,
     points: usize,
@@ -31,7 +33,16 @@ pub(crate) struct Moment<'m> {
 
 impl<'s> Sweep<'s> {
     fn new(script: &'s Script, nest: usize) -> Self {
-        Self { script, from: 0, nest, points: 0, images: 0, nested: 0, in_flight: 0 }
+        Self {
+            script,
+            from: 0,
+            until: usize::MAX,
+            nest,
+            points: 0,
+            images: 0,
+            nested: 0,
+            in_flight: 0,
+        }
     }
 
     /// Cuts the power before each sync is completed, and at the end.
@@ -47,7 +58,7 @@ impl<'s> Sweep<'s> {
             }
             Some(Event::Changed(_)) => {}
             Some(Event::Synced(_)) | None => {
-                if calls > self.from {
+                if calls > self.from && answers <= self.until {
                     self.points += 1;
                     let mut states = vec![answered.clone()];
                     for in_flight in &settled[answers..calls] {
@@ -143,7 +154,8 @@ fn a_tail_that_grows_full_is_folded_or_not_at_all() {
     let mut sweep = Sweep::new(&wide, usize::MAX);
     assert!(!wide.folds.is_empty(), "some tail grew full");
     if !is_full() {
-        sweep.from = wide.folds[0];
+        // Each of these images takes seconds to open.
+        (sweep.from, sweep.until) = (wide.folds[0], wide.folds[0] + 1);
     }
     sweep.run();
     sweep.report("wide grains");

@@ -141,7 +141,7 @@ struct Done {
 }
 
 /// Grains that are put beside who reads, at most.
-const MOST_PUT: i64 = 3000;
+const MOST_PUT: i64 = 600;
 
 #[test]
 fn pages_hold_while_others_write() {

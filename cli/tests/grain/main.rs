@@ -18,6 +18,9 @@ mod erase;
 #[cfg(unix)]
 mod file_size;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod full_disk;
+#[cfg(test)]
 mod graph;
 #[cfg(test)]
 mod hidden;

@@ -1,9 +1,10 @@
 //! Whether the read log is what was written: one chain, signed, and as the audit log says of it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
-use super::segment::{self, Frames, Start};
+use super::segment::{self, Frames, HEADER, Start};
 use super::{group, head};
 use crate::audit::{Chain, ReadsNote};
 use crate::error::Result;
@@ -46,7 +47,14 @@ pub(crate) fn examine(
     notes: &[ReadsNote],
     told: Told<'_>,
 ) -> Result<ExaminedReads> {
-    let numbers = segment::numbers(dir)?;
+    let mut numbers = segment::numbers(dir)?;
+    // One that a crash or a full disk left without its header has no group, and whoever writes next takes it
+    // away. What it may have had is missed by what was signed.
+    if let Some(last) = numbers.last()
+        && fs::metadata(segment::path_of(dir, *last))?.len() < group::size(HEADER)
+    {
+        numbers.pop();
+    }
     let latest = notes.iter().max_by_key(|note| note.entries);
     let mut noted: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for note in notes {

@@ -119,3 +119,23 @@ fn damage_before_the_signed_end_is_left_as_evidence_and_the_log_goes_on_behind_i
     assert_eq!(segment::start_of(&again.dir, 2, &STORE).unwrap().at.count, 2);
     assert!(problems(&again, &[]).1.iter().any(|detail| detail.contains("damaged behind")));
 }
+
+#[test]
+fn a_file_that_was_cut_short_in_its_header_is_no_damage_unless_something_was_signed() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut files = files(dir.path());
+    fs::create_dir(&files.dir).unwrap();
+    let first = segment::path_of(&files.dir, 1);
+    for length in [0, HEADER - 1] {
+        fs::write(&first, vec![0; length]).unwrap();
+        assert_eq!(problems(&files, &[]).1, Vec::<String>::new());
+    }
+    files.append(&[note(0)], 0, false).unwrap();
+    files.settle(EpochMs::new(9)).unwrap();
+    fs::write(segment::path_of(&files.dir, 2), [0; 9]).unwrap();
+    let (examined, found) = problems(&files, &[]);
+    assert_eq!((examined.entries, found), (1, Vec::new()));
+    fs::remove_file(segment::path_of(&files.dir, 2)).unwrap();
+    fs::write(&first, [0; 9]).unwrap();
+    assert_eq!(problems(&files, &[]).1, ["it is missing; it had 1 entries"]);
+}

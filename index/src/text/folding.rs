@@ -125,7 +125,9 @@ impl Folder {
             raw.chars().for_each(|c| self.push_lower(c, &kept));
         } else {
             let seen = raw.chars().filter(|c| !is_ignored(*c));
-            seen.nfkc().for_each(|c| self.push_lower(c, &kept));
+            let stays = |c: &char| is_in_word(*c) || is_joint(*c) || kept(*c);
+            // Marks that stood apart may stand together once what was between them is left out.
+            seen.nfkc().filter(stays).nfc().for_each(|c| self.push_lower(c, &kept));
         }
     }
 
@@ -143,6 +145,11 @@ impl Folder {
             },
         }
     }
+}
+
+/// Signs that `push_lower` looks at though they are in no word.
+fn is_joint(c: char) -> bool {
+    matches!(c, '\u{2019}' | '\'' | '\u{2010}' | '\u{2011}')
 }
 
 /// The form of a run of an unspaced script: width and composition folded, nothing invisible.

@@ -87,6 +87,15 @@ fn a_long_word_is_cut_and_stays_apart_from_others() {
     assert!(wide.len() <= MAX_TERM_BYTES && wide.starts_with('ж'));
 }
 
+#[test]
+fn marks_that_come_together_when_a_sign_is_left_out_stand_in_one_order() {
+    let mut folder = Folder::new(Language::None);
+    // U+FE70 is a space with a mark on it.
+    let once = folder.word("\u{1e008}\u{fe70}\u{1939}").plain.to_owned();
+    assert_eq!(folder.word(&once).plain, once);
+    assert_eq!(folder.word("\u{1e008}\u{1939}").plain, once);
+}
+
 proptest! {
     #[test]
     fn no_word_panics_and_all_terms_are_short(word in "\\PC{0,40}", language in 0usize..19) {

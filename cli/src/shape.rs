@@ -422,14 +422,38 @@ struct CallAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(flatten)]
+    write: Option<WriteAnswer>,
+    #[serde(flatten)]
     stream: Option<StreamAnswer>,
+}
+
+/// What a call wrote, in its audit entry (CAL section 21).
+#[derive(Debug, Serialize)]
+struct WriteAnswer {
+    operation: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_hash: Option<ContentAddress>,
+    new_hash: ContentAddress,
+}
+
+impl WriteAnswer {
+    /// Of an entry that tells of a write that was done.
+    fn of(entry: &AuditEntry) -> Option<Self> {
+        let operation = entry.call.as_ref()?.statement.clone()?;
+        let (target_hash, new_hash) = match (operation.as_str(), entry.subjects.as_slice()) {
+            ("add", [new]) => (None, *new),
+            ("supersede" | "revert", [old, new]) => (Some(*old), *new),
+            _ => return None,
+        };
+        (entry.decision == "done").then_some(Self { operation, target_hash, new_hash })
+    }
 }
 
 /// The events of a streamed call, in its audit entry.
 #[derive(Debug, Serialize)]
 struct StreamAnswer {
     stream_enabled: bool,
-    stream_options: String,
+    stream_options: Vec<String>,
     events_emitted: u64,
     cancelled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -442,7 +466,7 @@ impl From<StreamedEntry> for StreamAnswer {
         Self {
             stream_enabled: true,
             cancelled: stream.is_cancelled(),
-            stream_options: stream.options,
+            stream_options: named(&stream.options),
             events_emitted: stream.events_emitted,
             cancel_reason: stream.cancel_reason,
             sources_failed: stream.sources_failed,
@@ -450,8 +474,13 @@ impl From<StreamedEntry> for StreamAnswer {
     }
 }
 
-impl From<CalledEntry> for CallAnswer {
-    fn from(call: CalledEntry) -> Self {
+/// The options of a stream one by one, of which an entry has the text.
+fn named(options: &str) -> Vec<String> {
+    options.split(", ").filter(|option| !option.is_empty()).map(str::to_owned).collect()
+}
+
+impl CallAnswer {
+    fn of(call: CalledEntry, write: Option<WriteAnswer>) -> Self {
         Self {
             query_hash: format!("sha256:{}", HEXLOWER.encode(&call.query_hash)),
             statement: call.statement,
@@ -462,12 +491,11 @@ impl From<CalledEntry> for CallAnswer {
             agent: call.agent,
             result_count: call.result_count,
             code: call.code,
+            write,
             stream: call.stream.map(StreamAnswer::from),
         }
     }
-}
 
-impl CallAnswer {
     /// It in words, for a line.
     fn words(&self) -> Vec<String> {
         let stream = self.stream.as_ref();
@@ -496,6 +524,7 @@ struct ImportAnswer {
 
 impl From<AuditEntry> for AuditAnswer {
     fn from(entry: AuditEntry) -> Self {
+        let write = WriteAnswer::of(&entry);
         Self {
             why: entry.why(),
             refused_by: entry.refused_by,
@@ -515,7 +544,7 @@ impl From<AuditEntry> for AuditAnswer {
                 refused: note.refused,
             }),
             reason: entry.reason,
-            call: entry.call.map(CallAnswer::from),
+            call: entry.call.map(|call| CallAnswer::of(call, write)),
             reads: entry.reads.map(|note| ReadsAnswer {
                 entries: note.entries,
                 first: note.first,

@@ -32,7 +32,37 @@ fn a_prepared_statement_is_executed_once_and_by_its_own_token() {
         entries.as_array().unwrap().iter().filter(|entry| !entry["call"].is_null()).collect();
     assert_eq!(calls[0]["call"]["token_id"], token["token_id"]);
     assert_eq!(calls[0]["call"]["query_hash"], prepared["query_hash"]);
+    assert_eq!(calls[0]["call"]["operation"], "add");
+    assert_eq!(calls[0]["call"]["new_hash"], address);
+    assert_eq!(calls[0]["call"]["target_hash"], json!(null));
     assert!(calls.iter().skip(1).all(|entry| entry["call"]["code"] == "ERR_TOKEN"));
+}
+
+#[test]
+fn an_entry_of_a_write_tells_what_it_replaced_and_by_what() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let mut write = |query: String| {
+        let done = rpc.result("cal", &json!({ "query": query, "tier": 1 }));
+        done["content_address"].as_str().unwrap().to_owned()
+    };
+    let added = write(
+        "ADD belief SET subject = \"a\" SET relation = \"b\" SET object = \"c\" REASON \"r\""
+            .into(),
+    );
+    let second = write(format!("SUPERSEDE sha256:{added} SET object = \"d\" REASON \"r\""));
+    let third = write(format!("REVERT sha256:{second} REASON \"r\""));
+    let refused = json!({ "query": format!("REVERT sha256:{added} REASON \"r\""), "tier": 1 });
+    rpc.refusal("cal", &refused);
+    let entries = rpc.result("audit", &json!({}))["entries"].clone();
+    let calls = entries.as_array().unwrap().iter().map(|entry| &entry["call"]);
+    let calls: Vec<_> = calls.filter(|call| !call.is_null()).collect();
+    let told =
+        |at: usize| ["operation", "target_hash", "new_hash"].map(|name| calls[at][name].as_str());
+    assert_eq!(told(0), [Some("add"), None, Some(&*added)]);
+    assert_eq!(told(1), [Some("supersede"), Some(&*added), Some(&*second)]);
+    assert_eq!(told(2), [Some("revert"), Some(&*second), Some(&*third)]);
+    assert_eq!(told(3), [None, None, None], "nothing was written");
 }
 
 #[test]

@@ -92,6 +92,9 @@ fn rpc_sends_the_events_before_the_answer() {
     let call = entries.as_array().unwrap().last().unwrap()["call"].clone();
     assert_eq!(call["stream_enabled"], true);
     assert_eq!(call["events_emitted"], told.len());
+    let options = call["stream_options"].as_array().unwrap();
+    assert!(options.iter().all(|option| option.as_str().is_some_and(|text| !text.contains(','))));
+    assert!(options.contains(&json!("chunks")), "{options:?}");
     assert_eq!((&call["cancelled"], &call["sources_failed"]), (&json!(false), &json!(0)));
 }
 

@@ -384,6 +384,17 @@ fn select_shows_the_fields_under_their_names_in_cal() {
 }
 
 #[test]
+fn an_ownership_belief_without_a_confidence_shows_the_one_it_is_read_with() {
+    let memory = Fake::default();
+    memory.keep(
+        r#"{"type": "belief", "subject": "did:web:bot", "relation": "mg:owned_by", "object": "ann",
+        "namespace": "agent:identity"}"#,
+    );
+    let row = part(&memory, "RECALL beliefs WHERE confidence >= 1.0 SELECT confidence", "results");
+    assert_eq!(row[0]["grain"], json!({ "confidence": 1.0 }));
+}
+
+#[test]
 fn dedup_keeps_the_first_of_each_value_before_the_cut() {
     let memory = with_goals();
     #[rustfmt::skip]

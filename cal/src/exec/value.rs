@@ -133,6 +133,10 @@ impl Looked<'_> {
                 let context = context.as_map()?;
                 context.get("id").or_else(|| context.get("name")).cloned()
             }
+            // An ownership belief without one is certain (OMS 12.5.3).
+            "confidence" => {
+                grain.copy(field.payload).or_else(|| Some(grain.number(field.payload)?.into()))
+            }
             _ => grain.copy(field.payload),
         }
     }

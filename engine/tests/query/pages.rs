@@ -147,9 +147,8 @@ const MOST_PUT: i64 = 600;
 fn pages_hold_while_others_write() {
     let mut world = World::new(11);
     world.put(100);
-    let first = world.items.iter().filter(|item| item.grain.grain_type().is_standard());
     let done = Mutex::new(Done {
-        put: first.map(|item| item.address).collect(),
+        put: world.items.iter().map(|item| item.address).collect(),
         superseded: BTreeSet::new(),
     });
     let stop = AtomicBool::new(false);
@@ -161,11 +160,21 @@ fn pages_hold_while_others_write() {
                 world.store.flush().unwrap();
             }
         });
+        // Who fails here must not leave the others at it for ever.
+        let _stopped = Stopped(&stop);
         for round in 0..12 {
             read(&session, &done, if round % 2 == 0 { Order::Newest } else { Order::Oldest });
         }
-        stop.store(true, Ordering::SeqCst);
     });
+}
+
+/// Tells the others to stop, however it ends.
+struct Stopped<'s>(&'s AtomicBool);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Puts grains of few instants and supersedes some, until it is told to stop. On a busy machine it would

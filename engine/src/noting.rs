@@ -37,6 +37,14 @@ impl Unsent {
     }
 }
 
+impl Unsent {
+    /// The same, by the key that a signature was said to be by.
+    pub(crate) fn by(self, claimed: Option<String>) -> Self {
+        let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed, ..*entry }));
+        Self { entry, ..self }
+    }
+}
+
 impl From<Error> for Unsent {
     fn from(error: Error) -> Self {
         Self { error, entry: None }

@@ -511,7 +511,7 @@ impl Session {
         let prepared = Prepared::new(Blob::from_bytes(blob), envelope.grain()?, true)?;
         let (prefix, suffix) = envelope.around_blob().unwrap_or_default();
         let (prefix, suffix) = (prefix.to_vec(), suffix.to_vec());
-        let proofs = Proofs::of_verdict(verdict);
+        let proofs = Proofs::of_verdict(verdict, || envelope.kid());
         let wrapping = Wrapping { valid: proofs.signer.is_some(), prefix, suffix };
         Ok(Prepared { wrapping: Some(Arc::new(wrapping)), proofs, ..prepared })
     }

@@ -23,7 +23,7 @@ const MAX_KINDS: usize = 4096;
 type Kind = (Option<String>, String);
 
 /// Refusals that are equal to one that is written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Folded {
     since: EpochMs,
     /// How many came after it.
@@ -32,7 +32,7 @@ struct Folded {
 }
 
 /// The refusals of the last minute.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Refusals(BTreeMap<Kind, Folded>);
 
 impl Refusals {
@@ -47,6 +47,22 @@ impl Refusals {
             written.extend(if record.refused { self.first(record, now) } else { Some(record) });
         }
         written
+    }
+
+    /// The same, and where each of these records, or what comes after it, stands in it.
+    pub(crate) fn fold_placed(
+        &mut self,
+        records: Vec<AuditRecord>,
+        now: EpochMs,
+    ) -> (Vec<AuditRecord>, Vec<usize>) {
+        let (mut written, mut places) = (Vec::with_capacity(records.len()), Vec::new());
+        for record in records {
+            let told = self.fold(vec![record], now);
+            // What is due stands before it.
+            places.push(written.len() + told.len().saturating_sub(1));
+            written.extend(told);
+        }
+        (written, places)
     }
 
     /// The counts of those whose minute is over.
@@ -156,6 +172,25 @@ mod tests {
             [false, true, false, false]
         );
         assert_eq!(counts(&refusals.take()), [Some(1)]);
+    }
+
+    #[test]
+    fn what_is_folded_tells_where_each_record_stands() {
+        let mut refusals = Refusals::default();
+        drop(refusals.fold(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
+        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let all = vec![done.clone(), refusal("b", 1), refusal("b", 1), done.clone(), done];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(5));
+        assert_eq!(
+            written.iter().map(|one| one.refused).collect::<Vec<_>>(),
+            [false, true, false, false]
+        );
+        assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
+        // What is due comes before the refusal that brings it.
+        let all = vec![AuditRecord::of(Operation::Put, Vec::new()), refusal("a", 1)];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
+        assert_eq!(counts(&written), [None, Some(1), Some(1), None]);
+        assert_eq!(places, [0, 3]);
     }
 
     #[test]

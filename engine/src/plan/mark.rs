@@ -115,7 +115,8 @@ impl Plan<'_> {
                 if let Some(rule) = decision.refusal() {
                     let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
                     let entry = record(address, mark, author, decision.names(), true);
-                    self.audit.push(AuditRecord { refused_by, ..entry });
+                    let claimed = proofs.claimed();
+                    self.audit.push(AuditRecord { refused_by, claimed, ..entry });
                     let verb = if let Mark::End(_) = mark { "end" } else { verb(act) };
                     let what = format!("cannot {verb} {address}");
                     let denied = self.denied(&what, rule, &decision, &gathered, author)?;

@@ -113,7 +113,8 @@ impl Plan<'_> {
         if let Some(rule) = decision.refusal() {
             let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
             let entry = supersession(old, &address, author, decision.names(), true);
-            self.audit.push(AuditRecord { refused_by, ..entry });
+            let claimed = new.proofs.claimed();
+            self.audit.push(AuditRecord { refused_by, claimed, ..entry });
             let what = format!("cannot supersede {old}");
             let denied = self.denied(&what, rule, &decision, &gathered, author)?;
             return Err(new.proofs.explain(denied));

@@ -22,25 +22,39 @@ pub(crate) struct Proofs {
     /// The signers of `supersession_auth`, each as often as it signed.
     pub(crate) cosigners: Vec<String>,
     /// Why the first that does not hold counts nothing, to be told where the attempt is refused.
-    pub(crate) flaw: Option<String>,
+    pub(crate) flaw: Option<Box<Flaw>>,
+}
+
+/// What is wrong with a proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    why: String,
+    /// The key that it is said to be by, for the audit log.
+    claimed: Option<String>,
 }
 
 impl Proofs {
     /// Takes what an envelope or a proof was found to be worth.
-    pub(crate) fn of_verdict(verdict: Verdict) -> Self {
+    pub(crate) fn of_verdict(verdict: Verdict, kid: impl FnOnce() -> Option<String>) -> Self {
         match verdict {
             Verdict::Valid(did) => Self { signer: Some(did.to_string()), ..Self::default() },
             Verdict::Invalid(why) | Verdict::Unverifiable(why) => {
-                Self { flaw: Some(bounded(&why)), ..Self::default() }
+                let flaw = Flaw { why: bounded(&why), claimed: kid() };
+                Self { flaw: Some(Box::new(flaw)), ..Self::default() }
             }
         }
+    }
+
+    /// The key that the first which does not hold is said to be by.
+    pub(crate) fn claimed(&self) -> Option<String> {
+        self.flaw.as_ref()?.claimed.clone()
     }
 
     /// A refusal that also tells why a proof did not count.
     pub(crate) fn explain(&self, refusal: Error) -> Error {
         match &self.flaw {
             None => refusal,
-            Some(why) => refusal.adding(&format!("; a proof given does not hold: {why}")),
+            Some(flaw) => refusal.adding(&format!("; a proof given does not hold: {}", flaw.why)),
         }
     }
 }
@@ -77,7 +91,11 @@ pub(crate) fn of_successor(
             Value::Bytes(cose) => verify_detached(cose, &message, resolver),
             _ => Verdict::Invalid("an entry of supersession_auth is not bytes".to_owned()),
         };
-        let one = Proofs::of_verdict(verdict);
+        let kid = || match entry {
+            Value::Bytes(cose) => proof::claimed_signer(cose),
+            _ => None,
+        };
+        let one = Proofs::of_verdict(verdict, kid);
         proofs.cosigners.extend(one.signer);
         proofs.flaw = proofs.flaw.or(one.flaw);
     }
@@ -99,8 +117,9 @@ pub(crate) fn of_call(
         // A supersession is signed in its successor, and nobody has to sign a word in favour.
         Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
     };
-    let verdict = cose.map(|cose| verify_detached(cose, &message, resolver));
-    verdict.map(Proofs::of_verdict).unwrap_or_default()
+    let Some(cose) = cose else { return Proofs::default() };
+    let verdict = verify_detached(cose, &message, resolver);
+    Proofs::of_verdict(verdict, || proof::claimed_signer(cose))
 }
 
 /// A reason as a message may carry it: it may quote a DID of any length.
@@ -126,7 +145,7 @@ mod tests {
             (Verdict::Unverifiable("far".to_owned()), "does not hold: far"),
             (Verdict::Unverifiable(long), "éé..."),
         ] {
-            let told = Proofs::of_verdict(verdict).explain(refusal()).to_string();
+            let told = Proofs::of_verdict(verdict, || None).explain(refusal()).to_string();
             assert!(told.starts_with("no; a proof given does not hold: "), "{told}");
             assert!(told.ends_with(end) && told.chars().count() < 300, "{told}");
         }
@@ -141,6 +160,9 @@ mod tests {
         let grain = Grain::from_fields(fields).unwrap();
         let old = ContentAddress::from_bytes([1; 32]);
         let proofs = of_successor(&old, &grain, &grainstore_format::OfflineResolver).unwrap();
-        assert_eq!(proofs.flaw.as_deref(), Some("these bytes are no COSE_Sign1"));
+        assert_eq!(
+            proofs.flaw.as_ref().map(|flaw| &*flaw.why),
+            Some("these bytes are no COSE_Sign1")
+        );
     }
 }

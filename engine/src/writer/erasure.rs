@@ -87,28 +87,39 @@ impl Writer {
         }
         let view = Arc::clone(&self.view);
         let mut touched = BTreeSet::new();
+        let (mut refused, mut counted) = (None, None);
         let decided = self.import(|ground| {
             let (effect, refusal) = decide(ground, order)?;
-            if refusal.is_none() && effect.grains.is_empty() && effect.user.is_none() {
+            if let Some(refusal) = refusal {
+                refused = Some(refusal);
+                let told = ground.refusals.borrow_mut().fold(vec![effect.record], ground.now);
+                if told.is_empty() {
+                    counted = Some(ground.refusals.borrow().clone());
+                    return Ok(None);
+                }
+                return Ok(Some((Vec::new(), told)));
+            }
+            if effect.grains.is_empty() && effect.user.is_none() {
                 return Ok(None);
             }
-            if refusal.is_none() {
-                let mut around = Around::of(ground.view);
-                for (at, _) in &effect.grains {
-                    touched.extend(around.borrowers(*at)?);
-                }
-                write(ground, &effect)?;
+            let mut around = Around::of(ground.view);
+            for (at, _) in &effect.grains {
+                touched.extend(around.borrowers(*at)?);
             }
+            write(ground, &effect)?;
             let places = effect.grains.iter().map(|(at, _)| *at).collect::<Vec<_>>();
             let mut records = effect.consents;
             records.push(effect.record);
-            Ok(Some(((refusal, places), records)))
+            Ok(Some((places, records)))
         })?;
         drop(view);
-        let Some((refusal, places)) = decided else { return Ok(None) };
-        if let Some(refusal) = refusal {
+        if let Some(counted) = counted {
+            self.refusals = counted;
+        }
+        if let Some(refusal) = refused {
             return Err(refusal);
         }
+        let Some(places) = decided else { return Ok(None) };
         self.destroy_secrets()?;
         self.retrieval.library.touch(touched);
         let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);

@@ -3,13 +3,14 @@
 //! What is written is another module's business. The index follows the log as it does when a store
 //! opens, before anybody sees the new grains.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use grainstore_format::EpochMs;
 use redb::{Durability, WriteTransaction};
 
 use super::{Writer, append_audit};
-use crate::audit::AuditRecord;
+use crate::audit::{AuditRecord, Refusals};
 use crate::error::{Result, guarded};
 use crate::preset::Regime;
 use crate::truth::Truth;
@@ -21,6 +22,8 @@ pub(crate) struct Ground<'g> {
     pub(crate) txn: &'g WriteTransaction,
     /// The rules of the store.
     pub(crate) regime: &'g Regime,
+    /// The refusals of the last minute, and those of what is under way.
+    pub(crate) refusals: &'g RefCell<Refusals>,
     /// The audit entry that its first record will be.
     pub(crate) first_entry: u64,
     pub(crate) now: EpochMs,
@@ -42,12 +45,14 @@ impl Writer {
         txn.set_durability(Durability::Immediate)?;
         let (view, regime) = (Arc::clone(&self.view), Arc::clone(&self.regime));
         let mut chain = self.chain.clone();
+        let refusals = RefCell::new(self.refusals.clone());
         let now = self.clock.now();
         let staged = guarded(|| {
             let ground = Ground {
                 view: &view,
                 txn: &txn,
                 regime: &regime,
+                refusals: &refusals,
                 first_entry: chain.head().count,
                 now,
                 locked_accepts_signature: self.locked_accepts_signature,
@@ -69,6 +74,7 @@ impl Writer {
         self.or_stop(|writer| {
             writer.db.vault().commit(txn)?;
             writer.chain = chain;
+            writer.refusals = refusals.into_inner();
             Ok(())
         })?;
         // What is committed is durable, and is answered so; a writer that cannot read it back stops.

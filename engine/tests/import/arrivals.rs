@@ -120,6 +120,10 @@ fn envelopes_are_verified_and_kept() {
     let entries = [blob(&belief("good", 500, "")), broken];
     let error = place.import(&entries, &[]).unwrap_err();
     assert_eq!(error.code(), "ERR_SIGNATURE");
+    let told = place.session.audit(None, 1000).unwrap();
+    let refused = told.iter().rfind(|entry| entry.decision == "refused").unwrap();
+    assert_eq!(refused.rules, ["invalid_signature"]);
+    assert!(refused.kid.as_deref().is_some_and(|kid| kid.starts_with("did:key:")));
     assert!(error.to_string().contains("in.mg: grain 1: "), "{error}");
     assert_eq!(place.store.stats().unwrap().grains, 0);
     // Cut from its tag, and from somebody whose key cannot be found.

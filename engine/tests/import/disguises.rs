@@ -3,7 +3,9 @@
 
 use grainstore::{ContentAddress, Disputed, Grain, GrainState};
 
-use crate::kit::{Place, address, belief, blob, child, counts, key, policy, signed, state};
+use crate::kit::{
+    Place, about, address, belief, blob, child, counts, key, policy, signed, state, superseded,
+};
 
 /// Policies, each with whether it protects.
 fn policies() -> Vec<(String, bool)> {
@@ -68,6 +70,29 @@ fn a_grain_that_claims_nothing_replaces_none_that_is_protected_here() {
             check(&place, &old, by, protects, &policy);
         }
     }
+}
+
+#[test]
+fn what_is_left_out_again_and_again_is_counted_and_ends_stay_with_their_entries() {
+    let place = Place::new();
+    let locked = belief("tea", 1000, &policy(r#""mode": "locked""#));
+    let at = place.session.put(locked).unwrap().address();
+    let disguised = blob(&child(&[at], "coffee", 2000, ""));
+    for round in 0..30 {
+        // What else the file claims is done behind the refusal, and its entry is where its state says.
+        let subject = format!("s{round}");
+        let open = about(&subject, &belief("milk", 3000 + round, ""));
+        let at = place.session.put(open.clone()).unwrap().address();
+        let new = about(&subject, &child(&[at], "cream", 9000 + round, ""));
+        let ends = superseded(at, address(&new), 9000 + round);
+        let imported = place.import(&[disguised.clone(), blob(&new)], &[ends]).unwrap();
+        assert_eq!(imported.refused, 1, "{:?}", imported.conflicts);
+        assert_eq!(place.state(&at).superseded_by, Some(address(&new)));
+    }
+    let told = place.session.audit(None, 1000).unwrap();
+    let refused = told.iter().filter(|entry| entry.decision == "refused").count();
+    assert!((1..10).contains(&refused), "{refused}");
+    place.verify();
 }
 
 #[test]

@@ -3,11 +3,13 @@
 
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{ContentAddress, Grain, sign};
-use grainstore::{AuditEntry, Offer, OpenOptions, SameFact, Session, SessionOptions, Store};
+use grainstore::{
+    AuditEntry, Erasing, Offer, OpenOptions, Power, SameFact, Session, SessionOptions, Store,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::case::key;
+use super::case::{key, proof_of};
 
 const BOT: &str = "did:web:bot";
 
@@ -242,6 +244,67 @@ fn equal_refusals_of_a_policy_are_one_entry_and_a_count_that_outlives_closing() 
     let counts: Vec<_> =
         session.audit(None, 100).unwrap().into_iter().filter_map(|entry| entry.count).collect();
     assert_eq!(counts, [49, 49]);
+    assert!(store.verify(true).unwrap().ok);
+}
+
+/// What is refused, its operation, and how.
+type Refusal<'a> = (&'a str, &'a str, &'a dyn Fn() -> Option<grainstore::Error>);
+
+#[test]
+fn no_kind_of_refusal_grows_the_log_by_its_number() {
+    const TIMES: usize = 1000;
+    let (_dir, store) = store();
+    let operator = store.session(SessionOptions::default());
+    let team = store.session(SessionOptions {
+        namespace: Some("team".to_owned()),
+        actor: Some(BOT.to_owned()),
+        ..SessionOptions::default()
+    });
+    let named =
+        |subject: &str| json!({ "subject": subject, "namespace": "team", "user_id": "ann" });
+    let put = |fields: Value| operator.put(belief(&fields)).unwrap().address();
+    let mut locked = named("locked");
+    locked["invalidation_policy"] = json!({ "mode": "delegated", "authorized": ["did:web:x"] });
+    let (locked, held) = (put(locked), put(named("held")));
+    operator.hold(&held, "case 7").unwrap();
+    let (forged, did) = forged("one", 3);
+    let stranger = proof_of("contradict", &held, 4);
+    let how = Erasing::new();
+    let kinds: [Refusal<'_>; 9] = [
+        ("signature", "put", &|| team.put(Offer::Signed(forged.clone())).err()),
+        ("another namespace", "put", &|| team.put(belief(&json!({ "namespace": "b" }))).err()),
+        ("policy", "supersede", &|| team.supersede(&locked, belief(&named("locked")), None).err()),
+        ("proof", "contradict", &|| team.contradict(&locked, "why", Some(&stranger)).err()),
+        ("lift", "lift_hold", &|| team.lift_hold(&held, "mine", None).err()),
+        ("power", "compact", &|| team.check_power(Power::Compact).err()),
+        ("others", "erase", &|| team.erase(&held, "mine", &how).err()),
+        ("held", "erase", &|| operator.erase(&held, "asked", &how).err()),
+        ("held user", "erase_user", &|| operator.erase_user("ann", "asked", &how).err()),
+    ];
+    for (kind, operation, refused) in kinds {
+        let told = entries(&operator, || {
+            for time in 0..TIMES {
+                assert!(refused().is_some(), "{kind} {time}");
+            }
+        });
+        // A slow machine may take more than a minute.
+        assert!((1..20).contains(&told.len()), "{kind}: {}", told.len());
+        let first = &told[0];
+        assert_eq!((&*first.operation, &*first.decision), (operation, "refused"), "{kind}");
+        if kind == "signature" {
+            assert_eq!(first.kid.as_deref(), Some(&*did));
+        } else if kind == "proof" {
+            assert_eq!(first.kid.as_deref(), Some(key(4).did().to_string().as_str()));
+        }
+    }
+    store.flush().unwrap();
+    let counts = operator.audit(None, 1000).unwrap();
+    let all: u64 = counts
+        .iter()
+        .filter(|entry| entry.decision == "refused")
+        .map(|entry| entry.count.unwrap_or(1))
+        .sum();
+    assert_eq!(all, 9 * TIMES as u64);
     assert!(store.verify(true).unwrap().ok);
 }
 

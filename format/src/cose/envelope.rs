@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::keys::{DidResolver, SigningKey};
-use super::sign1::{self, Sign1};
+use super::sign1::{self, Sign1, kid_of};
 use super::verdict::{Verdict, judge};
 use crate::address::ContentAddress;
 use crate::error::{Error, ErrorKind, Result, corrupt};
@@ -151,9 +151,7 @@ impl Envelope {
     /// Who is said to have signed: the text of `kid`, with its fragment. No evidence.
     #[must_use]
     pub fn kid(&self) -> Option<String> {
-        let sign1 = Sign1::read(&self.bytes).ok()?;
-        let kid = sign1::Protected::read(&sign1.protected)?.kid?;
-        String::from_utf8(kid).ok()
+        kid_of(&Sign1::read(&self.bytes).ok()?)
     }
 
     /// What stands before the blob and what behind it; nothing where the bytes do not have it in

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::envelope::Envelope;
 use super::keys::{DidResolver, SigningKey};
-use super::sign1::{self, Sign1};
+use super::sign1::{self, Sign1, kid_of};
 use super::verdict::{Verdict, judge};
 use crate::address::ContentAddress;
 use crate::error::Result;
@@ -88,6 +88,15 @@ pub fn verify_detached(cose: &[u8], message: &[u8], resolver: &dyn DidResolver) 
         Ok(sign1) => judge(&sign1, message, None, resolver),
         Err(error) => Verdict::Invalid(error.to_string()),
     }
+}
+
+/// Who is said to have signed a proof: the text of its `kid`, with its fragment. No evidence.
+#[must_use]
+pub fn claimed_signer(cose: &[u8]) -> Option<String> {
+    if cose.len() > Envelope::MAX_WRAPPER {
+        return None;
+    }
+    kid_of(&Sign1::read(cose).ok()?)
 }
 
 /// What is signed to let `new` supersede `old`; `new` is encoded without its `supersession_auth`

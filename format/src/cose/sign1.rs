@@ -73,6 +73,11 @@ pub(super) struct Protected {
     pub(super) kid: Option<Vec<u8>>,
 }
 
+/// Who is said to have signed: the text of `kid`, with its fragment. No evidence.
+pub(super) fn kid_of(sign1: &Sign1<'_>) -> Option<String> {
+    String::from_utf8(Protected::read(&sign1.protected)?.kid?).ok()
+}
+
 impl<'a> Sign1<'a> {
     /// # Errors
     /// `ERR_CORRUPT` for bytes that do not begin with a COSE_Sign1.

@@ -85,11 +85,17 @@ impl<S: ReadAt> Files<S> {
         Ok(())
     }
 
-    /// Reads everything, and prepares what the writer will need to decide claims.
+    /// Reads everything, and prepares what the writer will need to decide claims. Where a signature does
+    /// not hold, `claimed` is then the key that it was said to be by.
     ///
     /// # Errors
     /// Those of [`Session::import`].
-    pub(super) fn check(&self, session: &Session, how: &Importing<'_>) -> Result<Checked> {
+    pub(super) fn check(
+        &self,
+        session: &Session,
+        how: &Importing<'_>,
+        claimed: &mut Option<String>,
+    ) -> Result<Checked> {
         let view = session.view()?;
         let stated =
             claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
@@ -104,10 +110,20 @@ impl<S: ReadAt> Files<S> {
         let mut wanted = self.wanted(&checked.stated)?;
         let entering = Entering::new(session, &view, self)?;
         let (room, total) = (MAX_BATCH_BYTES, self.len());
-        let mut pass =
-            Pass { session, view: &view, entering, store_failed: false, how, room, done: 0, total };
+        let mut pass = Pass {
+            session,
+            view: &view,
+            entering,
+            store_failed: false,
+            how,
+            claimed: None,
+            room,
+            done: 0,
+            total,
+        };
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
+            *claimed = pass.claimed.take();
             // What the rules ask of the store may fail; all else is about the file.
             checked.files.push(found.map_err(|error| match pass.store_failed {
                 true => in_file(name, error),
@@ -171,6 +187,8 @@ struct Pass<'p, 'h> {
     /// Whether it was the store that failed.
     store_failed: bool,
     how: &'p Importing<'h>,
+    /// The key that a signature which does not hold was said to be by.
+    claimed: Option<String>,
     /// Bytes of successors that may still be kept in memory.
     room: usize,
     done: u64,
@@ -261,13 +279,14 @@ impl Pass<'_, '_> {
         with_fields(entry.blob(), |grain| is_withdrawn(self.view, grain))
     }
 
-    fn signer(&self, entry: &Entry) -> Result<Option<String>> {
+    fn signer(&mut self, entry: &Entry) -> Result<Option<String>> {
         let Some(bytes) = entry.envelope() else { return Ok(None) };
         let envelope = Envelope::parse(bytes.to_vec())?;
         match envelope.verify(self.session.store().inner().resolver()) {
             Verdict::Valid(did) => Ok(Some(did.to_string())),
             Verdict::Unverifiable(_) => Ok(None),
             Verdict::Invalid(reason) => {
+                self.claimed = envelope.kid();
                 let message = format!("the signature is invalid: {reason}");
                 Err(Error::new(ErrorKind::Signature, message))
             }

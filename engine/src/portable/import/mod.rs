@@ -107,11 +107,12 @@ impl Session {
         let mut left_out = LeftOut::new();
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
-            let checked = guarded(|| files.check(self, how));
+            let mut claimed = None;
+            let checked = guarded(|| files.check(self, how, &mut claimed));
             let checked = match checked {
                 Ok(checked) => checked,
                 Err(error) => {
-                    let unsent = self.unsent(NOTHING_CAME, None, None, error);
+                    let unsent = self.unsent(NOTHING_CAME, None, None, error).by(claimed);
                     return self.refuse(unsent).wait();
                 }
             };

@@ -213,7 +213,7 @@ impl Stage<'_> {
         let better = prepared(entry, signer)?;
         let mut plan = self.plan()?;
         plan.improve(&better, self.author)?;
-        let outcome = Outcome::of(plan, self.next_entry())?;
+        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
         self.write(outcome)
     }
 
@@ -229,8 +229,8 @@ impl Stage<'_> {
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if let Some(rule) = refused.filter(|_| is_first) {
                 claims::check_room(self.audit.len())?;
-                let conflicts = &mut self.conflicts;
-                self.audit.push(not_cleared(address, rule, self.author, conflicts));
+                let refusal = not_cleared(address, rule, self.author, &mut self.conflicts);
+                self.tell(refusal);
             }
             if is_first && state != before {
                 self.staging.put_state(sequence, state, entry)?;
@@ -270,7 +270,7 @@ impl Stage<'_> {
         }
         let mut plan = plan(self.ground, &self.staging)?;
         plan.break_circles(&suspects, self.author, &mut self.conflicts)?;
-        let outcome = Outcome::of(plan, self.next_entry())?;
+        let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
         self.write(outcome)
     }
 
@@ -281,8 +281,13 @@ impl Stage<'_> {
         let why = "left out: it would replace a grain that is protected here, without asking its \
                    policy";
         self.conflicts.note(address, Disputed::Grain, why.to_owned());
-        self.audit.push(Plan::refused_disguise(&old, &address, self.author));
+        self.tell(Plan::refused_disguise(&old, &address, self.author));
         Ok(())
+    }
+
+    /// Notes a refusal, unless it is equal to one of the last minute.
+    fn tell(&mut self, refusal: AuditRecord) {
+        self.audit.extend(self.ground.refusals.borrow_mut().fold(vec![refusal], self.ground.now));
     }
 
     /// Finds the new grains that would replace others without a word: those to be left out, where what
@@ -307,7 +312,7 @@ impl Stage<'_> {
                 }
                 claims::check_room(left_out.len().max(open.len()))?;
             }
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         // What would replace one that is left out goes with it.
@@ -327,7 +332,7 @@ impl Stage<'_> {
         for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
             let mut plan = self.plan()?;
             chunk.iter().try_for_each(|sequence| plan.protect(*sequence))?;
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())
@@ -348,7 +353,7 @@ impl Stage<'_> {
                     self.counts.refused += u64::from(left_out);
                 }
             }
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         for chunk in claims.chunks(CHUNK) {
@@ -356,7 +361,7 @@ impl Stage<'_> {
             for claim in chunk {
                 plan.claim_marks(claim, self.author, &mut self.conflicts)?;
             }
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())
@@ -367,7 +372,7 @@ impl Stage<'_> {
         for chunk in std::mem::take(&mut self.grants).chunks(CHUNK) {
             let mut plan = plan(self.ground, &self.staging)?;
             chunk.iter().try_for_each(|grant| plan.honour_withdrawals(grant, self.author))?;
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         for chunk in std::mem::take(&mut self.withdrawals).chunks(CHUNK) {
@@ -385,7 +390,7 @@ impl Stage<'_> {
                 let conflicts = &mut self.conflicts;
                 plan.carry_out(*sequence, signer.as_deref(), before, self.author, conflicts)?;
             }
-            let outcome = Outcome::of(plan, self.next_entry())?;
+            let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
         Ok(())

@@ -4,12 +4,14 @@
 //! Two tables of them are gone before the commit: where new grains lie, and what derives from what.
 //! Decides nothing.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use grainstore_format::{ContentAddress, GrainState};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
+use crate::audit::{AuditRecord, Refusals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
 use crate::plan::{Beneath, Plan};
@@ -50,12 +52,18 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// What a plan will do whose first audit entry is this.
+    /// What a plan will do whose first audit entry is this, and its entries: equal refusals are folded.
     pub(super) fn of(
         mut plan: Plan<'_>,
         first: u64,
-    ) -> Result<(Self, Vec<crate::audit::AuditRecord>)> {
-        let entry_of = |at: usize| first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX));
+        refusals: &RefCell<Refusals>,
+    ) -> Result<(Self, Vec<AuditRecord>)> {
+        let audit = std::mem::take(&mut plan.audit);
+        let (audit, places) = refusals.borrow_mut().fold_placed(audit, plan.now());
+        let entry_of = |at: usize| {
+            let at = places.get(at).copied().unwrap_or(audit.len());
+            first.saturating_add(u64::try_from(at).unwrap_or(u64::MAX))
+        };
         let ends = plan.ended.iter().map(|(sequence, at)| (*sequence, entry_of(*at))).collect();
         let staged = std::mem::take(&mut plan.grains);
         let mut wrappings: Vec<_> =
@@ -69,7 +77,6 @@ impl Outcome {
         }
         let states = std::mem::take(&mut plan.states).into_rows();
         let roots = std::mem::take(&mut plan.roots).into_rows();
-        let audit = std::mem::take(&mut plan.audit);
         Ok((Self { grains, wrappings, states, roots, ends }, audit))
     }
 }

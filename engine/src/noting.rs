@@ -35,9 +35,7 @@ impl Unsent {
     pub(crate) fn in_batch(self, at: usize) -> Self {
         Self { error: self.error.in_batch(at), ..self }
     }
-}
 
-impl Unsent {
     /// The same, by the key that a signature was said to be by.
     pub(crate) fn by(self, claimed: Option<String>) -> Self {
         let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed, ..*entry }));

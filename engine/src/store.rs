@@ -114,7 +114,8 @@ impl Store {
             ) => error,
             ErrorKind::StoreVersion => error.within(path),
             _ => error.within(path).with_hint(
-                "check the path, its permissions and its disk; what cannot be written can be read with --read-only (OpenOptions::read_only)",
+                "check the path, its permissions and its disk; what cannot be written can be read with \
+                 --read-only (OpenOptions::read_only)",
             ),
         })
     }

@@ -1,5 +1,6 @@
 //! Running the program in a directory of its own, once or as a conversation.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -57,6 +58,23 @@ impl Place {
             out: output.stdout,
             err: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// The methods that `hello` lists.
+    pub(crate) fn methods(&self) -> BTreeSet<String> {
+        let hello = self.rpc().result("hello", &json!({}));
+        let methods = hello["methods"].as_array().unwrap().iter();
+        methods.map(|name| name.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The commands that the help lists.
+    pub(crate) fn commands(&self) -> BTreeSet<String> {
+        let help = self.grain(&["--help"]).done();
+        let listing = help.text().split_once("Commands:\n").unwrap().1;
+        let listing = listing.split_once("\n\n").unwrap().0;
+        let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+        let names = listing.lines().filter(is_name);
+        names.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
     }
 
     /// Puts a grain and returns its address.

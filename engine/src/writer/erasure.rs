@@ -6,16 +6,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use grainstore_format::{ContentAddress, GrainType};
+use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::Sequence;
 use redb::{ReadableTable, TableHandle, WriteTransaction};
 
 use super::{Ground, Writer};
 use crate::audit::{AuditRecord, ErasedConsent, Operation};
 use crate::erase::{Asked, Verdict, consents_of, erased, judge_grain, judge_user};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, guarded};
 use crate::keys::{self, AddressKey, AuditHead, Gone, Stub, Tombstone, Unscrubbed, UserToken};
 use crate::plan::Author;
+use crate::preset::Regime;
 use crate::texts::Around;
 use crate::view::{View, with_fields};
 
@@ -85,23 +86,18 @@ impl Writer {
             // With a key goes the way to make the addresses of what is under it: the index keeps them.
             self.fold_all()?;
         }
-        let view = Arc::clone(&self.view);
+        let (view, now) = (Arc::clone(&self.view), self.clock.now());
+        let (effect, refusal) = guarded(|| decide(&view, (&self.regime, now), order))?;
+        drop(view);
+        if let Some(refusal) = refusal {
+            self.note(effect.record, |_| Ok(()))?;
+            return Err(refusal);
+        }
+        if effect.grains.is_empty() && effect.user.is_none() {
+            return Ok(None);
+        }
         let mut touched = BTreeSet::new();
-        let (mut refused, mut counted) = (None, None);
-        let decided = self.import(|ground| {
-            let (effect, refusal) = decide(ground, order)?;
-            if let Some(refusal) = refusal {
-                refused = Some(refusal);
-                let told = ground.refusals.borrow_mut().fold(vec![effect.record], ground.now);
-                if told.is_empty() {
-                    counted = Some(ground.refusals.borrow().clone());
-                    return Ok(None);
-                }
-                return Ok(Some((Vec::new(), told)));
-            }
-            if effect.grains.is_empty() && effect.user.is_none() {
-                return Ok(None);
-            }
+        let places = self.import(|ground| {
             let mut around = Around::of(ground.view);
             for (at, _) in &effect.grains {
                 touched.extend(around.borrowers(*at)?);
@@ -112,14 +108,7 @@ impl Writer {
             records.push(effect.record);
             Ok(Some((places, records)))
         })?;
-        drop(view);
-        if let Some(counted) = counted {
-            self.refusals = counted;
-        }
-        if let Some(refusal) = refused {
-            return Err(refusal);
-        }
-        let Some(places) = decided else { return Ok(None) };
+        let Some(places) = places else { return Ok(None) };
         self.destroy_secrets()?;
         self.retrieval.library.touch(touched);
         let grains = u64::try_from(places.len()).unwrap_or(u64::MAX);
@@ -133,11 +122,13 @@ impl Writer {
 }
 
 /// What is to be written, and the refusal where it is only the record of one.
-fn decide(ground: &Ground<'_>, order: &Order) -> Result<(Effect, Option<Error>)> {
-    let view = ground.view;
+fn decide(
+    view: &View,
+    (regime, now): (&Regime, EpochMs),
+    order: &Order,
+) -> Result<(Effect, Option<Error>)> {
     let reason = order.author.reason.as_deref().unwrap_or_default();
-    let (overrides, regime) = (order.overrides, ground.regime);
-    let asked = Asked { now: ground.now, reason, overrides, regime };
+    let asked = Asked { now, reason, overrides: order.overrides, regime };
     let rules = order.rule.into_iter().collect();
     let mut record = AuditRecord { rules, ..order.author.record(Operation::Erase, Vec::new()) };
     let (mut grains, mut user, mut consents) = (Vec::new(), None, Vec::new());

@@ -2,41 +2,16 @@
 //! the store is next open, and nobody else loses anything.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use grainstore::{Erasing, Store};
 use tempfile::TempDir;
 
+use crate::child;
 use crate::kit::{ANN, World, found_in, open, open_encrypted, operator};
 
-/// Tells the process to be killed where the store is.
-const CHILD: &str = "GRAINSTORE_ERASE_CHILD";
 /// How long a process lives from the moment it begins to erase, in milliseconds.
 const LIVES_MS: [u64; 16] = [0, 2, 4, 6, 9, 12, 16, 20, 25, 30, 40, 55, 75, 110, 160, 240];
-/// What it says when it begins, and when it was told.
-const BEGINS: &str = "begins to erase";
-const TOLD: &str = "was told";
-
-/// A process that does not outlive the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn say(what: &str) {
-    let mut output = std::io::stdout().lock();
-    writeln!(output, "\n{what}").and_then(|()| output.flush()).unwrap();
-}
-
 #[test]
 fn an_erasure_that_is_killed_goes_on_when_the_store_is_next_open() {
     erase_and_kill(
@@ -58,11 +33,11 @@ fn an_erasure_of_an_encrypted_store_that_is_killed_goes_on_when_it_is_next_open(
 /// Erases in processes that are killed, in a store of these files that is opened so. In such a process it
 /// is the test of this name that erases.
 fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
-    if let Ok(directory) = std::env::var(CHILD) {
+    if let Some(directory) = child::store_of_child() {
         let store = open(Path::new(&directory));
-        say(BEGINS);
+        child::begin();
         operator(&store).erase_user(ANN, "ann asked", &Erasing::new().now(true)).unwrap();
-        say(TOLD);
+        child::told(ANN);
         return;
     }
     let (filled, mut erased, mut cut_short) = (TempDir::new().unwrap(), 0, 0);
@@ -74,7 +49,7 @@ fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
         for file in files {
             fs::copy(filled.path().join(file), dir.path().join(file)).unwrap();
         }
-        let told = kill_after(name, dir.path(), life);
+        let told = !child::kill_after(name, dir.path(), life).is_empty();
         let store = open(dir.path());
         let stats = store.stats().unwrap();
         if told || stats.erased_users > 0 {
@@ -96,22 +71,4 @@ fn erase_and_kill(name: &str, open: fn(&Path) -> Store, files: &[&str]) {
     }
     println!("killed {}: {erased} had erased, {cut_short} had not scrubbed", LIVES_MS.len());
     assert!(erased > 0, "no process came to erase anything");
-}
-
-/// Lets a process erase in a store for so long. Gives whether it was told that it had.
-fn kill_after(name: &str, directory: &Path, life_ms: u64) -> bool {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, directory)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut running = Running(child);
-    assert!(output.any(|line| line.unwrap() == BEGINS));
-    // Not to wait for anything: this is how long the process lives.
-    thread::sleep(Duration::from_millis(life_ms));
-    running.0.kill().unwrap();
-    running.0.wait().unwrap();
-    output.any(|line| line.unwrap() == TOLD)
 }

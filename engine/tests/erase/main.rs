@@ -1,6 +1,9 @@
 //! Erasure: what it takes, what it leaves, what refuses it, and that nothing of it comes back.
 
 #[cfg(test)]
+#[path = "../kill/child.rs"]
+mod child;
+#[cfg(test)]
 mod consents;
 #[cfg(test)]
 mod kill;

@@ -2,21 +2,11 @@
 //!
 //! The test runs itself again as the process to be killed, which writes from several threads and
 //! prints every answer it gets. The full run:
-//! `GRAINSTORE_KILL_ROUNDS=50 cargo test -p grainstore --test kill -- --nocapture`.
-
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "helpers of tests, which the allowance for tests does not reach"
-)]
-
-#[path = "kit/random.rs"]
-mod random;
+//! `GRAINSTORE_KILL_ROUNDS=50 cargo test -p grainstore --test kill writes -- --nocapture`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -25,8 +15,10 @@ use grainstore::format::{
     BeliefBuilder, ContentAddress, Envelope, EpochMs, Grain, SigningKey, sign,
 };
 use grainstore::{Offer, OpenOptions, Put, Session, SessionOptions, Store, VerificationStatus};
-use random::Random;
 use tempfile::TempDir;
+
+use crate::child::Running;
+use crate::random::Random;
 
 /// Kills of a normal run.
 const ROUNDS: usize = 8;
@@ -89,17 +81,6 @@ struct Place {
     answers: Vec<String>,
 }
 
-/// A process that does not outlive the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Place {
     fn new() -> Self {
         Self { directory: TempDir::new().unwrap(), generations: 0, answers: Vec::new() }
@@ -113,7 +94,7 @@ impl Place {
     fn kill_one(&mut self, life: Duration, from_the_start: bool) -> usize {
         let before = self.answers.len();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_killed_process_loses_nothing_it_was_told", "--nocapture"])
+            .args(["--exact", "writes::a_killed_process_loses_nothing_it_was_told", "--nocapture"])
             .env(CHILD, self.store())
             .env(GENERATION, self.generations.to_string())
             .stdout(Stdio::piped())

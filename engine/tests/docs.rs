@@ -26,7 +26,8 @@ fn the_field_table_is_the_registry() {
     let mut text = String::from(
         "# Fields\n\nMade from `format/src/fields.rs`, the one list of OMS fields (OMS 6, 7, 14.2). \
          A name stands in JSON, a key in payloads.\nFields marked *index* are kept by the store and \
-         refused in a grain.\n",
+         refused in a grain; `contradicted` is read in one that was made elsewhere, to no effect, and never \
+         written.\n",
     );
     let mut section = "";
     for field in &FIELDS {

@@ -117,7 +117,7 @@ impl ErrorKind {
             Self::FloatInvalid => "NaN and infinities have no canonical form; leave the field out",
             Self::SignedMismatch => "deliver a signed grain in its COSE_Sign1 wrapper, others bare",
             Self::SensitivityMismatch => "let the encoder set the sensitivity bits from the tags",
-            Self::TooLarge => "split the grain, or use a larger device profile",
+            Self::TooLarge => "split the grain into several, each within the limit",
             Self::Key => "give the key the payload was encrypted with",
             Self::Io => "check the disk, the path and the permissions",
         }

@@ -127,7 +127,7 @@ impl Grain {
             // Readers take it so where it is missing (OMS 12.5.3); who writes puts it.
             fields.entry("confidence".to_owned()).or_insert_with(|| Value::from(1.0));
         }
-        validate::check(grain_type, &fields, profile)?;
+        validate::check_written(grain_type, &fields, profile)?;
         Ok(Self { grain_type, fields: Arc::new(fields), origin: None })
     }
 

@@ -210,7 +210,8 @@ fn looks_like(first: u8) -> Option<&'static str> {
             Some("this looks like JSON and not like a blob: give it as JSON (--format json)")
         }
         0xd2 | 0x84 => Some(
-            "this looks like a COSE_Sign1 around a blob: give it as a signed grain (--format cose)",
+            "this looks like a COSE_Sign1 around a blob: put it as a signed grain (--format cose), or give \
+             it to verify-signature",
         ),
         b'M' => Some("this looks like a portable .mg file of many grains: import it"),
         _ => None,

@@ -17,14 +17,18 @@ use crate::grain_type::GrainType;
 use crate::profile::Profile;
 use crate::value::{Map, Value};
 
-/// Checks the fields of a grain.
+/// What a grain that is read may say of its own state, to no effect: the standard does not list it among
+/// what a blob never has.
+const STATED_IN_VAIN: &str = "contradicted";
+
+/// Checks the fields of a grain that is read.
 ///
 /// # Errors
 /// `ERR_CORRUPT` (bytes out of place), `ERR_SCHEMA`, `ERR_EMPTY`, `ERR_RANGE`, `ERR_HASH_LENGTH`,
 /// `ERR_HASH_FORMAT`.
 pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> Result<()> {
     bytes_in_place(fields)?;
-    index_fields(grain_type, fields)?;
+    index_fields(grain_type, fields, &[STATED_IN_VAIN])?;
     profile_fields(fields, profile)?;
     types::check(grain_type, fields)?;
     if grain_type.is_standard() {
@@ -36,6 +40,16 @@ pub(crate) fn check(grain_type: GrainType, fields: &Map, profile: &Profile) -> R
         vocabulary::check(grain_type, fields)?;
     }
     Ok(())
+}
+
+/// As [`check`], for a grain that is written.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn check_written(grain_type: GrainType, fields: &Map, profile: &Profile) -> Result<()> {
+    bytes_in_place(fields)?;
+    index_fields(grain_type, fields, &[])?;
+    check(grain_type, fields, profile)
 }
 
 /// Byte strings occur in two places only.
@@ -69,10 +83,12 @@ fn has_bytes(value: &Value) -> bool {
     }
 }
 
-/// The store's own fields never lie in a blob (OMS 5.6, 28.3).
-fn index_fields(grain_type: GrainType, fields: &Map) -> Result<()> {
-    let kept_by_store =
-        |name: &&String| fields::by_name(name, grain_type).is_some_and(|def| def.index_layer);
+/// The store's own fields never lie in a blob (OMS 5.6, 28.3), but for those that are passed over.
+fn index_fields(grain_type: GrainType, fields: &Map, but: &[&str]) -> Result<()> {
+    let kept_by_store = |name: &&String| {
+        !but.contains(&name.as_str())
+            && fields::by_name(name, grain_type).is_some_and(|def| def.index_layer)
+    };
     match fields.keys().find(kept_by_store) {
         None => Ok(()),
         Some(name) => Err(schema(name, format!("{name} is kept by the store, never in a grain"))),

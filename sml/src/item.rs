@@ -103,6 +103,8 @@ impl Item {
             return Ok(());
         };
         let mut fields = self.grain.fields().clone();
+        // A grain that is read may say so, to no effect, and none that is made may.
+        fields.remove("contradicted");
         fields.insert("agreed_content".to_owned(), Value::from(text.into_owned()));
         self.grain = Grain::from_fields(fields)?;
         Ok(())

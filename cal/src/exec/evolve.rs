@@ -15,9 +15,10 @@ use crate::span::Spanned;
 use crate::writes::Write;
 
 /// Payload fields a successor does not inherit.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "created_at",
     "timestamp_ms",
+    "contradicted",
     "system_valid_from",
     "derived_from",
     "provenance_chain",

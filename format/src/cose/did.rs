@@ -67,6 +67,12 @@ impl Did {
         self.0.split(':').nth(1).unwrap_or_default()
     }
 
+    /// Whether the key lies in the name, so that nobody has to be asked for it.
+    #[must_use]
+    pub fn holds_key(&self) -> bool {
+        matches!(self.key(), KeyInDid::Key(_))
+    }
+
     pub(super) fn key(&self) -> KeyInDid {
         let Some(name) = self.0.strip_prefix("did:key:") else { return KeyInDid::Elsewhere };
         let Some(base58) = name.strip_prefix('z').filter(|text| text.len() <= MAX_BASE58) else {

@@ -75,6 +75,9 @@ pub(super) struct Condition {
     /// Fields with patterns one of which some word of each fits, upper or lower case.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     matches: BTreeMap<String, Vec<String>>,
+    /// Fields with texts one of which each is, as [`is_among`] compares them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    among: BTreeMap<String, Vec<String>>,
     /// What its `processing_basis` is, one of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     basis: Vec<BasisKind>,
@@ -180,6 +183,10 @@ impl Condition {
             && self.matches.iter().all(|(name, patterns)| {
                 facts.any_value(name, &mut |value| has_such_word(patterns, value))
             })
+            && self.among.iter().all(|(name, of)| {
+                let is_one = |value: &Value| value.as_str().is_some_and(|text| is_among(text, of));
+                facts.any_value(name, &mut { is_one })
+            })
             && self.placeholders.as_ref().is_none_or(|both| both.agree(facts))
             && self.jq.iter().all(|name| {
                 let is_other = |value: &Value| !value.as_str().is_some_and(is_expression);
@@ -235,12 +242,15 @@ impl Condition {
             check_size(parts, texts.len())?;
             Ok::<_, String>(texts)
         };
-        let matches = self.matches.iter();
-        let matches = matches.map(|(name, of)| Ok::<_, String>((name.clone(), listed(of)?)));
+        let texts = |fields: &BTreeMap<String, Vec<String>>| {
+            let fields = fields.iter().map(|(name, of)| Ok((name.clone(), listed(of)?)));
+            fields.collect::<Result<BTreeMap<_, _>, String>>()
+        };
         Ok(Self {
             is: Vec::new(),
             tag: listed(&self.tag)?,
-            matches: matches.collect::<Result<_, _>>()?,
+            matches: texts(&self.matches)?,
+            among: texts(&self.among)?,
             equals: values(&self.equals, scope)?,
             differs: values(&self.differs, scope)?,
             basis_word: listed(&self.basis_word)?,

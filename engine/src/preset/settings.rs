@@ -132,7 +132,7 @@ settings! {
         "Years before whose end nothing is erased.";
     user_may_erase: bool, std::ops::BitOr::bitor, None, None,
         "Whether a session of a user may erase that user.";
-    erasure_sla_days: u32, Ord::min, Some(1), Some(30),
+    erasure_sla_days: u32, Ord::min, Some(1), Some(28),
         "Days within which what is due for erasure is erased.";
     audit_reads: bool, std::ops::BitOr::bitor, None, None,
         "Whether reads are in the audit log, who read and which grains.";

@@ -203,7 +203,7 @@ fn what_is_no_file_of_rules_is_refused_with_what_is_wrong() {
         ("drop = [\"gdpr.nothing\"]".to_owned(), "no such rule"),
         ("name = \"mine\"".to_owned(), "a change has neither"),
         (
-            "settings.erasure_sla_days = { value = 31, article = \"a\" }".to_owned(),
+            "settings.erasure_sla_days = { value = 29, article = \"a\" }".to_owned(),
             "out of its range",
         ),
         ("settings.query_limit = { value = 0, article = \"a\" }".to_owned(), "out of its range"),

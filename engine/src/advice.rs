@@ -74,7 +74,8 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     let observer = grain.text("observer_type").unwrap_or_default();
     let mut tell = |when: bool, said: String| advice.extend(when.then_some(said));
     tell(
-        MODELS.contains(&observer) && grain.get("observer_model").is_none(),
+        MODELS.contains(&observer)
+            && grain.text("observer_model").is_none_or(|model| model.trim().is_empty()),
         format!("an observer of type {observer} should name its observer_model (OMS 17.2)"),
     );
     let source = match observer {
@@ -115,10 +116,21 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     );
 }
 
+/// What to tell of a grain that takes the place of one that is protected, beside what is told of it alone:
+/// the old policy goes on binding a goal whose next version has none (OMS 23.5).
+pub(crate) fn of_successor(grain: &GrainRef<'_>) -> Option<String> {
+    let is_bound = grain.grain_type() == GrainType::Goal && !protects(grain);
+    is_bound.then(|| unevidenced(grain)).flatten()
+}
+
 /// A goal under protection that ended, and nothing shows that it did (OMS 23.4, 23.5).
 fn of_goal(grain: &GrainRef<'_>) -> Option<String> {
+    protects(grain).then(|| unevidenced(grain)).flatten()
+}
+
+fn unevidenced(grain: &GrainRef<'_>) -> Option<String> {
     let state = grain.text("goal_state").filter(|state| ENDED.contains(state))?;
-    (protects(grain) && is_empty(grain, "satisfaction_evidence")).then(|| {
+    is_empty(grain, "satisfaction_evidence").then(|| {
         format!("a protected goal that is {state} should name its satisfaction_evidence (OMS 23.5)")
     })
 }
@@ -197,6 +209,7 @@ mod tests {
         for kind in MODELS {
             check(&observed(kind, ""), &["observer_model"]);
             check(&observed(kind, r#", "observer_model": "m""#), &[]);
+            check(&observed(kind, r#", "observer_model": " ""#), &["observer_model"]);
         }
         check(&observed("human", ""), &[]);
         check(&observed("acme:thermal", ""), &[]);
@@ -209,6 +222,32 @@ mod tests {
         check(&observed("radar", active), &["context.probe"]);
         check(&observed("radar", &format!(r#"{active}, "context": {{"probe": "ping"}}"#)), &[]);
         check(&observed("hybrid", ""), &["provenance_chain"]);
+    }
+
+    #[test]
+    fn a_goal_that_goes_on_under_the_old_policy_is_asked_for_evidence() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let store = crate::Store::open(dir.path(), &crate::OpenOptions::new().create(true));
+        let session = store.unwrap().session(crate::SessionOptions::default());
+        let goal = |at: u32, more: &str| {
+            let json = format!(
+                r#"{{"type": "goal", "subject": "s", "description": "d", "source_type": "user_explicit",
+                    "created_at": {at}, {more}}}"#
+            );
+            Grain::from_json(&json).unwrap()
+        };
+        let policy = r#""goal_state": "active", "invalidation_policy":
+            {"mode": "locked", "allowed_transitions": ["satisfied"]}"#;
+        let bound = session.put(goal(1, policy)).unwrap().address();
+        let free = session.put(goal(2, r#""goal_state": "active", "importance": 0.5"#)).unwrap();
+        let ended = Offer::from(goal(3, r#""goal_state": "satisfied""#));
+        let told = session.warnings_of_successor(&bound, &ended);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("should name its satisfaction_evidence (OMS 23.5)"));
+        assert_eq!(ended.warnings(), Vec::<String>::new(), "alone it is under no policy");
+        assert_eq!(session.warnings_of_successor(&free.address(), &ended), Vec::<String>::new());
+        let open = Offer::from(goal(3, r#""goal_state": "suspended""#));
+        assert_eq!(session.warnings_of_successor(&bound, &open), Vec::<String>::new());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a host offers to the store, before anything of it is checked, and what it may have meant.
 
-use grainstore_format::{Blob, Envelope, Grain, Header};
+use grainstore_format::{Blob, Envelope, Grain, GrainRef, GrainType, Header};
 
 use crate::advice;
 use crate::embed::Embedding;
@@ -74,22 +74,35 @@ impl Offer {
     /// is stored all the same. Nothing for what is no grain.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let of_blob = |blob: &[u8]| {
-            with_fields(blob, |grain| Ok([doubts(grain), advice::of(grain)].concat()))
+        // Of most grains there is nothing to tell, and they are not encoded twice.
+        let may_apply = |grain: &Grain| {
+            advice::may_apply(grain) || grain.fields().keys().any(|name| may_be_doubted(name))
         };
+        let told = |grain: &GrainRef<'_>| [doubts(grain), advice::of(grain)].concat();
+        self.told(may_apply, told)
+    }
+
+    /// What there is to tell of it beside its [`Offer::warnings`] where it takes the place of what is
+    /// protected.
+    pub(crate) fn warnings_of_successor(&self) -> Vec<String> {
+        let is_goal = |grain: &Grain| grain.grain_type() == GrainType::Goal;
+        self.told(is_goal, |grain| advice::of_successor(grain).into_iter().collect())
+    }
+
+    /// What is told of the grain it is, if anything may be.
+    fn told(
+        &self,
+        may_apply: impl Fn(&Grain) -> bool,
+        told: impl Fn(&GrainRef<'_>) -> Vec<String>,
+    ) -> Vec<String> {
+        let of_blob = |blob: &[u8]| with_fields(blob, |grain| Ok(told(grain)));
         let found = match self {
-            // Of most grains there is nothing to tell, and they are not encoded twice.
-            Self::Grain(grain)
-                if !advice::may_apply(grain)
-                    && !grain.fields().keys().any(|name| may_be_doubted(name)) =>
-            {
-                return Vec::new();
-            }
+            Self::Grain(grain) if !may_apply(grain) => return Vec::new(),
             Self::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 grain.encode(encoding).map_err(Error::from).and_then(|blob| of_blob(blob.bytes()))
             }
-            Self::Embedded(offer, _) => return offer.warnings(),
+            Self::Embedded(offer, _) => return offer.told(may_apply, told),
             Self::Blob(bytes) => of_blob(bytes),
             Self::Signed(bytes) => Envelope::parse(bytes.clone())
                 .map_err(Error::from)

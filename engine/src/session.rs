@@ -24,7 +24,7 @@ use crate::offer::Offer;
 use crate::options::SessionOptions;
 use crate::pending::Pending;
 use crate::plan::{Prepared, Put, SameFact, derive_from};
-use crate::policy::{Explanation, Proofs, explain_in, of_successor};
+use crate::policy::{Explanation, Proofs, explain_in, of_successor, protects};
 use crate::reach::{Reach, Reached, Viewer};
 use crate::store::Store;
 use crate::templates::OfSession;
@@ -256,6 +256,26 @@ impl Session {
         justification: Option<&str>,
     ) -> Result<ContentAddress> {
         self.submit_supersede(old, new, justification).wait()
+    }
+
+    /// As [`Offer::warnings`], of what is to take the place of `old`: the policy of that may go on binding
+    /// what has none of its own. Of what cannot be read it tells nothing.
+    #[must_use]
+    pub fn warnings_of_successor(&self, old: &ContentAddress, new: &Offer) -> Vec<String> {
+        let mut warnings = new.warnings();
+        let more = new.warnings_of_successor();
+        if !more.is_empty() && guarded(|| self.is_bound(old)).unwrap_or_default() {
+            warnings.extend(more);
+        }
+        warnings
+    }
+
+    /// Whether a policy protects the grain with an address, its own or one that reaches it.
+    fn is_bound(&self, address: &ContentAddress) -> Result<bool> {
+        let view = self.view()?;
+        let Some(row) = self.visible(&view, address)? else { return Ok(false) };
+        Ok(with_fields(&row.blob, |grain| Ok(protects(grain)))?
+            || !view.roots_at(row.sequence)?.is_empty())
     }
 
     /// Hands a supersession to the writer without waiting for the disk.

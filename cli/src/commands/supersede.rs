@@ -36,7 +36,7 @@ impl Supersede {
                 Offer::Grain(Grain::from_json(&json)?)
             }
         };
-        let warnings = new.warnings();
+        let warnings = session.warnings_of_successor(&old, &new);
         let address = session.supersede(&old, new, self.justification.as_deref())?;
         if context.output.is_json() {
             return context.output.json_line(&SupersedeAnswer::new(address, Some(old), warnings));

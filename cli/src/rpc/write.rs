@@ -79,7 +79,7 @@ pub(crate) fn supersede(host: &mut Host, params: Option<&RawValue>) -> Result<An
     let session = host.session()?;
     let old = address(&params.old)?;
     let offer = params.offer()?;
-    let warnings = offer.warnings();
+    let warnings = session.warnings_of_successor(&old, &offer);
     let new = session.supersede(&old, offer, params.justification.as_deref())?;
     Answer::of(&SupersedeAnswer::new(new, None, warnings))
 }

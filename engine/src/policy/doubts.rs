@@ -11,8 +11,8 @@ const POLICY: &str = "invalidation_policy";
 const MAX_SLIPS: usize = 2;
 /// Misspelt fields of one grain that are told.
 const MAX_TOLD: usize = 3;
-/// The method of DIDs whose keys lie in themselves. Others need a resolver of the host's.
-const OFFLINE: &str = "did:key:";
+/// The method of DIDs whose keys lie in themselves, and are looked for nowhere else.
+const OFFLINE: &str = "key";
 /// Seconds after which a time is probably in milliseconds: the year 5138.
 const FAR_FUTURE: u64 = 100_000_000_000;
 
@@ -39,9 +39,16 @@ impl<'a> Signers<'a> {
         self.named
     }
 
-    /// Whether none of those who are named can be verified without a resolver of the host's.
-    fn need_a_resolver(&self) -> bool {
-        !self.dids.is_empty() && self.dids.iter().all(|did| !did.starts_with(OFFLINE))
+    /// How many can be verified: without a resolver of the host's, and with one. The author of the grain
+    /// counts for no quorum.
+    fn verifiable(&self, for_quorum: bool) -> (u64, u64) {
+        let counts =
+            |did: &&&str| !for_quorum || !self.author.is_some_and(|author| same_did(author, did));
+        let dids = self.dids.iter().filter(counts).filter_map(|did| did.parse::<Did>().ok());
+        dids.fold((0, 0), |(offline, any), did| {
+            let (holds_key, elsewhere) = (did.holds_key(), did.method() != OFFLINE);
+            (offline + u64::from(holds_key), any + u64::from(holds_key || elsewhere))
+        })
     }
 
     pub(super) fn may_delegate(&self) -> bool {
@@ -65,9 +72,7 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
     let signers = Signers::of(&terms, grain.text("author_did"));
     let mut doubts = Vec::new();
     doubts.extend(unreadable(&terms));
-    let nobody = unmeetable(terms.mode, &signers);
-    let can_be_met = nobody.is_none();
-    doubts.extend(nobody);
+    doubts.extend(unmeetable(terms.mode, &signers));
     if let Mode::Timed(until, fallback) = terms.mode {
         if until > FAR_FUTURE {
             doubts.push(format!(
@@ -76,14 +81,6 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
         }
         let then = unmeetable(fallback.mode(), &signers);
         doubts.extend(then.map(|doubt| format!("after its locked_until {doubt}")));
-    }
-    let asks_for_signers = matches!(terms.mode, Mode::Quorum(Some(_)) | Mode::Delegated);
-    if asks_for_signers && can_be_met && signers.need_a_resolver() {
-        doubts.push(
-            "its authorized DIDs are verified only where the host resolves them (did:web), which \
-             the command and its rpc do not: nobody can invalidate it there"
-                .to_owned(),
-        );
     }
     let slips = grain.iter().map(|(name, _)| name).filter(|name| is_slip(name)).take(MAX_TOLD);
     doubts.extend(slips.map(|name| {
@@ -120,8 +117,30 @@ fn unmeetable(mode: Mode, signers: &Signers<'_>) -> Option<String> {
         Mode::Delegated if !signers.may_delegate() => {
             Some("it is delegated and authorizes no DID, so nobody can invalidate it".to_owned())
         }
+        Mode::Quorum(Some(least)) => unverifiable(signers.verifiable(true), least, "invalidate"),
+        Mode::Delegated => unverifiable(signers.verifiable(false), 1, "invalidate"),
+        Mode::Hold if signers.are_named() => unverifiable(signers.verifiable(false), 1, "lift"),
         _ => None,
     }
+}
+
+/// What there is to say where so many signatures are wanted, and too few can be verified.
+fn unverifiable((offline, any): (u64, u64), wanted: u64, verb: &str) -> Option<String> {
+    let what = if verb == "lift" { "the hold on it" } else { "it" };
+    if offline >= wanted {
+        return None;
+    }
+    Some(match any >= wanted {
+        true => format!(
+            "{offline} of its authorized DIDs can be verified without a resolver, and it wants {wanted}: \
+             the others are verified only where the host resolves them (did:web), which the command and \
+             its rpc do not: nobody can {verb} {what} there"
+        ),
+        false => format!(
+            "of its authorized DIDs {any} can be verified anywhere, and it wants {wanted}: a did:key \
+             that holds no key of a known kind signs nothing, so nobody can {verb} {what}"
+        ),
+    })
 }
 
 /// Whether a name is nearly that of the policy. No field of the standard is.

@@ -202,6 +202,32 @@ fn doubts_are_about_what_nobody_means() {
             r#""invalidation_policy": {"mode": "delegated", "authorized": ["did:web:a"]}"#,
             &["verified only where the host resolves them"],
         ),
+        // Enough of them hold their keys, or too few.
+        (
+            r#""invalidation_policy": {"mode": "delegated", "authorized": ["did:web:a",
+                "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"]}"#,
+            &[],
+        ),
+        (
+            r#""invalidation_policy": {"mode": "quorum", "threshold": 2, "authorized": ["did:web:a",
+                "did:key:z6MkiTBz1ymuepAQ4HEHYSF1H8quG5GLVVQR3djdX3mDooWp"]}"#,
+            &["1 of its authorized DIDs can be verified without a resolver, and it wants 2"],
+        ),
+        (
+            r#""invalidation_policy": {"mode": "delegated", "authorized": ["did:key:zNoKey"]}"#,
+            &[
+                "a did:key that holds no key of a known kind signs nothing, so nobody can invalidate it",
+            ],
+        ),
+        (
+            r#""invalidation_policy": {"mode": "hold", "authorized": ["did:web:a"]}"#,
+            &["nobody can lift the hold on it there"],
+        ),
+        (
+            r#""invalidation_policy": {"mode": "timed", "locked_until": 10,
+                "fallback_mode": "delegated", "authorized": ["did:web:a"]}"#,
+            &["after its locked_until 0 of its authorized DIDs can be verified without a resolver"],
+        ),
         (
             r#""invalidation_policy": {"mode": "timed", "locked_until": 1768471200000,
                 "fallback_mode": "delegated"}"#,

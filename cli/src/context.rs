@@ -107,13 +107,25 @@ impl<'w> Context<'w> {
 
     /// A session of a store as the options say.
     pub(crate) fn session_of(&self, store: &Store) -> Session {
-        store.session(SessionOptions {
+        store.session(self.session_options())
+    }
+
+    /// Whether it is the operator of the whole store who asks, also of one that cannot be opened.
+    pub(crate) fn has_powers(&self) -> bool {
+        match &self.opened {
+            Some(opened) => opened.has_powers(),
+            None => self.session_options().have_powers(self.globals.operator.as_deref()),
+        }
+    }
+
+    fn session_options(&self) -> SessionOptions {
+        SessionOptions {
             namespace: self.globals.namespace.clone(),
             user_id: self.globals.user.clone(),
             actor: self.globals.actor.clone(),
             purposes: self.globals.purposes.clone(),
             ..SessionOptions::default()
-        })
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod repl;
 mod rpc;
 mod shape;
 mod text;
+mod withheld;
 
 use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;

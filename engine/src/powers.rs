@@ -6,7 +6,8 @@
 
 use crate::audit::Operation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::Rule;
+use crate::options::SessionOptions;
+use crate::policy::{Rule, Standing};
 use crate::session::Session;
 
 /// Declares the powers once: variant, the name it has in the audit log, and what it is, for people.
@@ -58,6 +59,16 @@ powers! {
     Backup "backup" "copying the whole store";
 }
 
+impl SessionOptions {
+    /// Whether a session as these say is the operator's, over the whole store, beside the operator that the
+    /// host names.
+    #[must_use]
+    pub fn have_powers(&self, operator: Option<&str>) -> bool {
+        let is_limited = self.namespace.is_some() || self.user_id.is_some();
+        !is_limited && Standing::of(self.actor.as_deref(), operator).is_operator()
+    }
+}
+
 impl Session {
     /// Whether this session is the operator's, over the whole store.
     #[must_use]
@@ -91,7 +102,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{OpenOptions, SessionOptions, Store};
+    use crate::{OpenOptions, Store};
 
     #[test]
     fn powers_are_the_operators_in_a_session_without_a_namespace_and_a_user() {
@@ -112,6 +123,7 @@ mod tests {
                     });
                     let may =
                         namespace.is_none() && user.is_none() && actor != Some("did:web:agent");
+                    assert_eq!(session.options().have_powers(Some("did:web:ops")), may);
                     for power in Power::ALL {
                         let told = session.check_power(*power).map_err(|error| error.code());
                         let wanted = if may { Ok(()) } else { Err("ERR_ACCESS") };

@@ -5,6 +5,7 @@ use grainstore::{Diagnosis, Health};
 
 use crate::context::{Context, way_out};
 use crate::error::{Error, Result};
+use crate::withheld::withhold_findings;
 
 /// Examine what the store needs around it: rights, room, lock, leftovers, how it was closed
 #[derive(Debug, Args)]
@@ -17,6 +18,9 @@ impl Doctor {
             if let Some(advice) = finding.code.and_then(way_out) {
                 finding.advice = Some(advice.to_owned());
             }
+        }
+        if !context.has_powers() {
+            withhold_findings(&mut diagnosis);
         }
         if context.output.is_json() {
             context.output.json_line(&diagnosis)?;

@@ -5,7 +5,7 @@
 //! They concern the whole store, whatever the session sees, and are for its operator in a session without
 //! a namespace and a user; `verify` and `doctor` tell any other whether the store is sound, and no more.
 
-use grainstore::{Power, Session};
+use grainstore::Power;
 use serde_json::json;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
@@ -17,9 +17,7 @@ use super::json::Base64;
 use super::params::{self, Nothing};
 use crate::commands::verify::expect_signer;
 use crate::shape::AlgorithmName;
-
-/// What is said in place of a detail.
-const WITHHELD: &str = "told to a session without a namespace or a user";
+use crate::withheld::{withhold_findings, withhold_problems};
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Verify = params::read(params)?;
@@ -33,13 +31,8 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         None => None,
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
-    if !may_know_names(session) {
-        // Keys and details may hold addresses and words of others.
-        for problem in &mut found.problems {
-            let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
-            problem.place = table;
-            WITHHELD.clone_into(&mut problem.detail);
-        }
+    if !session.has_powers() {
+        withhold_problems(&mut found);
     }
     Answer::of(&found)
 }
@@ -55,11 +48,8 @@ pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     let Nothing {} = params::read(params)?;
     let session = host.session()?;
     let mut diagnosis = session.store().doctor();
-    if !may_know_names(session) {
-        // They are figures of everybody, and may name models.
-        for finding in &mut diagnosis.findings {
-            WITHHELD.clone_into(&mut finding.detail);
-        }
+    if !session.has_powers() {
+        withhold_findings(&mut diagnosis);
     }
     Answer::of(&diagnosis)
 }
@@ -105,10 +95,4 @@ pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     let session = host.session()?;
     session.check_power(Power::Backup)?;
     Answer::of(&session.store().backup(&params.path)?)
-}
-
-/// Whether a session may be told what others have named.
-fn may_know_names(session: &Session) -> bool {
-    let scope = session.options();
-    scope.namespace.is_none() && scope.user_id.is_none()
 }

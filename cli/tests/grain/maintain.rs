@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::kit::{Place, Rpc, belief};
 
 const STORE: &str = "memory.grains";
+const WITHHELD: &str = "told to the operator, in a session without a namespace and a user";
 
 fn place_with_grains() -> Place {
     let place = Place::with_store();
@@ -230,11 +231,11 @@ fn maintenance_names_nothing_of_other_namespaces_to_a_session_that_has_one() {
     for problem in found["problems"].as_array().unwrap() {
         let table = problem["where"].as_str().unwrap();
         assert!(!table.contains(' ') && told.contains(table), "{problem}");
-        assert_eq!(problem["detail"], "told to a session without a namespace or a user");
+        assert_eq!(problem["detail"], WITHHELD);
     }
     let answer = rpc.result("doctor", &json!({}));
     for finding in answer["findings"].as_array().unwrap() {
-        assert_eq!(finding["detail"], "told to a session without a namespace or a user");
+        assert_eq!(finding["detail"], WITHHELD);
     }
     for method in ["stats", "compact", "reindex", "checkpoint"] {
         assert_eq!(rpc.refusal(method, &json!({})), "ERR_ACCESS", "{method}");
@@ -317,5 +318,38 @@ fn figures_of_a_session_with_a_namespace_or_a_user_have_no_names_and_quote_nobod
         assert_eq!(rpc.refusal("stats", &json!({})), "ERR_ACCESS");
         let text = rpc.result("doctor", &json!({})).to_string();
         assert!(!text.contains("victim") && !text.contains("positive"), "{text}");
+    }
+}
+
+#[test]
+fn doctor_and_verify_tell_details_to_the_operator_of_the_whole_store_alone() {
+    const OPERATOR: &str = "did:web:ops";
+    let place = place_with_grains();
+    let sessions: [(&[&str], Value, bool); 5] = [
+        (&[], json!({}), true),
+        (&["--actor", OPERATOR], json!({ "actor": OPERATOR }), true),
+        (&["--actor", "did:web:agent"], json!({ "actor": "did:web:agent" }), false),
+        (&["--namespace", "team"], json!({ "namespace": "team" }), false),
+        (&["--user", "ann"], json!({ "user_id": "ann" }), false),
+    ];
+    let is_told = |diagnosis: &Value| {
+        let mut findings = diagnosis["findings"].as_array().unwrap().iter();
+        assert!(diagnosis["ok"].is_boolean());
+        !findings.all(|finding| finding["detail"] == WITHHELD)
+    };
+    for (arguments, ..) in &sessions {
+        let all = [&["doctor", "--json", "--operator", OPERATOR], *arguments].concat();
+        let may = sessions.iter().any(|(these, _, may)| these == arguments && *may);
+        assert_eq!(is_told(&place.grain(&all).done().json()), may, "{arguments:?}");
+    }
+    let mut rpc = place.rpc();
+    rpc.result("open", &json!({ "path": STORE, "operator": OPERATOR }));
+    for (_, session, may) in &sessions {
+        let mut whole = json!({ "namespace": null });
+        whole.as_object_mut().unwrap().extend(session.as_object().unwrap().clone());
+        rpc.result("session", &whole);
+        assert_eq!(is_told(&rpc.result("doctor", &json!({}))), *may, "{session}");
+        let told = rpc.call("stats", &json!({}));
+        assert_eq!(told["result"].is_object(), *may, "stats is for the same: {session}");
     }
 }

@@ -12,7 +12,6 @@ use serde::Serialize;
 use crate::directory;
 use crate::erase::DueErasure;
 use crate::error::{Error, ErrorKind, Result};
-use crate::keys::FORMAT;
 use crate::options::OpenOptions;
 use crate::report::Stats;
 use crate::store::Store;
@@ -220,7 +219,13 @@ impl Examined {
 
     /// Looks at an open store.
     fn store(&mut self, store: &Store) {
-        self.add("format", Health::Good, format!("store format {FORMAT}"), None);
+        // A store of an earlier format that is opened to be read keeps it.
+        match store.stats() {
+            Ok(Stats { format, .. }) => {
+                self.add("format", Health::Good, format!("store format {format}"), None);
+            }
+            Err(error) => self.failed("format", &error),
+        }
         if store.was_repaired() {
             let detail = "it was not closed the last time, and was put right";
             self.add("closing", Health::Notice, detail, Some("run `grain verify`"));

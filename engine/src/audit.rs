@@ -149,7 +149,7 @@ pub struct ImportNote {
 }
 
 impl Operation {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Put => "put",
@@ -231,6 +231,19 @@ pub struct AuditEntry {
     pub count: Option<u64>,
     /// In `erase_consent`: what is left of a consent whose contents the erasure took that is told of next.
     pub consent: Option<ErasedConsent>,
+}
+
+/// What makes an entry equal to another: all but its place, its time, how many it stands for, the reason that
+/// was given, and of a call anything but how it ended.
+fn kind_of(mut entry: Map) -> Vec<u8> {
+    for own in ["sequence", "time_ms", "previous", "count", "reason_hash"] {
+        entry.remove(own);
+    }
+    if let Some(Value::Map(mut call)) = entry.remove("call") {
+        call.retain(|name, _| name == "code");
+        entry.insert("call".to_owned(), Value::Map(call));
+    }
+    encode_value(&Value::Map(entry), Encoding::MessagePack)
 }
 
 impl AuditEntry {
@@ -366,6 +379,11 @@ impl Chain {
             entry.insert("call".to_owned(), Value::Map(call.fields(self)));
         }
         entry
+    }
+
+    /// What makes the entry of a refusal equal to another of this store.
+    fn kind_of(&self, record: &AuditRecord) -> Vec<u8> {
+        kind_of(self.entry(record, EpochMs::default()))
     }
 
     /// What an entry has of its reason: it can be told from another with the key alone.

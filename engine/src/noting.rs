@@ -189,9 +189,12 @@ impl Session {
         error: Error,
     ) -> Unsent {
         let signature = ErrorKind::Signature;
+        let corrupt = ErrorKind::Format(grainstore_format::ErrorKind::Corrupt);
         let rule = match error.kind() {
             kind if kind == signature => Rule::InvalidSignature,
             ErrorKind::Access => Rule::OutsideSession,
+            // What was to be signed and cannot be read has no signature.
+            kind if kind == corrupt && signed.is_some() => Rule::InvalidSignature,
             _ => return error.into(),
         };
         let envelope = signed.and_then(|bytes| Envelope::parse(bytes.to_vec()).ok());

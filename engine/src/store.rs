@@ -373,11 +373,15 @@ impl Store {
             }
             false => None,
         };
+        let refusals = match options.read_only {
+            true => Refusals::default(),
+            false => Refusals::after(chain.clone(), view.audit_from_end()?, options.clock.now()),
+        };
         let writer = Writer {
             db,
             folder,
             chain,
-            refusals: Refusals::default(),
+            refusals,
             clock: Arc::clone(&options.clock),
             shared: Arc::clone(&shared),
             view,

@@ -115,6 +115,12 @@ impl Truth {
         self.audit.get(&self.txn)
     }
 
+    /// The entries of the audit log as they lie there, from its end.
+    pub(crate) fn audit_from_end(&self) -> Result<impl Iterator<Item = Result<Vec<u8>>>> {
+        let rows = self.audit()?.range(..keys::AUDIT_HEAD)?.rev();
+        Ok(rows.map(|row| Ok(row?.1.value().to_vec())))
+    }
+
     /// Entries of the audit log; its head is a row beside them.
     pub(crate) fn audit_len(&self) -> Result<u64> {
         Ok(self.audit()?.len()?.saturating_sub(1))

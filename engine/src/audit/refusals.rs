@@ -5,12 +5,18 @@
 //! What is equal: actor, operation, grains, rules and the key that was claimed; not the reason, which
 //! whoever is refused chooses. An actor with many different refusals in a minute has the further ones
 //! told by operation and rules alone. The counts wait in memory: a crash loses them, and never a first.
+//!
+//! A store that is opened knows the refusals of the minute before from its log, or commands that each open it
+//! would grow the log. Of one whose count stands there already the store tells no second one when it is
+//! closed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use grainstore_format::EpochMs;
+use grainstore_format::{Encoding, EpochMs, Value, decode_value};
 
-use super::AuditRecord;
+use super::{AuditEntry, AuditRecord, Chain, kind_of};
+use crate::error::Result;
 
 /// How long equal refusals are one.
 const WINDOW_MS: i64 = 60_000;
@@ -18,6 +24,8 @@ const WINDOW_MS: i64 = 60_000;
 const MAX_APART: usize = 64;
 /// Kinds that are kept in memory at most.
 const MAX_KINDS: usize = 4096;
+/// Entries of the log that are looked back at when a store is opened.
+const MAX_LOOKED_BACK: usize = 4096;
 
 /// What makes refusals equal.
 type Kind = (Option<String>, String);
@@ -29,13 +37,94 @@ struct Folded {
     /// How many came after it.
     more: u64,
     record: AuditRecord,
+    /// Whether the log has a count of this minute already, from before the store was opened.
+    is_counted: bool,
 }
 
 /// The refusals of the last minute.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusals(BTreeMap<Kind, Folded>);
+pub(crate) struct Refusals {
+    kinds: BTreeMap<Kind, Folded>,
+    earlier: Option<Arc<Earlier>>,
+}
+
+/// Refusals that were written within the minute before the store was opened.
+struct Earlier {
+    /// What tells whether a record is equal to one of them.
+    chain: Chain,
+    /// When the first of each kind was written, by whom, and whether a count was.
+    kinds: BTreeMap<Vec<u8>, Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    since: EpochMs,
+    actor: String,
+    is_counted: bool,
+}
+
+impl std::fmt::Debug for Earlier {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Earlier").field("kinds", &self.kinds.len()).finish_non_exhaustive()
+    }
+}
+
+impl Earlier {
+    /// The entry equal to a record that was written within the last minute.
+    fn of(&self, record: &AuditRecord, now: EpochMs) -> Option<&Written> {
+        let written = self.kinds.get(&self.chain.kind_of(record))?;
+        is_recent(written.since, now).then_some(written)
+    }
+
+    /// How many of an actor were written within the last minute.
+    fn count_of(&self, actor: Option<&str>, now: EpochMs) -> usize {
+        let actor = self.chain.pseudonym(actor);
+        let own = |one: &&Written| one.actor == actor && is_recent(one.since, now);
+        self.kinds.values().filter(own).count()
+    }
+}
+
+/// Whether a moment lies within the last minute. A clock that was set back ends it.
+fn is_recent(since: EpochMs, now: EpochMs) -> bool {
+    (0..WINDOW_MS).contains(&now.get().saturating_sub(since.get()))
+}
 
 impl Refusals {
+    /// Nothing but what the log has of the last minute, given from its end. What cannot be read is for
+    /// `verify` to tell.
+    pub(crate) fn after(
+        chain: Chain,
+        entries: impl Iterator<Item = Result<Vec<u8>>>,
+        now: EpochMs,
+    ) -> Self {
+        let mut kinds: BTreeMap<Vec<u8>, Written> = BTreeMap::new();
+        let mut counted = BTreeSet::new();
+        for bytes in entries.take(MAX_LOOKED_BACK) {
+            let Ok(bytes) = bytes else { break };
+            let Ok(AuditEntry { time, actor, decision, count, .. }) = AuditEntry::decode(&bytes)
+            else {
+                break;
+            };
+            if !is_recent(time, now) {
+                break;
+            }
+            let Ok(Value::Map(fields)) = decode_value(&bytes, Encoding::MessagePack) else { break };
+            let kind = kind_of(fields);
+            // What lies before the first of a kind is of another minute.
+            if decision != "refused" || kinds.contains_key(&kind) {
+                continue;
+            }
+            if count.is_some() {
+                counted.insert(kind);
+            } else {
+                let is_counted = counted.contains(&kind);
+                kinds.insert(kind, Written { since: time, actor, is_counted });
+            }
+        }
+        let earlier = (!kinds.is_empty()).then(|| Arc::new(Earlier { chain, kinds }));
+        Self { kinds: BTreeMap::new(), earlier }
+    }
+
     /// What is to be written of these records, in their order; those of refusals that were written
     /// within the last minute are counted instead.
     pub(crate) fn fold(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
@@ -67,31 +156,31 @@ impl Refusals {
 
     /// The counts of those whose minute is over.
     pub(crate) fn due(&mut self, now: EpochMs) -> Vec<AuditRecord> {
-        let age = |folded: &Folded| now.get().saturating_sub(folded.since.get());
-        // A clock that was set back must not make them wait.
-        let over = self.0.extract_if(.., |_, folded| !(0..WINDOW_MS).contains(&age(folded)));
+        let over = self.kinds.extract_if(.., |_, folded| !is_recent(folded.since, now));
         over.filter_map(|(_, folded)| counted(folded)).collect()
     }
 
     /// The counts of all.
     pub(crate) fn take(&mut self) -> Vec<AuditRecord> {
-        std::mem::take(&mut self.0).into_values().filter_map(counted).collect()
+        let kept = std::mem::take(&mut self.kinds).into_values();
+        kept.filter(|folded| !folded.is_counted).filter_map(counted).collect()
     }
 
     /// Whether nothing is kept.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kinds.is_empty()
     }
 
     /// The record, where none of its kind was written within the last minute.
     fn first(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
         let kind = kind(&record);
-        if let Some(folded) = self.0.get_mut(&kind) {
-            folded.more = folded.more.saturating_add(1);
+        if self.is_folded(&kind, &record, now) {
             return None;
         }
-        let own = self.0.keys().filter(|(actor, _)| *actor == record.actor).count();
-        if own < MAX_APART && self.0.len() < MAX_KINDS {
+        let own = self.kinds.keys().filter(|(actor, _)| *actor == record.actor).count();
+        let earlier = self.earlier.as_deref();
+        let before = earlier.map_or(0, |it| it.count_of(record.actor.as_deref(), now));
+        if own.max(before) < MAX_APART && self.kinds.len() < MAX_KINDS {
             return self.begin(kind, record, now);
         }
         let wide = AuditRecord {
@@ -103,16 +192,29 @@ impl Refusals {
             ..record
         };
         let kind = (wide.actor.clone(), format!("more of {}", self::kind(&wide).1));
-        if let Some(folded) = self.0.get_mut(&kind) {
-            folded.more = folded.more.saturating_add(1);
+        if self.is_folded(&kind, &wide, now) {
             return None;
         }
         self.begin(kind, wide, now)
     }
 
+    /// Counts a record where one of its kind was written within the last minute.
+    fn is_folded(&mut self, kind: &Kind, record: &AuditRecord, now: EpochMs) -> bool {
+        if let Some(folded) = self.kinds.get_mut(kind) {
+            folded.more = folded.more.saturating_add(1);
+            return true;
+        }
+        let written = self.earlier.as_deref().and_then(|earlier| earlier.of(record, now));
+        let Some(&Written { since, is_counted, .. }) = written else { return false };
+        let record = AuditRecord { reason: None, call: None, ..record.clone() };
+        self.kinds.insert(kind.clone(), Folded { since, more: 1, record, is_counted });
+        true
+    }
+
     fn begin(&mut self, kind: Kind, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
         let kept = AuditRecord { reason: None, call: None, ..record.clone() };
-        self.0.insert(kind, Folded { since: now, more: 0, record: kept });
+        let folded = Folded { since: now, more: 0, record: kept, is_counted: false };
+        self.kinds.insert(kind, folded);
         Some(record)
     }
 }

@@ -1,10 +1,13 @@
 //! Refusals that no policy decides and that are attempts all the same: each is in the audit log, by
 //! the name of its rule, and leaves nothing else.
 
+use std::sync::Arc;
+
 use grainstore::embed::{Embedding, Metric};
 use grainstore::format::{ContentAddress, Grain, sign};
 use grainstore::{
-    AuditEntry, Erasing, Offer, OpenOptions, Power, SameFact, Session, SessionOptions, Store,
+    AuditEntry, EpochMs, Erasing, ManualClock, MasterKey, Offer, OpenOptions, Power, SameFact,
+    Session, SessionOptions, Store,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -350,5 +353,68 @@ fn a_hold_is_lifted_in_no_session_that_is_limited() {
             }
         }
         operator.lift_hold(&address, "settled", None).unwrap();
+    }
+}
+
+#[test]
+fn equal_refusals_are_folded_across_openings() {
+    let begun = 2_000_000_000_000;
+    let (cose, _) = forged("s", 7);
+    for encrypted in [false, true] {
+        let dir = TempDir::new().unwrap();
+        let clock = Arc::new(ManualClock::following());
+        let open = |at: i64| {
+            clock.set(EpochMs::new(begun + at));
+            let options = OpenOptions::new().create(true).clock(Arc::<ManualClock>::clone(&clock));
+            let key = || MasterKey::new([5; 32]);
+            let options = if encrypted { options.key(key()) } else { options };
+            Store::open(dir.path(), &options).unwrap()
+        };
+        let attempt = |at: i64, actor: &str| {
+            let store = open(at);
+            let actor = Some(actor.to_owned());
+            let session = store.session(SessionOptions { actor, ..SessionOptions::default() });
+            let refused = session.put(Offer::Signed(cose.clone()));
+            assert_eq!(refused.unwrap_err().code(), "ERR_SIGNATURE");
+            drop(session);
+            store.close();
+        };
+        let told = |at: i64| {
+            let store = open(at);
+            assert!(store.verify(true).unwrap().ok);
+            let all = store.session(SessionOptions::default()).audit(None, 1000).unwrap();
+            let refused = all.into_iter().filter(|entry| entry.decision == "refused");
+            refused.map(|entry| entry.count).collect::<Vec<_>>()
+        };
+        for time in 0..6 {
+            attempt(1000 * time, "did:web:a");
+            attempt(1000 * time, "did:web:b");
+        }
+        // Of each actor the first, and one count.
+        assert_eq!(told(6000), [None, None, Some(1), Some(1)], "encrypted: {encrypted}");
+        attempt(60_000, "did:web:a");
+        assert_eq!(told(60_001).len(), 5, "after a minute it is written anew");
+    }
+}
+
+#[test]
+fn an_envelope_that_cannot_be_read_is_recorded_as_a_signature_that_is_missing() {
+    let (cose, _) = forged("s", 7);
+    for bytes in [cose[..cose.len() - 70].to_vec(), b"garbage".to_vec()] {
+        let (_dir, store) = store();
+        let session = store.session(SessionOptions::default());
+        let target = session.put(belief(&json!({ "subject": "old" }))).unwrap().address();
+        let told = entries(&session, || {
+            let refused = session.put(Offer::Signed(bytes.clone())).unwrap_err();
+            assert_eq!(refused.code(), "ERR_CORRUPT");
+        });
+        expect_one(&told, "put", "invalid_signature", &[]);
+        let told = entries(&session, || {
+            session.supersede(&target, Offer::Signed(bytes.clone()), None).unwrap_err();
+        });
+        expect_one(&told, "supersede", "invalid_signature", &[target]);
+        // What is offered without a signature has none that could be missing.
+        let told = entries(&session, || drop(session.put(Offer::Blob(bytes.clone())).unwrap_err()));
+        assert_eq!(told, []);
     }
 }

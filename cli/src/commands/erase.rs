@@ -33,8 +33,8 @@ pub(crate) struct Erase {
     override_malformed_retention: bool,
 }
 
-/// Erase what is due: grains that end with a consent which was withdrawn 30 days ago, or as long ago as the
-/// preset allows, where that is less
+/// Erase what is due: grains that end with a consent which was withdrawn by whoever may, or by somebody else
+/// 28 days ago, or as long ago as the preset allows, where that is less
 #[derive(Debug, Args)]
 pub(crate) struct Sweep {}
 

@@ -12,7 +12,9 @@ use serde::Serialize;
 
 use super::judge::{Asked, judge_grain};
 use super::{Session, Target};
+use crate::audit::{AuditEntry, Operation};
 use crate::error::{Error, Result, guarded};
+use crate::keys::{self, StateRecord};
 use crate::plan::{Author, GRANTED_ANEW};
 use crate::policy::{Rule, Terms};
 use crate::powers::Power;
@@ -76,14 +78,13 @@ impl Session {
     pub fn sweep(&self) -> Result<Swept> {
         self.check_power(Power::Sweep)?;
         let author = self.author_to_erase(None, REASON)?;
-        let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
         let view = self.view()?;
         let now = self.now();
         let days = self.store().inner().cascade_after_days();
         let due = guarded(|| endings(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
         let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
         drop(view);
-        let mut swept = Swept { erased: by_itself, skipped: 0 };
+        let mut swept = Swept::default();
         for chunk in due.chunks(AT_ONCE) {
             let order = order(chunk, author.clone());
             let done = self.store().alone(move |writer| writer.erase(&order))?;
@@ -94,6 +95,9 @@ impl Session {
                 swept.skipped += u64::from(view.sequence_of(address)?.is_some());
             }
         }
+        // Asked last: the store may have erased by itself what was found due.
+        let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
+        swept.erased = swept.erased.saturating_add(by_itself);
         Ok(swept)
     }
 }
@@ -125,7 +129,7 @@ impl Writer {
     /// for it, and `doctor` tells what is due.
     pub(crate) fn sweep_when_due(&mut self) {
         let now = self.clock.now();
-        if self.failed.is_some() || now < self.next_sweep {
+        if self.failed.is_some() || is_ahead(self.next_sweep, now) {
             return;
         }
         let hour = EpochMs::new(now.get().saturating_add(SWEEP_EVERY_MS));
@@ -148,6 +152,13 @@ impl Writer {
     }
 }
 
+/// Whether the time of a sweep has not come. None is further ahead than an hour but for a clock that was set
+/// back, which must not make it wait, and a store that is only read.
+fn is_ahead(next: EpochMs, now: EpochMs) -> bool {
+    let wait = next.get().saturating_sub(now.get());
+    (1..=SWEEP_EVERY_MS).contains(&wait) || next.get() == i64::MAX
+}
+
 fn order(chunk: &[ContentAddress], author: Author) -> Erase {
     Erase {
         target: Target::Due(chunk.to_vec()),
@@ -166,13 +177,14 @@ fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, 
 /// The same, with all there is to know of it, by address.
 fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
     let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
+    let mut known = Steps::new();
     let consents = Shape::Type(GrainType::Consent);
     for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
         let at = posting?.sequence;
         if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
             continue;
         }
-        for Ending { due, latest, before } in withdrawals(view, at, days, now)? {
+        for Ending { due, latest, before } in withdrawals(view, at, days, now, &mut known)? {
             let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
             for address in dependents(view, &grant, before, now)? {
                 let earlier = found.get(&address).is_none_or(|known| due < known.due);
@@ -185,49 +197,130 @@ fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddres
     Ok(found)
 }
 
+/// What took the place of a version of a consent.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The place of it.
+    to: Sequence,
+    withdraws: bool,
+    /// When, as it is stated, which a file may have done.
+    stated: EpochMs,
+    /// When it was written down here.
+    told: EpochMs,
+    /// Whether it is a grant by the subject or the operator.
+    by_who_may: bool,
+    /// Whether it is marked: somebody else than who may has withdrawn.
+    needs_review: bool,
+}
+
+/// Steps that were looked up in one state of the store: the versions of a consent share them.
+type Steps = BTreeMap<Sequence, Option<Step>>;
+
 /// How the grant at a place was withdrawn, once for each time it was, as itself or as what it was renewed as.
-fn withdrawals(view: &View, grant: Sequence, days: u32, now: EpochMs) -> Result<Vec<Ending>> {
-    let (mut at, most) = (grant, view.last_sequence()?.get());
+fn withdrawals(
+    view: &View,
+    grant: Sequence,
+    days: u32,
+    now: EpochMs,
+    known: &mut Steps,
+) -> Result<Vec<Ending>> {
+    let steps = steps(view, grant, now, known)?;
+    let is_granted = steps.last().is_some_and(|step| !step.withdraws);
+    let grace = i64::from(days).saturating_mul(DAY_MS);
     let mut endings = Vec::new();
-    for _ in 0..=most {
-        let state = view.state_at(at)?;
-        let Some(by) = state.superseded_by else { return Ok(endings) };
-        // A withdrawal that was erased since has ended the grant all the same, and nobody knows that it
-        // was one.
-        let Some(next) = view.sequence_of(&by)? else { return Ok(endings) };
-        let withdrawn = view.with_blob(next, |blob| {
-            with_fields(blob, |grain| Ok(is_withdrawal(grain).then(|| grain.int("created_at"))))
-        })?;
-        at = next;
-        let Some(created) = withdrawn else { continue };
-        // A file may state an end that lies ahead, which is no reason to wait for it.
-        let stated = state.system_valid_to.filter(|stated| *stated <= now);
-        let when = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
-        let grace = i64::from(days).saturating_mul(DAY_MS);
-        let latest = EpochMs::new(when.get().saturating_add(grace));
-        let anew = granted_anew(view, next)?;
-        // The mark says that somebody else withdrew; whoever takes it away agrees to the withdrawal.
-        if !view.state_at(next)?.needs_review {
-            endings.push(Ending { due: when, latest, before: anew.map(|(at, ..)| at) });
-        } else if !anew.is_some_and(|(_, by_who_may, then)| by_who_may && then <= latest) {
-            endings.push(Ending { due: latest, latest, before: anew.map(|(at, ..)| at) });
+    // What came after a step: the first grant, and when whoever may first granted.
+    let (mut before, mut anew) = (None, None);
+    for step in steps.iter().rev() {
+        if !step.withdraws {
+            before = Some(step.to);
+            anew = if step.by_who_may { Some(step.told) } else { anew };
+            continue;
         }
+        // What a file states of others' withdrawals neither hastens an erasure nor delays it.
+        let when = if step.needs_review { step.told } else { step.stated };
+        let latest = EpochMs::new(when.get().saturating_add(grace));
+        if !step.needs_review {
+            endings.push(Ending { due: when, latest, before });
+        } else if !anew.is_some_and(|then| then <= latest || is_granted) {
+            endings.push(Ending { due: latest, latest, before });
+        }
+    }
+    Ok(endings)
+}
+
+/// What became of a consent, step by step.
+fn steps(view: &View, grant: Sequence, now: EpochMs, known: &mut Steps) -> Result<Vec<Step>> {
+    let (mut at, most) = (grant, view.last_sequence()?.get());
+    let mut steps = Vec::new();
+    for _ in 0..=most {
+        let next = match known.get(&at) {
+            Some(next) => *next,
+            None => {
+                let next = step(view, at, now)?;
+                known.insert(at, next);
+                next
+            }
+        };
+        let Some(next) = next else { return Ok(steps) };
+        steps.push(next);
+        at = next.to;
     }
     Err(Error::integrity("a supersession chain runs in a circle"))
 }
 
-/// Where the grant lies that took the place of a withdrawal, whether the subject or the operator gave it, and
-/// when; nothing where it was not granted anew.
-fn granted_anew(view: &View, withdrawal: Sequence) -> Result<Option<(Sequence, bool, EpochMs)>> {
-    let record = view.state_record_at(withdrawal)?;
-    let Some(by) = record.state.superseded_by else { return Ok(None) };
-    let Some(at) = view.sequence_of(&by)? else { return Ok(None) };
-    let entry = view.audit()?.get(record.since)?.map(|entry| view.entry(entry.value()));
-    let entry = entry.transpose()?;
-    let by_who_may = entry.is_some_and(|entry| {
-        entry.decision == "done" && entry.rules.iter().any(|rule| rule == GRANTED_ANEW)
+/// What took the place of the version at a place of the log, as far as it is here. A withdrawal that was
+/// erased since has ended the grant all the same, and nobody knows that it was one.
+fn step(view: &View, from: Sequence, now: EpochMs) -> Result<Option<Step>> {
+    let StateRecord { state, since } = view.state_record_at(from)?;
+    let Some(by) = state.superseded_by else { return Ok(None) };
+    let Some(to) = view.sequence_of(&by)? else { return Ok(None) };
+    let (withdraws, created) = view.with_blob(to, |blob| {
+        with_fields(blob, |grain| Ok((is_withdrawal(grain), grain.int("created_at"))))
+    })?;
+    // A file may state an end that lies ahead, which is no reason to wait for it.
+    let stated = state.system_valid_to.filter(|stated| *stated <= now);
+    let stated = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
+    let needs_review = view.state_at(to)?.needs_review;
+    let entry = entry_of(view, since, (from, to), &by)?;
+    let told = entry.as_ref().map_or(stated, |entry| entry.time);
+    let by_who_may =
+        !withdraws && entry.is_some_and(|it| it.rules.iter().any(|rule| rule == GRANTED_ANEW));
+    Ok(Some(Step { to, withdraws, stated, told, by_who_may, needs_review }))
+}
+
+/// The audit entry that tells how one version of a consent took the place of another. The older one may
+/// have ended before, as what was contradicted has, and may have waited for a successor that a file named.
+fn entry_of(
+    view: &View,
+    since: u64,
+    (from, to): (Sequence, Sequence),
+    by: &ContentAddress,
+) -> Result<Option<AuditEntry>> {
+    let audit = view.audit()?;
+    let first = audit.get(since)?.map(|entry| view.entry(entry.value())).transpose()?;
+    // What was here before what it ends has ended that when it came.
+    if to < from || first.as_ref().is_some_and(|entry| brings(entry, to, by)) {
+        return Ok(first);
+    }
+    for row in audit.range(since..keys::AUDIT_HEAD)? {
+        let entry = view.entry(row?.1.value())?;
+        if brings(&entry, to, by) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(first)
+}
+
+/// Whether an audit entry tells that a grain came, or took the place of another.
+fn brings(entry: &AuditEntry, at: Sequence, address: &ContentAddress) -> bool {
+    let is = |operation: Operation| entry.operation == operation.name();
+    let is_written = is(Operation::Put) && entry.subjects.contains(address)
+        || is(Operation::Supersede) && entry.subjects.last() == Some(address);
+    let is_imported = entry.import.as_ref().is_some_and(|import| {
+        let after = import.first.saturating_add(import.added);
+        (import.first..after).contains(&at.get())
     });
-    Ok(Some((at, by_who_may, record.state.system_valid_to.unwrap_or_default())))
+    entry.decision == "done" && (is_written || is_imported)
 }
 
 /// The grains that rest on this consent, lie before a place, and end with it.

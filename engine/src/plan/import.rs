@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use grainstore_format::container::Carried;
-use grainstore_format::{ContentAddress, Envelope, Grain, GrainState, VerificationStatus};
+use grainstore_format::{ContentAddress, Envelope, EpochMs, Grain, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
 
 use super::conflict::{Conflicts, Disputed};
@@ -15,7 +15,7 @@ use super::protection::Gathered;
 use super::protection::parents_in;
 use super::replace::{known_from, supersession};
 use super::roots::joined;
-use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_granted_anew, is_over};
+use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_over};
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::audit::{AuditRecord, Operation};
 use crate::error::{Error, ErrorKind, Result};
@@ -70,14 +70,29 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
 
 /// The state a grain that is new here comes with: as it is stated, but that a hold its policy
 /// declares stays unless the file says that it was lifted.
-/// `cleared` says whether the word of a file that it was verified is taken.
-pub(crate) fn arriving(stated: &Carried, declares_hold: bool, cleared: bool) -> GrainState {
+/// `cleared` says whether the word of a file that it was verified is taken. One that is not current has
+/// ended, now at the latest, or what is current now and what was as of now would not be the same.
+pub(crate) fn arriving(
+    stated: &Carried,
+    declares_hold: bool,
+    cleared: bool,
+    now: EpochMs,
+) -> GrainState {
     let held = stated.state.held || (declares_hold && !stated.hold_lifted);
     let verification_status = match stated.state.verification_status {
         VerificationStatus::Verified if !cleared => VerificationStatus::Unverified,
         status => status,
     };
-    GrainState { held, verification_status, ..stated.state }
+    let system_valid_to = match stated.state.is_current() {
+        true => stated.state.system_valid_to,
+        false => Some(ends_by(stated.state.system_valid_to, now)),
+    };
+    GrainState { held, verification_status, system_valid_to, ..stated.state }
+}
+
+/// When a grain ended that is stated to have ended then, or not when.
+fn ends_by(stated: Option<EpochMs>, now: EpochMs) -> EpochMs {
+    stated.map_or(now, |stated| stated.min(now))
 }
 
 /// Why the word of a file that a new grain was reviewed is not taken, where it asks for a review: whoever
@@ -114,11 +129,7 @@ pub(crate) fn not_cleared(
 
 impl<'v> Plan<'v> {
     /// A plan that goes on behind what an import has written.
-    pub(crate) fn over(
-        view: &'v View,
-        beneath: &'v dyn Beneath,
-        now: grainstore_format::EpochMs,
-    ) -> Result<Self> {
+    pub(crate) fn over(view: &'v View, beneath: &'v dyn Beneath, now: EpochMs) -> Result<Self> {
         Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
     }
 
@@ -173,7 +184,7 @@ impl<'v> Plan<'v> {
                 };
                 let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
-                let state = arriving(stated, declares_hold, refused.is_none());
+                let state = arriving(stated, declares_hold, refused.is_none(), self.now);
                 self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
                 let needs_review = state.needs_review || review;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
@@ -229,7 +240,7 @@ impl<'v> Plan<'v> {
         }
         let needs_review = decision.needs_review;
         let mut rules = decision.names();
-        let anew = is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
+        let anew = self.is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
         rules.extend(anew.then_some(GRANTED_ANEW));
         Ok(Weighed::Allowed { row, rules, needs_review })
     }
@@ -245,10 +256,7 @@ impl<'v> Plan<'v> {
         conflicts: &mut Conflicts,
     ) -> Result<()> {
         let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
-        let ends = match ends {
-            Some(ends) => ends,
-            None => self.now.max(known_from(row)?),
-        };
+        let ends = ends_by(ends, self.now.max(known_from(row)?));
         if let Some(other) = row.state.superseded_by {
             rules.push("earlier");
             let other_named = self.name_for(&other, author)?;
@@ -303,6 +311,10 @@ impl<'v> Plan<'v> {
         let state = self.state(row.sequence)?;
         let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
         let ends = stated.system_valid_to.filter(|_| ended_now);
+        let ends = match state.is_current() {
+            true => ends,
+            false => ends.map(|ends| ends.min(self.now)),
+        };
         let ends = GrainState { system_valid_to: ends.or(state.system_valid_to), ..state };
         let after = GrainState { needs_review: state.needs_review || stated.needs_review, ..ends };
         if after != row.state {

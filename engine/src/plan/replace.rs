@@ -14,7 +14,7 @@ use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::Gathered;
 use super::roots::joined;
-use super::withdrawal::{GRANTED_ANEW, is_granted_anew};
+use super::withdrawal::GRANTED_ANEW;
 use super::{Author, PARENTS, Plan, Prepared, disguise};
 
 /// What a grain that is staged takes the place of.
@@ -124,7 +124,7 @@ impl Plan<'_> {
         let to_review = self.check_rules(Some(old), &new, author)?;
         self.improve(&new, author)?;
         let signer = new.proofs.signer.as_deref();
-        let anew = is_granted_anew(&row, &new.grain, signer, author)?;
+        let anew = self.is_granted_anew(&row, &new.grain, signer, author)?;
         let is_goal = new.grain.grain_type() == GrainType::Goal;
         let released = is_goal && !decision.keeps_policy;
         let sequence = self.successor(new, Succession { old: *old, released })?;

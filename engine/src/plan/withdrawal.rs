@@ -11,11 +11,14 @@ use crate::policy::{Rule, Standing, same_did};
 use crate::reach::in_scope;
 use crate::view::{Row, is_withdrawal, with_fields};
 
+use super::protection::parents_in;
 use super::replace::{Succession, supersession};
 use super::{Author, Plan, Prepared, Put};
 
 /// How many times a grant may have been renewed before it is withdrawn.
 const MAX_RENEWALS: usize = 100_000;
+/// How many versions of a consent are looked at for a withdrawal among them.
+const MAX_LOOKED_BACK: usize = 1024;
 
 impl Plan<'_> {
     /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
@@ -176,6 +179,54 @@ impl Plan<'_> {
     }
 }
 
+impl Plan<'_> {
+    /// Whether a grant takes the place of a withdrawal, or of a grant that others gave in the place of one,
+    /// and its subject or the operator gives it.
+    pub(super) fn is_granted_anew(
+        &self,
+        old: &Row,
+        new: &Grain,
+        signer: Option<&str>,
+        author: &Author,
+    ) -> Result<bool> {
+        let grants =
+            new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
+        Ok(grants
+            && is_said_by(new, signer, author, &["subject_did"])
+            && check_parties(old, new).is_ok()
+            && self.was_withdrawn(old)?)
+    }
+
+    /// Whether this version of a consent, or one before it, is a withdrawal. Of one with too many versions
+    /// to follow it is taken to be.
+    fn was_withdrawn(&self, consent: &Row) -> Result<bool> {
+        let mut row = consent.clone();
+        for _ in 0..MAX_LOOKED_BACK {
+            let (withdraws, parents) = with_fields(&row.blob, |stored| {
+                let is_consent = stored.grain_type() == GrainType::Consent;
+                Ok((is_consent && is_withdrawal(stored), parents_in(stored)))
+            })?;
+            if withdraws {
+                return Ok(true);
+            }
+            let address = ContentAddress::of(&row.blob);
+            let mut before = None;
+            for parent in parents {
+                let found = self.find(&parent)?;
+                before = found.filter(|found| found.state.superseded_by == Some(address));
+                if before.is_some() {
+                    break;
+                }
+            }
+            match before {
+                Some(earlier) => row = earlier,
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// The grant that a withdrawal names.
 pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
     let withdraws = grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal")?;
@@ -216,30 +267,14 @@ fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
 }
 
-/// What an audit entry is told where the subject or the operator grants anew what was withdrawn.
+/// What an audit entry is told where the subject or the operator grants anew what was withdrawn, also where
+/// others granted in between.
 pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
 /// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
 /// of the one who gave it. It is honoured all the same, and somebody should look at it.
 pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
     !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
-}
-
-/// Whether a grant takes the place of a withdrawal, and its subject or the operator gives it.
-pub(super) fn is_granted_anew(
-    old: &Row,
-    new: &Grain,
-    signer: Option<&str>,
-    author: &Author,
-) -> Result<bool> {
-    let withdrawn = with_fields(&old.blob, |stored| {
-        Ok(stored.grain_type() == GrainType::Consent && is_withdrawal(stored))
-    })?;
-    let grants = new.grain_type() == GrainType::Consent && new.flag("is_withdrawal") != Some(true);
-    Ok(withdrawn
-        && grants
-        && check_parties(old, new).is_ok()
-        && is_said_by(new, signer, author, &["subject_did"]))
 }
 
 /// Whether a consent is the word of the operator, of one of these parties to it, or signed by its subject.
@@ -249,5 +284,6 @@ fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Author, parties: &
     let actor = author.actor.as_deref();
     let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
     // Who counts as the operator because the host named none is looked at all the same.
-    signed || is_party || author.standing == Standing::Operator
+    let is_operator = author.standing == Standing::Operator && author.speaks_for_store();
+    signed || is_party || is_operator
 }

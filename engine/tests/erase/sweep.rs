@@ -236,3 +236,116 @@ fn a_store_may_promise_less_than_a_month_and_a_renewed_grant_is_withdrawn_as_a_w
     assert_eq!(session.erase_user(ANN, "ann asked", &Erasing::new()).unwrap().erased, 3);
     assert_eq!(session.subject_report(ANN).unwrap().addresses.len(), 0);
 }
+
+#[test]
+fn a_session_limited_to_a_user_or_a_namespace_withdraws_as_no_operator() {
+    for (namespace, user, actor) in [
+        (Some("shared"), Some("bob"), None),
+        (Some("shared"), None, None),
+        (None, Some("bob"), None),
+        (Some("shared"), None, Some("did:web:host")),
+    ] {
+        let (dir, clock) = (TempDir::new().unwrap(), clock());
+        let store = with_operator(&dir, &clock);
+        let host = acting(&store, "did:web:host");
+        // A consent that names no user is seen by the sessions of all of them.
+        let of_nobody = |json: &str| grain(&json.replace(&format!(r#""user_id": "{ANN}", "#), ""));
+        let grant = put(&host, of_nobody(&consent("")));
+        let due = resting(&host, &grant, "due", CASCADE);
+        let limited = store.session(SessionOptions {
+            namespace: namespace.map(str::to_owned),
+            user_id: user.map(str::to_owned),
+            actor: actor.map(str::to_owned),
+            ..SessionOptions::default()
+        });
+        let taken = put(&limited, of_nobody(&withdrawal(&grant, NOW)));
+        assert!(host.get(&taken).unwrap().state.needs_review, "{namespace:?} {user:?} {actor:?}");
+        assert_eq!(code(host.get(&due)), "ERR_WITHDRAWN", "hidden it is at once");
+        assert_eq!(swept(&store), (0, 0), "{namespace:?} {user:?} {actor:?}");
+        // Nor does it grant anew for the operator.
+        clock.set(EpochMs::new(NOW + DAY));
+        let anew = of_nobody(&consent(&format!(r#", "prior_consent": "{taken}""#)));
+        limited.supersede(&taken, anew, Some("agreed again")).unwrap();
+        let told = host.audit(None, 100).unwrap();
+        assert!(told.iter().all(|entry| !entry.rules.contains(&"granted_anew".to_owned())));
+        clock.set(EpochMs::new(NOW + 28 * DAY));
+        assert!(waits_for_erasure(&host, &due), "{namespace:?} {user:?} {actor:?}");
+    }
+}
+
+#[test]
+fn a_renewal_by_the_subject_counts_after_a_grant_by_others() {
+    for (renewed_by, stays) in
+        [("did:web:ann", true), ("did:web:host", true), ("did:web:shop", false)]
+    {
+        let (dir, clock) = (TempDir::new().unwrap(), clock());
+        let store = with_operator(&dir, &clock);
+        let host = acting(&store, "did:web:host");
+        let stranger = acting(&store, "did:web:somebody");
+        let grant = put(&host, grain(&consent("")));
+        let resting = resting(&host, &grant, "before", CASCADE);
+        let taken = put(&stranger, grain(&withdrawal(&grant, NOW)));
+        let by_others = grain(&consent(&format!(r#", "prior_consent": "{taken}""#)));
+        let by_others = stranger.supersede(&taken, by_others, Some("never mind")).unwrap();
+        clock.set(EpochMs::new(NOW + 27 * DAY));
+        let renewed = grain(&consent(&format!(r#", "prior_consent": "{by_others}""#)));
+        acting(&store, renewed_by).supersede(&by_others, renewed, Some("I agree")).unwrap();
+        clock.set(EpochMs::new(NOW + 28 * DAY + 1));
+        assert_eq!(waits_or_stays(&store, &resting, stays), stays, "{renewed_by}");
+    }
+}
+
+#[test]
+fn a_mark_on_the_withdrawal_hides_no_grant_in_its_place_and_moves_no_promise() {
+    let (dir, clock) = (TempDir::new().unwrap(), clock());
+    let store = with_operator(&dir, &clock);
+    let host = acting(&store, "did:web:host");
+    let stranger = acting(&store, "did:web:somebody");
+    let grants =
+        ["", r#", "jurisdiction": "elsewhere""#].map(|more| put(&host, grain(&consent(more))));
+    let [first, second] =
+        grants.map(|grant| resting(&host, &grant, &format!("on {grant}"), CASCADE));
+    let taken = put(&stranger, grain(&withdrawal(&grants[0], NOW)));
+    stranger.contradict(&taken, "for a time nobody knew", None).unwrap();
+    clock.set(EpochMs::new(NOW + DAY));
+    let anew = grain(&consent(&format!(r#", "prior_consent": "{taken}""#)));
+    acting(&store, "did:web:ann").supersede(&taken, anew, Some("I agree")).unwrap();
+    // What was contradicted before it was withdrawn counts from the withdrawal.
+    stranger.contradict(&grants[1], "first this", None).unwrap();
+    clock.set(EpochMs::new(NOW + 20 * DAY));
+    put(&stranger, grain(&withdrawal(&grants[1], NOW + 20 * DAY)));
+    clock.set(EpochMs::new(NOW + 40 * DAY));
+    assert_eq!(swept(&store), (0, 0));
+    assert!(host.get(&first).is_ok());
+    clock.set(EpochMs::new(NOW + 48 * DAY));
+    assert!(waits_for_erasure(&host, &second));
+}
+
+#[test]
+fn what_the_store_erased_by_itself_meanwhile_is_counted() {
+    let (dir, clock) = (TempDir::new().unwrap(), clock());
+    let store = with_operator(&dir, &clock);
+    let host = acting(&store, "did:web:host");
+    for round in 1..=20 {
+        let grant = put(&host, grain(&consent(&format!(r#", "jurisdiction": "{round}""#))));
+        resting(&host, &grant, &format!("in round {round}"), CASCADE);
+        put(&host, grain(&withdrawal(&grant, NOW + round)));
+        // The writer sweeps at the next hour, before what is asked of it, or after.
+        clock.set(EpochMs::new(NOW + round * 3_600_000));
+        assert_eq!(host.sweep().unwrap().erased, 1, "round {round}");
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_delays_no_sweep() {
+    let (dir, clock) = (TempDir::new().unwrap(), clock());
+    let store = with_operator(&dir, &clock);
+    let host = acting(&store, "did:web:host");
+    let grant = put(&host, grain(&consent("")));
+    let due = resting(&host, &grant, "due", CASCADE);
+    clock.set(EpochMs::new(NOW - 100 * DAY));
+    put(&host, grain(&withdrawal(&grant, 2)));
+    // The hour is counted by the clock as it is now.
+    clock.set(EpochMs::new(NOW - 100 * DAY + 3_600_000));
+    assert!(waits_for_erasure(&host, &due));
+}

@@ -1,9 +1,11 @@
 //! Grains that are new here: their state, what protects them, what is left out.
 
+use grainstore::cal::{Options, Query};
 use grainstore::format::container::{Carried, Compression};
-use grainstore::format::{Envelope, disclose};
+use grainstore::format::{Encoding, Envelope, Value, decode_value, disclose, encode_value};
 use grainstore::{
-    ContentAddress, Disputed, Grain, GrainState, Importing, Offer, VerificationStatus,
+    ContentAddress, Disputed, EpochMs, Grain, GrainState, Importing, Offer, Page,
+    VerificationStatus,
 };
 
 use crate::kit::{
@@ -34,6 +36,10 @@ fn a_state_is_taken_as_it_is_stated() {
     let counted = Carried { state: all, access_count: 9, ..Carried::default() };
     place.import(&[blob(&old)], &[unknown, (address(&old), counted)]).unwrap();
     let stored = place.session.get(&address(&old)).unwrap();
+    // What is contradicted has ended, now where it is not said when.
+    let ended = stored.state.system_valid_to;
+    assert!(ended.is_some_and(|ended| ended > EpochMs::new(1000)));
+    let all = GrainState { system_valid_to: ended, ..all };
     assert_eq!((stored.state, stored.access.count), (all, 0), "counts of reads stay behind");
     assert_eq!(code(place.session.get(&ContentAddress::of(b"neither"))), "ERR_NOT_FOUND");
     place.verify();
@@ -304,4 +310,49 @@ fn one_file_may_hold_a_grain_twice_and_another_time_what_is_here() {
     assert!(container(&[], &[]).len() < 64);
     place.session.put(Offer::Grain(belief("after", 1, ""))).unwrap();
     place.verify();
+}
+
+#[test]
+fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
+    let stated = |is: bool| {
+        let plain = blob(&belief("tea", 1000, ""));
+        let mut fields = belief("tea", 1000, "").fields().clone();
+        fields.insert("contradicted".to_owned(), is.into());
+        // It is refused where a grain is written, so the bytes are put together here.
+        let refused = Grain::from_fields(fields).unwrap_err();
+        assert_eq!(refused.code(), "ERR_SCHEMA");
+        let Ok(Value::Map(mut payload)) = decode_value(&plain[9..], Encoding::MessagePack) else {
+            panic!("a payload is a map")
+        };
+        payload.insert("ct".to_owned(), is.into());
+        [&plain[..9], &encode_value(&Value::Map(payload), Encoding::MessagePack)].concat()
+    };
+    for is in [true, false] {
+        for by_import in [true, false] {
+            let place = Place::new();
+            let bytes = stated(is);
+            let address = ContentAddress::of(&bytes);
+            assert_eq!(
+                Grain::decode(&bytes).unwrap().encode(Encoding::MessagePack).unwrap().bytes(),
+                bytes
+            );
+            if by_import {
+                place.import(&[bytes.clone()], &[]).unwrap();
+            } else {
+                place.session.put(Offer::Blob(bytes.clone())).unwrap();
+            }
+            let stored = place.session.get(&address).unwrap();
+            assert_eq!((stored.blob, stored.state), (bytes, GrainState::default()));
+            let found = place.session.query(&Query::default(), &Page::default()).unwrap();
+            assert_eq!(found.results.len(), 1);
+            let ask = |text: &str| {
+                let answer =
+                    place.session.ask_with(text.as_bytes(), &Options::at(EpochMs::new(2000)));
+                serde_json::to_string(&answer.unwrap()).unwrap().contains(&address.to_string())
+            };
+            assert!(ask("RECALL beliefs WHERE contradicted = false"));
+            assert!(!ask("RECALL beliefs WHERE contradicted = true"));
+            place.verify();
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use grainstore::cal::{Options, Query};
 use grainstore::{
     AsOf, ContentAddress, Disputed, EpochMs, Grain, GrainState, ManualClock, OpenOptions, Page,
-    SessionOptions, Store, Walk,
+    SessionOptions, Store, VerificationStatus, Walk,
 };
 use tempfile::TempDir;
 
@@ -107,6 +107,50 @@ fn an_end_that_lies_ahead_comes_when_it_comes() {
             check(&place, &at, now, current);
         }
         place.verify();
+    }
+}
+
+#[test]
+fn what_is_not_current_has_ended_now_at_the_latest() {
+    let ahead = Some(EpochMs::new(NOW + 1_000_000_000));
+    for end in [None, ahead] {
+        for is_here in [false, true] {
+            let retracted = GrainState {
+                verification_status: VerificationStatus::Retracted,
+                system_valid_to: end,
+                ..GrainState::default()
+            };
+            let contradicted =
+                GrainState { contradicted: true, system_valid_to: end, ..GrainState::default() };
+            let next = child(&[address(&belief("assam tea", 1000, ""))], "coffee", 2000, "");
+            let superseded = GrainState {
+                superseded_by: Some(address(&next)),
+                system_valid_to: end,
+                ..GrainState::default()
+            };
+            for stated in [retracted, contradicted, superseded] {
+                let (place, clock) = at_now();
+                let grain = belief("assam tea", 1000, "");
+                let at = address(&grain);
+                if is_here {
+                    place.session.put(grain.clone()).unwrap();
+                }
+                let mut brought = vec![blob(&grain)];
+                brought.extend(stated.superseded_by.map(|_| blob(&next)));
+                place.import(&brought, &[state(at, stated)]).unwrap();
+                assert_eq!(place.state(&at).system_valid_to, Some(EpochMs::new(NOW)), "{stated:?}");
+                // Now, and as of now, is the same; before it was known.
+                let known = |then: i64| {
+                    let query = Query::default().known_at(EpochMs::new(then));
+                    let answer = place.session.query(&query, &Page::default()).unwrap();
+                    answer.results.iter().any(|row| row.content_address == at)
+                };
+                assert!(!known(NOW) && known(NOW - 1), "{stated:?}, here before: {is_here}");
+                clock.set(EpochMs::new(NOW + 10));
+                assert!(!known(NOW + 10), "{stated:?}");
+                place.verify();
+            }
+        }
     }
 }
 

@@ -13,3 +13,4 @@ mod ends;
 mod hostile;
 mod kit;
 mod round_trip;
+mod withdrawals;

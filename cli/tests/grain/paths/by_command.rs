@@ -70,7 +70,7 @@ pub(super) const COMMANDS: &[Way] = &[
     way("grain repl --evolve", "repl", Power::Justified, |world, asker, place| {
         world.run(asker, &["repl", "--evolve"], format!("{}\n", statement(world, place)));
     }),
-    way("grain import of a successor", "import", Power::Nothing, |world, asker, place| {
+    way("grain import of a successor", "import", Power::Beside, |world, asker, place| {
         import(world, asker, place, false);
     }),
     way("grain import of a claim", "import", Power::Nothing, |world, asker, place| {

@@ -172,11 +172,11 @@ pub(super) const METHODS: &[Way] = &[
         let query = supersede(world, place);
         world.asked("prepare", &json!({ "query": query, "tier": 1, "namespace": "team" }));
     }),
-    way("import of a successor", "import", Power::Nothing, |world, place| {
+    way("import of a successor", "import", Power::Beside, |world, place| {
         let grain = successor(world, place);
         import(world, &grain, None);
     }),
-    way("import of a digest of one", "import", Power::Nothing, |world, place| {
+    way("import of a digest of one", "import", Power::Beside, |world, place| {
         let grain = digest_of_one(world, place);
         import(world, &grain, None);
     }),

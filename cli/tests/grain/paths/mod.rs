@@ -6,6 +6,7 @@
 
 mod by_command;
 mod by_rpc;
+mod consent;
 mod file;
 mod target;
 mod world;
@@ -45,6 +46,9 @@ enum Power {
     /// Nothing, and not even what is open: it would replace a grain and does not supersede it, or what is
     /// held stands against all of it.
     Never,
+    /// As none, but that a lock stands against it whose time is over: what claims nothing is left out where
+    /// the other has a policy that binds at any time.
+    Beside,
     /// As none, and the reason it takes is the justification that `soft_locked` asks for.
     Justified,
     /// Erasure is the operator's, and asks holds alone (OMS 27.3).
@@ -57,17 +61,25 @@ enum Power {
     Model,
 }
 
+/// Protections that protect from nobody: a policy that ends with a consent, and a lock whose time is over.
+const OPEN: [&str; 3] = ["open", "consent_cascade", "timed, over"];
+
 /// Whether an asker changes a target by a way, by what is promised.
 fn may(power: Power, protection: &Protection, asker: Asker) -> bool {
     let sees = asker != Asker::Other;
     let is_operator = asker == Asker::Operator;
     match power {
-        Power::Nothing => sees && protection.name == "open",
+        Power::Nothing => sees && OPEN.contains(&protection.name),
         Power::Never => false,
-        Power::Justified => sees && matches!(protection.name, "open" | "soft_locked"),
+        Power::Beside => {
+            sees && OPEN.contains(&protection.name) && protection.name != "timed, over"
+        }
+        Power::Justified => {
+            sees && (OPEN.contains(&protection.name) || protection.name == "soft_locked")
+        }
         Power::Erase => is_operator && !protection.is_held,
         Power::Lift => is_operator && protection.is_held,
-        Power::Vectors => is_operator || (sees && protection.name == "open"),
+        Power::Vectors => is_operator || (sees && OPEN.contains(&protection.name)),
         Power::Model => is_operator,
     }
 }

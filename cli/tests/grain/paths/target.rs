@@ -41,6 +41,15 @@ pub(super) const PROTECTIONS: &[Protection] = &[
     ),
     belief("delegated", || json!({ "mode": "delegated", "authorized": [did(1)] })),
     belief("timed", || json!({ "mode": "timed", "locked_until": 4_000_000_000_u64 })),
+    belief("consent_cascade", || json!({ "mode": "consent_cascade" })),
+    belief(
+        "timed, over",
+        || json!({ "mode": "timed", "locked_until": 1_000, "fallback_mode": "open" }),
+    ),
+    belief(
+        "timed, over and locked",
+        || json!({ "mode": "timed", "locked_until": 1_000, "fallback_mode": "locked" }),
+    ),
     belief("unknown mode", || json!({ "mode": "no such mode" })),
     Protection {
         name: "hold",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::target::{PROTECTIONS, Shape};
 use crate::kit::{Place, Rpc, Run};
 
-const OPERATOR: &str = "did:web:ops.example";
+pub(super) const OPERATOR: &str = "did:web:ops.example";
 const AGENT: &str = "did:web:agent.example";
 /// Length of vectors.
 const DIMENSION: usize = 16;
@@ -27,7 +27,7 @@ pub(super) enum Asker {
 pub(super) const ASKERS: [Asker; 4] = [Asker::Agent, Asker::Unnamed, Asker::Other, Asker::Operator];
 
 impl Asker {
-    fn session(self) -> Value {
+    pub(super) fn session(self) -> Value {
         match self {
             Self::Agent => json!({ "namespace": "team", "actor": AGENT }),
             Self::Unnamed => json!({ "namespace": "team" }),
@@ -36,7 +36,7 @@ impl Asker {
         }
     }
 
-    fn arguments(self) -> &'static [&'static str] {
+    pub(super) fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Agent => &["--namespace", "team", "--actor", AGENT],
             Self::Unnamed => &["--namespace", "team"],

@@ -224,7 +224,7 @@ impl Stage<'_> {
             let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
             let before = self.staging.state_at(sequence)?;
             let refused = self.unreviewed(sequence, &carried)?;
-            let state = arriving(&carried, before.held, refused.is_none());
+            let state = arriving(&carried, before.held, refused.is_none(), self.ground.now);
             // Several files may speak of one grain: the first that does counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if let Some(rule) = refused.filter(|_| is_first) {

@@ -337,7 +337,7 @@ fn what_a_payload_says_of_its_own_contradiction_has_no_effect() {
                 bytes
             );
             if by_import {
-                place.import(&[bytes.clone()], &[]).unwrap();
+                place.import(std::slice::from_ref(&bytes), &[]).unwrap();
             } else {
                 place.session.put(Offer::Blob(bytes.clone())).unwrap();
             }

@@ -144,7 +144,7 @@ fn a_withdrawal_ends_at_once_what_rests_on_the_consent_if_the_operator_of_the_wh
                 // The store may have swept by itself when it was opened, in another process.
                 true => assert!(code == "ERR_ERASED" || erased == 1, "{way}, {asker:?}: {code}"),
                 false => {
-                    assert_eq!((code, erased), (json!("ERR_WITHDRAWN"), 0), "{way}, {asker:?}")
+                    assert_eq!((code, erased), (json!("ERR_WITHDRAWN"), 0), "{way}, {asker:?}");
                 }
             }
         }

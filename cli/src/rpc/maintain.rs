@@ -33,6 +33,9 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         None => None,
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
+    for returned in store.returned(&params.certificates)? {
+        found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+    }
     if !may_know_names(session) {
         // Keys and details may hold addresses and words of others.
         for problem in &mut found.problems {

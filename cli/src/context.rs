@@ -1,5 +1,6 @@
 //! What every command works with: the common options, the two streams, and the store they name.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
@@ -41,16 +42,18 @@ pub(crate) struct Context<'w> {
     pub(crate) output: Output<'w>,
     /// The session of a prompt, whose store is open already.
     opened: Option<Session>,
+    /// The store of this command, which is closed when it is done.
+    own: RefCell<Option<Store>>,
 }
 
 impl<'w> Context<'w> {
     pub(crate) fn new(globals: Globals, output: Output<'w>) -> Self {
-        Self { globals, output, opened: None }
+        Self { globals, output, opened: None, own: RefCell::default() }
     }
 
     /// The surroundings of a command within a prompt, which works with the prompt's session.
     pub(crate) fn within(session: &Session, globals: Globals, output: Output<'w>) -> Self {
-        Self { globals, output, opened: Some(session.clone()) }
+        Self { globals, output, opened: Some(session.clone()), own: RefCell::default() }
     }
 
     /// How the store is opened.
@@ -83,8 +86,29 @@ impl<'w> Context<'w> {
         if let Some(opened) = &self.opened {
             return Ok(opened.store().clone());
         }
+        if let Some(own) = &*self.own.borrow() {
+            return Ok(own.clone());
+        }
         let options = self.options()?.create(create);
-        Store::open(&self.globals.store, &options).map_err(not_opened)
+        let store = Store::open(&self.globals.store, &options).map_err(not_opened)?;
+        self.keep(&store);
+        Ok(store)
+    }
+
+    /// Keeps the store of this command, to close it.
+    pub(crate) fn keep(&self, store: &Store) {
+        *self.own.borrow_mut() = Some(store.clone());
+    }
+
+    /// Closes the store of this command, if there is one.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub(crate) fn close(&self) -> Result<()> {
+        match self.own.take() {
+            Some(store) => Ok(store.close()?),
+            None => Ok(()),
+        }
     }
 
     /// A session as the options say.

@@ -66,7 +66,9 @@ fn main() -> ExitCode {
         let output = Output::new(&mut out, &mut notes, json);
         let output = output.on_terminal(io::stdout().is_terminal());
         let mut context = Context::new(globals, output);
-        command.run(&mut context).and_then(|()| context.output.flush())
+        let done = command.run(&mut context).and_then(|()| context.output.flush());
+        // What was answered stands; that the store could not be closed in order is told beside it.
+        done.and(context.close())
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -35,17 +35,14 @@ pub(crate) struct Folder {
     /// Taken when it is dropped, so that the thread ends.
     jobs: Option<Sender<Job>>,
     done: Receiver<Result<Leased<Tables>>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Result<()>>>,
     busy: bool,
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has released its database all the same.
-            let _ = thread.join();
-        }
+        // Whoever wants to know closes it.
+        let _ = self.end();
     }
 }
 
@@ -70,8 +67,26 @@ impl Folder {
                         Job::Aside(work) => work(&mut db),
                     }
                 }
+                db.close()
             })?;
         Ok(Self { jobs: Some(jobs), done, thread: Some(thread), busy: false })
+    }
+
+    /// Waits for the job under way, and closes the index.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.jobs = None;
+        match self.thread.take() {
+            // A thread that panicked has released its database all the same.
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(stopped())),
+            None => Ok(()),
+        }
     }
 
     /// Whether a job was begun whose outcome nobody has taken.

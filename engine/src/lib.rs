@@ -86,7 +86,9 @@ pub use calls::{
     StreamedEntry, Streaming, Terms,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use erase::{Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
+pub use erase::{
+    Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, Returned, SubjectReport, Swept,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;

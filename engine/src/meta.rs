@@ -221,6 +221,13 @@ impl Identity {
         Ok((identity, Vault::keyed(Arc::new(keyring))))
     }
 
+    /// The same, of the store that these keys are of.
+    #[cfg(test)]
+    pub(crate) fn with_keys(self, vault: &Vault) -> Self {
+        let store_id = vault.keyring().map_or(self.store_id, |keyring| *keyring.store_id());
+        Self { store_id, ..self }
+    }
+
     pub(crate) fn random() -> Result<Self> {
         let mut identity = Self { store_id: [0; 16], audit_key: [0; 32] };
         fill(&mut identity.store_id)?;

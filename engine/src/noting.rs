@@ -300,10 +300,15 @@ impl Writer {
     }
 
     /// Ends the read log, and notes where it stands.
-    pub(crate) fn end_reads(&self) {
-        if let Some(note) = self.reads.as_ref().and_then(|reads| reads.close()) {
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`: reads that waited are not recorded then.
+    pub(crate) fn end_reads(&self) -> Result<()> {
+        let Some(reads) = &self.reads else { return Ok(()) };
+        if let Some(note) = reads.close()? {
             let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
             self.regime.notes().push(record, self.clock.now());
         }
+        Ok(())
     }
 }

@@ -238,6 +238,16 @@ impl Source {
         self.former.extend(former);
     }
 
+    /// Closes the database. Whoever still reads from it, or from one that was exchanged, reads no more.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`: what was committed is there all the same.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.release();
+        let Self { db, .. } = self;
+        guarded(|| Ok(db.close()?))
+    }
+
     /// Closes exchanged databases that nobody reads from any more. A lease is only given from
     /// another one, so that the last one stays the last.
     pub(crate) fn release(&mut self) {

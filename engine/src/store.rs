@@ -39,7 +39,11 @@ use crate::truth::Truth;
 use crate::upgrade::upgrade;
 use crate::vectors::Vectors;
 use crate::view::View;
-use crate::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer};
+use crate::writer::{Backlog, Presence, QUEUE, Request, Scrub, Shared, Writer};
+
+/// What to do about a store that met a failing disk when it was closed.
+const NOT_CLOSED: &str = "look after the disk and its room, and open the store again: everything that was \
+                          acknowledged is there";
 
 /// An open store. Cheap to clone; the last clone that is dropped closes it.
 #[derive(Clone)]
@@ -49,6 +53,12 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Store({:?})", self.0.path)
     }
+}
+
+/// The writer's thread, or how it ended.
+enum Running {
+    Still(JoinHandle<Result<()>>),
+    Ended(Result<()>),
 }
 
 pub(crate) struct Inner {
@@ -61,7 +71,7 @@ pub(crate) struct Inner {
     /// How the writer is asked; nothing once the store is closed.
     requests: Requests,
     /// The writer, until somebody has waited for its end. Who closes the store meanwhile waits too.
-    writer: Mutex<Option<JoinHandle<()>>>,
+    writer: Mutex<Running>,
     writer_id: ThreadId,
     /// The quotas of CAL writes.
     writes: Writes,
@@ -303,8 +313,18 @@ impl Store {
     /// lock. When this returns the store is closed, also where another thread was closing it. Only
     /// on the writer's own thread, where a task is polled when its write is answered, it does not
     /// wait: the store closes once that returns.
-    pub fn close(&self) {
-        self.0.close();
+    ///
+    /// A store that is dropped closes as well, and tells nobody what failed of it.
+    ///
+    /// # Errors
+    /// The failure that ended writing before, or the first that was met while closing: `ERR_IO`, or
+    /// `ERR_INTEGRITY` where the truth is damaged. The store is closed all the same, everything that was
+    /// acknowledged is on the disk, and who closes it again is told the same.
+    pub fn close(&self) -> Result<()> {
+        self.0.close().map_err(|error| match error.kind() {
+            ErrorKind::Io => error.within(&self.0.path).with_hint(NOT_CLOSED),
+            _ => error.within(&self.0.path),
+        })
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -377,16 +397,16 @@ impl Store {
             true => Refusals::default(),
             false => Refusals::after(chain.clone(), view.audit_from_end()?, options.clock.now()),
         };
+        let presence = Presence { shared: Arc::clone(&shared), backlog: Arc::clone(&backlog) };
         let writer = Writer {
+            presence,
             db,
             folder,
             chain,
             refusals,
             clock: Arc::clone(&options.clock),
-            shared: Arc::clone(&shared),
             view,
             failed: None,
-            backlog: Arc::clone(&backlog),
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             regime: Arc::clone(&regime),
@@ -411,7 +431,7 @@ impl Store {
             shared,
             backlog,
             requests,
-            writer: Mutex::new(Some(writer)),
+            writer: Mutex::new(Running::Still(writer)),
             writer_id,
             writes: Writes::new(options.write_limits),
             kept: Kept::new(token_key),
@@ -455,16 +475,25 @@ impl Store {
         index: impl Fn() -> I,
         options: &OpenOptions,
     ) -> Result<Self> {
+        Self::on_keyed_backends((truth, index), &crate::vault::Vault::default(), options)
+    }
+
+    /// The same, of a store with these keys.
+    #[cfg(test)]
+    pub(crate) fn on_keyed_backends<T: StorageBackend, I: StorageBackend>(
+        (truth, index): (impl Fn() -> T, impl Fn() -> I),
+        vault: &crate::vault::Vault,
+        options: &OpenOptions,
+    ) -> Result<Self> {
         let empty = truth().len()? == 0;
         let opening = opening(options);
         let create_index = || guarded(|| Ok(opening.builder().create_with_backend(index())?));
         let start = || {
             let db = opening.builder().create_with_backend(truth())?;
-            let vault = crate::vault::Vault::default();
             if empty {
-                set_up(&db, &Identity::random()?, &vault, options)?;
+                set_up(&db, &Identity::random()?.with_keys(vault), vault, options)?;
             }
-            let mut meta = check_meta(&db, &vault, options)?;
+            let mut meta = check_meta(&db, vault, options)?;
             let wording = wording_of(&db, options)?;
             let rules = rules_of(&db, options)?;
             upgrade(&db, &mut meta, options)?;
@@ -475,7 +504,7 @@ impl Store {
                 }
                 created => created?,
             };
-            let vault = vault.compressing(compression_of(&db, options)?);
+            let vault = vault.clone().compressing(compression_of(&db, options)?);
             let (db, index) = (Source::in_memory(db).with_vault(vault), Source::in_memory(index));
             let opening = opening.clone();
             let files = Files { db, meta, wording, rules, index, opening, lock: None };
@@ -744,23 +773,27 @@ impl Inner {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) {
+    fn close(&self) -> Result<()> {
         drop(self.requests().take());
         // The last handle may go on the writer's own thread, when answering it drops a task. The
         // writer then ends by itself, having seen its last sender go.
         if self.writer_id == thread::current().id() {
-            return;
+            return Ok(());
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(writer) = writer.take() {
+        let ended = match std::mem::replace(&mut *writer, Running::Ended(Ok(()))) {
             // A writer that panicked has released its database all the same.
-            let _ = writer.join();
-        }
+            Running::Still(thread) => thread.join().unwrap_or_else(|_| Err(stopped())),
+            Running::Ended(ended) => ended,
+        };
+        *writer = Running::Ended(ended.clone());
+        ended
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.close();
+        // Nobody is left to be told.
+        let _ = self.close();
     }
 }

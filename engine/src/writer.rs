@@ -6,6 +6,7 @@
 //! publishes what came of it.
 
 mod backlog;
+mod closing;
 mod erasure;
 mod import;
 mod keepers;
@@ -44,6 +45,7 @@ use crate::vault::Keeper;
 use crate::view::View;
 
 pub(crate) use backlog::Backlog;
+pub(crate) use closing::Presence;
 pub(crate) use erasure::{Done, Order, Target};
 pub(crate) use import::Ground;
 pub(crate) use keepers::Keepers;
@@ -175,18 +177,18 @@ pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
 
 /// The state of the writer thread.
 pub(crate) struct Writer {
+    /// Dropped first, however it ends.
+    pub(crate) presence: Presence,
     pub(crate) db: Source,
     pub(crate) folder: Folder,
     pub(crate) chain: Chain,
     /// The refusals of the last minute, of which equal ones are counted.
     pub(crate) refusals: Refusals,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) shared: Shared,
     pub(crate) view: Arc<View>,
     /// The failure that ended writing. What is in memory may lag behind the disk after one, so
     /// nothing more is written until the store is opened again.
     pub(crate) failed: Option<Error>,
-    pub(crate) backlog: Arc<Backlog>,
     /// Access counts on their way to the truth; nothing where access is not counted.
     pub(crate) counters: Option<Arc<Counters>>,
     /// Whether an authorized signature opens a lock.
@@ -210,17 +212,12 @@ pub(crate) struct Writer {
     pub(crate) _lock: Option<directory::Lock>,
 }
 
-impl Drop for Writer {
-    /// However the writer ends, nobody goes on as if it were there.
-    fn drop(&mut self) {
-        self.publish(None);
-        self.backlog.close();
-    }
-}
-
 impl Writer {
-    /// Serves requests until every sender is gone, then folds what is left.
-    pub(crate) fn run(mut self, requests: &Receiver<Request>) {
+    /// Serves requests until every sender is gone, then writes what is left and closes the store.
+    ///
+    /// # Errors
+    /// As [`Writer::end`].
+    pub(crate) fn run(mut self, requests: &Receiver<Request>) -> Result<()> {
         self.sweep_when_due();
         while let Some(first) = self.next(requests) {
             let group = gather(first, requests);
@@ -232,16 +229,7 @@ impl Writer {
             self.flush_refusals(false);
             self.go_on_scrubbing(false);
         }
-        // A failure here loses nothing: the log has it all, and the next open folds again.
-        let _ = guarded(|| self.fold_all());
-        let _ = self.flush_counts();
-        self.end_reads();
-        let _ = guarded(|| self.flush_notes());
-        self.flush_refusals(true);
-        self.scrub_at_end();
-        for follower in self.followers.drain(..) {
-            follower.finish(&self.view);
-        }
+        self.end()
     }
 
     /// The next request; nothing once every sender is gone.
@@ -301,7 +289,7 @@ impl Writer {
                 Err(error) => work(Err(error)),
             }
         }
-        self.backlog.leave(bytes);
+        self.presence.backlog.leave(bytes);
     }
 
     /// Does everything but the work that excludes writes, which it gives back.
@@ -516,7 +504,7 @@ impl Writer {
     }
 
     fn publish(&self, view: Option<Arc<View>>) {
-        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.presence.shared.write().unwrap_or_else(PoisonError::into_inner);
         *shared = view;
     }
 }

@@ -96,7 +96,7 @@ fn counts_stay_when_the_store_is_closed_or_flushed() {
     let (store, session) = place.open();
     let one = put(&session, "b");
     session.get(&one).unwrap();
-    store.close();
+    store.close().unwrap();
     let (store, session) = place.open();
     assert_eq!(access(&session, &one), read(1, NOW));
     assert_eq!(place.after_a_kill(&one), read(1, NOW), "not written yet");
@@ -125,11 +125,11 @@ fn a_store_that_does_not_count_says_what_it_knew_before() {
     let (store, session) = place.open();
     let one = put(&session, "b");
     session.get(&one).unwrap();
-    store.close();
+    store.close().unwrap();
     let (store, session) = opened(place.dir.path(), &place.options().count_access(false));
     session.get(&one).unwrap();
     assert_eq!(access(&session, &one), read(1, NOW));
-    store.close();
+    store.close().unwrap();
     let (_store, session) = place.open();
     assert_eq!(access(&session, &one), read(1, NOW));
 }

@@ -166,11 +166,11 @@ fn grains_get_their_vectors_in_the_background_and_questions_use_them() {
     // No word of it stands anywhere.
     assert_eq!(found(&session, "coffee").first(), Some(&tea));
     assert_eq!(found(&session, "paris").first(), Some(&town));
-    session.store().close();
+    session.store().close().unwrap();
     let without = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     assert_eq!(model_told(&without.session(SessionOptions::default())), "none");
     assert!(found(&without.session(SessionOptions::default()), "coffee").is_empty());
-    without.close();
+    without.close().unwrap();
     let before = topics.asked.load(Ordering::SeqCst);
     let session = open(&dir, &topics);
     assert!(settled(&session));

@@ -28,11 +28,11 @@ fn an_index_of_another_history_that_ends_alike_is_built_again() {
     store.backup(dir.path().join("theirs")).unwrap();
     let ours = session.put(belief("ours")).unwrap().address();
     session.put(belief("last")).unwrap();
-    store.close();
+    store.close().unwrap();
     let (store, session) = open(&dir, "theirs");
     let theirs = session.put(belief("theirs")).unwrap().address();
     session.put(belief("last")).unwrap();
-    store.close();
+    store.close().unwrap();
 
     let index = |name: &str| dir.path().join(name).join("index.redb");
     fs::copy(index("theirs"), index("ours")).unwrap();
@@ -55,7 +55,7 @@ fn a_damaged_last_grain_does_not_cost_the_index() {
     let (store, session) = open(&dir, "store");
     let first = session.put(belief("first")).unwrap().address();
     let last = session.put(belief("lastmarker")).unwrap().address();
-    store.close();
+    store.close().unwrap();
     let truth = dir.path().join("store").join("grains.redb");
     let mut bytes = fs::read(&truth).unwrap();
     let marker = b"lastmarker";

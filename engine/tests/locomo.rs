@@ -77,7 +77,7 @@ fn conversations_come_back_turn_by_turn_after_reopening() {
     assert_eq!(turns, TURNS);
     assert_eq!(store.stats().unwrap().grains, TURNS as u64);
     holds(&store, &conversations);
-    store.close();
+    store.close().unwrap();
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     holds(&store, &conversations);
     let puts = conversations[0].ingest(&within(&store, "locomo")).unwrap();

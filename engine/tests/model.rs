@@ -103,7 +103,7 @@ impl Pair {
     }
 
     fn reopen(&mut self) -> Checked {
-        self.store.close();
+        self.store.close().unwrap();
         self.store = open(&self.dir, &self.clock);
         agree(&self.store, &self.model)
     }

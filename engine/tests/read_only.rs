@@ -110,7 +110,7 @@ fn it_answers_alike_and_leaves_every_byte_however_the_store_was_left() {
         let expected = told(&store, &written);
         // Not closed, as after kill -9; closed; without an index; with one that is damaged.
         let mut left = vec![("killed", copied(dir.path()))];
-        store.close();
+        store.close().unwrap();
         left.push(("closed", copied(dir.path())));
         let bare = copied(dir.path());
         fs::remove_file(bare.path().join("index.redb")).unwrap();
@@ -133,7 +133,7 @@ fn it_answers_alike_and_leaves_every_byte_however_the_store_was_left() {
             let file = other.path().join("out.mg");
             operator(&store).export(&file, &Query::default(), &Exporting::default()).unwrap();
             store.backup(other.path().join("backup")).unwrap();
-            store.close();
+            store.close().unwrap();
             assert_eq!(grainstore::verify(dir.path(), &read, true).unwrap().problems, []);
             assert!(grainstore::doctor(dir.path(), &read).ok);
             assert!(files(dir.path()) == before, "{how}: something was written");
@@ -155,7 +155,7 @@ fn whatever_writes_is_refused() {
     let written = fill(&store);
     let file = dir.path().with_extension("mg");
     operator(&store).export(&file, &Query::default(), &Exporting::default()).unwrap();
-    store.close();
+    store.close().unwrap();
     let before = files(dir.path());
     let store = Store::open(dir.path(), &options(encrypted).read_only(true).create(true)).unwrap();
     let session = operator(&store);
@@ -183,7 +183,7 @@ fn whatever_writes_is_refused() {
         assert_eq!(outcome.map_err(|error| error.code()), Err("ERR_READ_ONLY"), "{what}");
     }
     assert!(session.get(one).is_ok());
-    store.close();
+    store.close().unwrap();
     assert!(files(dir.path()) == before);
     fs::remove_file(file).unwrap();
 }
@@ -197,16 +197,16 @@ fn readers_share_and_exclude_who_writes_also_where_there_is_no_lock() {
     let code =
         |options: &OpenOptions, at: &Path| Store::open(at, options).map_err(|e| e.code()).err();
     assert_eq!(code(&read, dir.path()), Some("ERR_BUSY"));
-    store.close();
+    store.close().unwrap();
     let bare = copied(dir.path());
     for at in [dir.path(), bare.path()] {
         let one = Store::open(at, &read).unwrap();
         let other = Store::open(at, &read).unwrap();
         assert_eq!(told(&one, &written), told(&other, &written));
         assert_eq!(code(&options(false), at), Some("ERR_BUSY"), "{}", at.display());
-        one.close();
+        one.close().unwrap();
         assert_eq!(code(&options(false), at), Some("ERR_BUSY"));
-        other.close();
+        other.close().unwrap();
         assert_eq!(code(&options(false), at), None);
     }
     let nothing = TempDir::new().unwrap();
@@ -225,7 +225,7 @@ fn reads_that_must_be_noted_are_refused_and_others_are_not_noted() {
         )
         .unwrap();
         let entries = operator(&store).audit_head().unwrap().0;
-        store.close();
+        store.close().unwrap();
         let store = Store::open(dir.path(), &options(true).read_only(true)).unwrap();
         let session = operator(&store);
         let asked = session.ask("RECALL WHERE subject = \"ann\"").map(drop);
@@ -237,7 +237,7 @@ fn reads_that_must_be_noted_are_refused_and_others_are_not_noted() {
         assert_eq!(store.reads_recorded(), ReadsRecorded::Nowhere);
         let told = store.cal_exceptions().pop().unwrap();
         assert!(told.contains("opened to be read"), "{told}");
-        store.close();
+        store.close().unwrap();
         assert!(!dir.path().join("reads").exists());
     }
 }
@@ -257,6 +257,6 @@ fn a_store_of_an_earlier_format_is_read_as_it_is() {
     let entries = operator(&store).audit(None, 1_000).unwrap();
     assert!(entries.iter().all(|entry| entry.operation != "upgrade"));
     assert_eq!(store.verify(true).unwrap().problems, []);
-    store.close();
+    store.close().unwrap();
     assert!(files(dir.path()) == before);
 }

@@ -143,7 +143,7 @@ fn a_fact_is_known_again_by_its_object_whether_text_or_map() {
         assert_eq!(kept.address(), stored, "{object}");
     }
     assert_eq!(store.stats().unwrap().grains, 4);
-    store.close();
+    store.close().unwrap();
 }
 
 #[test]
@@ -344,11 +344,11 @@ fn whoever_closes_a_store_finds_it_closed_when_that_returns() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     begin.wait();
-                    store.close();
+                    store.close().unwrap();
                     // One at a time, or they would find each other's.
                     let _one = reopening.lock().unwrap();
                     let now = OpenOptions::new().wait(std::time::Duration::ZERO);
-                    Store::open(dir.path(), &now).unwrap().close();
+                    Store::open(dir.path(), &now).unwrap().close().unwrap();
                 });
             }
         });

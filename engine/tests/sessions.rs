@@ -40,7 +40,7 @@ fn what_was_put_is_got_back_byte_for_byte_after_reopening() {
     let blob = grain.encode(Default::default()).unwrap();
     let put = operator(&store).put(grain).unwrap();
     assert_eq!(put, Put::Added(blob.address()));
-    store.close();
+    store.close().unwrap();
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     let stored = operator(&store).get(&blob.address()).unwrap();
     assert_eq!(stored.blob, blob.bytes());
@@ -203,7 +203,7 @@ fn a_second_handle_is_told_that_the_store_is_busy() {
     let (dir, store) = store();
     let impatient = OpenOptions::new().wait(std::time::Duration::ZERO);
     assert_eq!(code(Store::open(dir.path(), &impatient)), "ERR_BUSY");
-    store.close();
+    store.close().unwrap();
     assert_eq!(code(Store::open(dir.path(), &impatient)), "OK");
 }
 
@@ -219,8 +219,8 @@ fn a_directory_that_is_no_store_is_refused() {
 fn a_closed_store_refuses_politely() {
     let (_dir, store) = store();
     let session = operator(&store);
-    store.close();
-    store.close();
+    store.close().unwrap();
+    store.close().unwrap();
     assert_eq!(code(session.put(belief("alice", "tea", 1000).build().unwrap())), "ERR_IO");
     assert_eq!(code(session.get(&ContentAddress::of(b""))), "ERR_IO");
     assert_eq!(code(store.flush()), "ERR_IO");

@@ -108,7 +108,7 @@ fn an_envelope_comes_back_byte_for_byte_with_its_verdict() {
     store.backup(copy.path()).unwrap();
     let verified = store.verify(true).unwrap();
     assert_eq!((verified.problems, verified.checked.signatures), (Vec::new(), 4));
-    store.close();
+    store.close().unwrap();
     for place in [dir.path(), copy.path()] {
         let store = open(place);
         check(&store.session(SessionOptions::default()));
@@ -225,7 +225,7 @@ fn the_first_envelope_stays_until_a_valid_one_takes_the_place_of_one_that_is_not
     is_kept(&session, valid.bytes(), "valid");
     assert_eq!(session.audit(None, 100).unwrap().len(), entries + 1, "nothing was written");
     assert_eq!(store.stats().unwrap().rows["signatures"], 1);
-    store.close();
+    store.close().unwrap();
     let store = open(dir.path());
     is_kept(&store.session(SessionOptions::default()), valid.bytes(), "valid");
     assert_eq!(store.verify(true).unwrap().problems, []);
@@ -248,7 +248,7 @@ fn a_host_that_knows_a_key_verifies_what_others_cannot() {
     let inner = signed("tea", 1);
     let elsewhere = signed_as("did:web:example.com", 7, &inner);
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
-    store.close();
+    store.close().unwrap();
     drop((store, session));
     let knows = |key: VerifyingKey| OpenOptions::new().resolver(Arc::new(Directory(key)));
     let store = Store::open(dir.path(), &knows(key(7).verifying_key())).unwrap();
@@ -260,7 +260,7 @@ fn a_host_that_knows_a_key_verifies_what_others_cannot() {
     session.put(Offer::Signed(elsewhere.clone())).unwrap();
     session.put(inner.clone()).unwrap();
     assert_eq!(cose(&session.get(&inner.address()).unwrap()), elsewhere);
-    store.close();
+    store.close().unwrap();
     drop((store, session));
     let store = Store::open(dir.path(), &knows(key(8).verifying_key())).unwrap();
     let session = store.session(SessionOptions::default());
@@ -280,12 +280,12 @@ fn a_store_without_signed_grains_has_no_table_of_them() {
             txn.list_tables().unwrap().map(|table| table.name().to_owned()).collect();
         tables.contains(&"signatures".to_owned())
     };
-    store.close();
+    store.close().unwrap();
     drop((store, session));
     assert!(!tables());
     let store = open(dir.path());
     store.session(SessionOptions::default()).put(signed("coffee", 1)).unwrap();
-    store.close();
+    store.close().unwrap();
     drop(store);
     assert!(tables());
 }
@@ -298,7 +298,7 @@ fn a_signature_that_is_damaged_gone_or_anothers_is_found() {
         session.put(envelope.clone()).unwrap();
     }
     session.put(belief("water").build().unwrap()).unwrap();
-    store.close();
+    store.close().unwrap();
     drop((store, session));
     let whole = std::fs::read(dir.path().join("grains.redb")).unwrap();
     let rows = {
@@ -340,7 +340,7 @@ fn a_signature_that_is_damaged_gone_or_anothers_is_found() {
             assert_eq!(code(session.get(&envelopes[0].address())), "ERR_INTEGRITY");
         }
         assert_eq!(cose(&session.get(&envelopes[1].address()).unwrap()), envelopes[1].bytes());
-        store.close();
+        store.close().unwrap();
         drop((store, session));
         std::fs::write(dir.path().join("grains.redb"), &whole).unwrap();
     }

@@ -54,7 +54,7 @@ fn the_nearest_comes_first_right_after_the_write_and_after_reopening() {
     assert!((answer.results[0].score - 1.0).abs() < 1e-6);
     session.contradict(&east, "not so", None).unwrap();
     assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [between, north]);
-    session.store().close();
+    session.store().close().unwrap();
     let session = open(&dir).session(SessionOptions::default());
     assert_eq!(addresses(&session, &near(&[1.0, 0.1, 0.0])), [between, north]);
     let stats = session.store().stats().unwrap();
@@ -122,7 +122,7 @@ fn a_grain_that_is_stored_again_takes_the_later_vectors() {
     let answer = session.query(&near(&[0.0, 1.0, 0.0]), &Page::first(9)).unwrap();
     assert_eq!(answer.results[0].content_address, one, "its nearest part counts");
     assert_eq!(answer.results.len(), 2, "and it comes once");
-    session.store().close();
+    session.store().close().unwrap();
     let session = open(&dir).session(SessionOptions::default());
     assert_eq!(addresses(&session, &near(&[0.0, 1.0, 0.0]))[0], one);
     session.supersede(&one, seen("newer", [0.0, 1.0, 0.0]), Some("grew")).unwrap();
@@ -202,7 +202,7 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
     };
     let file = graph();
     let bytes = fs::read(&file).unwrap();
-    session.store().close();
+    session.store().close().unwrap();
     for harm in ["none", "flip", "cut", "empty", "delete"] {
         match harm {
             "flip" => {
@@ -218,7 +218,7 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
         let store = open(&dir);
         let session = store.session(SessionOptions::default());
         near_enough(&answers(&session), harm);
-        store.close();
+        store.close().unwrap();
         near_enough(&answers(&open(&dir).session(SessionOptions::default())), harm);
     }
     let changed = (0..1000).map(|at| {
@@ -229,7 +229,7 @@ fn a_graph_is_saved_and_whatever_happens_to_its_file_costs_no_answer() {
     });
     let store = open(&dir);
     store.session(SessionOptions::default()).put_batch(changed).unwrap();
-    store.close();
+    store.close().unwrap();
     fs::write(&file, &bytes).unwrap();
     let store = open(&dir);
     assert!(store.wait_for_graphs(Duration::from_secs(120)).unwrap());
@@ -338,7 +338,7 @@ fn damage_to_the_vectors_of_the_truth_is_named() {
     let whole = session.store().verify(true).unwrap();
     assert!(whole.ok, "{:?}", whole.problems);
     assert_eq!(whole.checked.vectors, 2);
-    session.store().close();
+    session.store().close().unwrap();
     let vectors = redb::TableDefinition::<u64, &[u8]>::new("vectors");
     let rows = redb::TableDefinition::<u64, &[u8]>::new("vector_rows");
     let change = |harm: &str| {
@@ -369,6 +369,6 @@ fn damage_to_the_vectors_of_the_truth_is_named() {
         assert!(format!("{:?}", found.problems).contains("Vector"), "{harm}");
         let session = store.session(SessionOptions::default());
         assert!(session.get(&put.address()).is_ok(), "{harm}: the grain is as it was");
-        store.close();
+        store.close().unwrap();
     }
 }

@@ -4,8 +4,10 @@ use clap::Args;
 use grainstore::{Erasing, Erasure};
 use serde_json::{Value, json};
 
+use crate::commands::verify::certificates;
 use crate::context::{Context, find};
 use crate::error::{Code, Error, Result};
+use crate::input::Source;
 
 /// Erase one grain, or with --user everything of a person: nothing brings it back
 ///
@@ -16,6 +18,10 @@ pub(crate) struct Erase {
     /// The grain: 64 hex digits, or the first 8 or more where they name one
     #[arg(long, value_name = "ADDRESS")]
     address: Option<String>,
+    /// Erase once more what this erasure took, where a backup has brought it back: its certificate, or what
+    /// `erase --json` has printed. One for each erasure
+    #[arg(long = "certificate", value_name = "FILE|-", conflicts_with = "address")]
+    certificates: Vec<Source>,
     /// Why: it goes into the audit log, and stays there
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -46,8 +52,9 @@ impl Erase {
             .override_malformed_retention(self.override_malformed_retention);
         // Whom it is about, and not who asks.
         let user = context.globals.user.take();
-        if user.is_some() == self.address.is_some() {
-            let message = "give either --user or --address";
+        let whats = [user.is_some(), self.address.is_some(), !self.certificates.is_empty()];
+        if whats.into_iter().filter(|given| *given).count() != 1 {
+            let message = "give either --user, --address or --certificate";
             return Err(Error::usage(Code::Schema, message, "one of them says what is erased"));
         }
         if !self.yes && !self.dry_run {
@@ -56,6 +63,14 @@ impl Erase {
             return Err(Error::usage(Code::Schema, message, hint));
         }
         let session = context.session()?;
+        if !self.certificates.is_empty() {
+            let certificates = certificates(&self.certificates, &mut context.output)?;
+            let erasures = session.erase_returned(&certificates, &self.reason, &how)?;
+            if erasures.is_empty() {
+                context.output.note("nothing is here of what the certificates say was erased");
+            }
+            return erasures.iter().try_for_each(|one| tell(context, one, self.dry_run));
+        }
         let erasure = match (&user, &self.address) {
             (Some(user), _) => session.erase_user(user, &self.reason, &how)?,
             (None, address) => {

@@ -46,6 +46,7 @@ impl Init {
             Err(error) if error.kind() == ErrorKind::Policy => return Err(there_already(context)),
             opened => opened.map_err(not_opened)?,
         };
+        context.keep(&store);
         let path = store.path().display().to_string();
         if !store.was_created() {
             return Err(there_already(context));

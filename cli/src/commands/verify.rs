@@ -1,7 +1,7 @@
 //! `grain verify`: whether the store holds what it acknowledged.
 
 use clap::Args;
-use grainstore::Checkpoint;
+use grainstore::{Certificate, Checkpoint};
 
 use crate::context::{Context, not_opened};
 use crate::error::{Code, Error, Result};
@@ -12,6 +12,8 @@ use crate::withheld::withhold_problems;
 
 /// The longest text of a checkpoint, in bytes.
 const MAX_CHECKPOINT: usize = 16 << 10;
+/// The longest text of a certificate, in bytes: its entry may name many grains.
+const MAX_CERTIFICATE: usize = 16 << 20;
 
 /// Check the store: bytes, states, the audit chain, and the indexes against the log
 ///
@@ -30,6 +32,11 @@ pub(crate) struct Verify {
     /// Who must have signed the checkpoint: the DID of the key given to `audit --key-seed`
     #[arg(long, value_name = "DID", requires = "checkpoint")]
     signer: Option<String>,
+
+    /// Whether what this erasure took is here again: its certificate, or what `erase --json` has printed.
+    /// One for each erasure
+    #[arg(long = "certificate", value_name = "FILE|-")]
+    certificates: Vec<Source>,
 }
 
 impl Verify {
@@ -46,6 +53,14 @@ impl Verify {
             context.output.note(&format!(
                 "compared with a checkpoint of {entries} entries, made {made}, signed by {signer}"
             ));
+        }
+        if !self.certificates.is_empty() {
+            let certificates = certificates(&self.certificates, &mut context.output)?;
+            for returned in context.open(false)?.returned(&certificates)? {
+                found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+            }
+            let count = certificates.len();
+            context.output.note(&format!("looked for what {count} certificates say was erased"));
         }
         if !context.has_powers() {
             withhold_problems(&mut found);
@@ -92,6 +107,27 @@ pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Re
         }
         _ => Ok(()),
     }
+}
+
+/// Certificates of erasures, each alone or in what `erase --json` has printed.
+pub(super) fn certificates(
+    sources: &[Source],
+    output: &mut Output<'_>,
+) -> Result<Vec<Certificate>> {
+    let read = |source: &Source| {
+        let text = source.read_text(MAX_CERTIFICATE, output)?;
+        certificate(&text).map_err(|error| {
+            let message = format!("{source} is no certificate: {error}");
+            Error::new(Code::Schema, message, "give a file with what `erase --json` printed")
+        })
+    };
+    sources.iter().map(read).collect()
+}
+
+fn certificate(text: &str) -> serde_json::Result<Certificate> {
+    let mut told: serde_json::Value = serde_json::from_str(text)?;
+    let within = told.get_mut("certificate").map(serde_json::Value::take);
+    serde_json::from_value(within.unwrap_or(told))
 }
 
 /// A checkpoint as `audit --checkpoint` prints it.

@@ -1,7 +1,8 @@
 //! The methods `erase`, `erase_user`, `sweep` and `subject_report`.
 
-use grainstore::Erasing;
+use grainstore::{Certificate, Erasing};
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
@@ -14,7 +15,10 @@ use crate::commands::erase::told;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Erase {
-    address: String,
+    address: Option<String>,
+    /// What is erased once more.
+    #[serde(default)]
+    certificates: Vec<Certificate>,
     reason: String,
     #[serde(default)]
     dry_run: bool,
@@ -52,7 +56,16 @@ pub(crate) fn erase(host: &mut Host, params: Option<&RawValue>) -> Result<Answer
         .now(params.now)
         .override_malformed_retention(params.override_malformed_retention);
     let session = host.session()?;
-    Answer::of(&told(&session.erase(&address(&params.address)?, &params.reason, &how)?))
+    match (&params.address, params.certificates.as_slice()) {
+        (Some(grain), []) => {
+            Answer::of(&told(&session.erase(&address(grain)?, &params.reason, &how)?))
+        }
+        (None, certificates @ [_, ..]) => {
+            let erasures = session.erase_returned(certificates, &params.reason, &how)?;
+            Answer::of(&json!({ "erasures": erasures.iter().map(told).collect::<Vec<_>>() }))
+        }
+        _ => Err(Fault::params("give either an address or certificates")),
+    }
 }
 
 pub(crate) fn erase_user(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {

@@ -62,7 +62,7 @@ impl Host {
         mut options: OpenOptions,
         session: SessionOptions,
     ) -> Result<bool, Fault> {
-        self.close();
+        self.close()?;
         if let Some(clock) = &self.clock {
             options = options.clock(Arc::<ManualClock>::clone(clock));
         }
@@ -79,10 +79,11 @@ impl Host {
         Ok(())
     }
 
-    /// Closes the store that is open, if any.
-    pub(crate) fn close(&mut self) {
-        if let Some(session) = self.session.take() {
-            session.store().close();
+    /// Closes the store that is open, if any. It is closed also where that fails.
+    pub(crate) fn close(&mut self) -> Result<(), Error> {
+        match self.session.take() {
+            Some(session) => Ok(session.store().close()?),
+            None => Ok(()),
         }
     }
 }

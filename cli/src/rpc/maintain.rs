@@ -31,6 +31,9 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
         None => None,
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
+    for returned in store.returned(&params.certificates)? {
+        found = returned.problems().fold(found, |found, one| found.with(Some(one)));
+    }
     if !session.has_powers() {
         withhold_problems(&mut found);
     }

@@ -71,8 +71,8 @@ impl Rpc {
         }
         let mut host = Host::new(self.test_clock);
         let served = serve(&mut host, &mut stdin.lock(), context.output.raw());
-        host.close();
-        served
+        let closed = host.close();
+        served.and(closed)
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Verify {
     pub(crate) full: Option<bool>,
     pub(crate) checkpoint: Option<grainstore::Checkpoint>,
     pub(crate) signer: Option<String>,
+    #[serde(default)]
+    pub(crate) certificates: Vec<grainstore::Certificate>,
 }
 
 /// `checkpoint`.

@@ -110,6 +110,6 @@ pub(crate) fn session(host: &mut Host, params: Option<&RawValue>) -> Result<Answ
 
 pub(crate) fn close(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let Nothing {} = params::read(params)?;
-    host.close();
+    host.close()?;
     Ok(Answer::empty())
 }

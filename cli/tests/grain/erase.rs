@@ -165,3 +165,122 @@ fn somebody_of_whom_there_is_nothing_is_told_of() {
     let erased = place.grain(&["erase", "--reason", "x", "--yes", "--user", "alice"]).done();
     assert_eq!((erased.text().lines().next(), erased.err.as_str()), (Some("erased 1"), ""));
 }
+
+/// Puts a backup in the place of a store.
+fn restore(place: &Place, store: &str, backup: &str) {
+    let at = |name: &str| place.path().join(name);
+    std::fs::remove_dir_all(at(store)).unwrap();
+    std::fs::rename(at(backup), at(store)).unwrap();
+}
+
+#[test]
+fn what_a_restored_backup_brings_back_is_named_by_certificates_and_erased_again() {
+    for encrypted in [false, true] {
+        let place = Place::empty();
+        let key = place.path().join("key");
+        let mut common = vec!["--store", "s"];
+        if encrypted {
+            common.extend(["--key-file", key.to_str().unwrap()]);
+        }
+        let grain = |arguments: &[&str]| place.grain(&[&common[..], arguments].concat());
+        let put = |json: String| place.feed(&[&common[..], &["put"]].concat(), json).done().line();
+        grain(if encrypted { &["init", "--encrypt"] } else { &["init"] }).done();
+        let [tea, coffee, alone, kept] =
+            [("ann", "tea"), ("ann", "coffee"), ("bob", "alone"), ("bob", "kept")]
+                .map(|(user, object)| put(of(user, object)));
+        grain(&["backup", "b"]).done();
+        let erase = |what: [&str; 2], file: &str| {
+            let run = grain(&[
+                "erase", what[0], what[1], "--reason", "asked", "--yes", "--now", "--json",
+            ]);
+            std::fs::write(place.path().join(file), run.done().out).unwrap();
+        };
+        erase(["--user", "ann"], "ann.json");
+        erase(["--address", &alone], "alone.json");
+        let checkpoint = grain(&["audit", "--checkpoint"]).done().out;
+        std::fs::write(place.path().join("checkpoint"), checkpoint).unwrap();
+        let certificates = ["--certificate", "ann.json", "--certificate", "alone.json"];
+        grain(&[&["verify"][..], &certificates].concat()).done();
+
+        restore(&place, "s", "b");
+        grain(&["verify", "--full"]).done();
+        for address in [&tea, &coffee, &alone] {
+            grain(&["get", address]).done();
+        }
+        let run = grain(&["verify", "--checkpoint", "checkpoint"]);
+        assert_eq!(run.code, 4, "later entries are missing");
+        assert!(run.text().contains("the chain"), "{}", run.text());
+        let run = grain(&[&["verify", "--json"][..], &certificates].concat());
+        assert_eq!(run.code, 4);
+        let problems = run.json()["problems"].as_array().unwrap().clone();
+        let named = |address: &String| {
+            let place = json!(format!("grain {address}"));
+            problems
+                .iter()
+                .any(|problem| problem["what"] == "returned" && problem["where"] == place)
+        };
+        assert!(
+            [&tea, &coffee, &alone].into_iter().all(named) && problems.len() == 3,
+            "{problems:?}"
+        );
+
+        let again = [&["erase", "--reason", "restored", "--now"][..], &certificates].concat();
+        let tried = grain(&[&again[..], &["--dry-run"]].concat()).done();
+        assert_eq!(tried.text(), "would erase 2\nwould erase 1\n");
+        grain(&[&again[..], &["--yes"]].concat()).done();
+        for address in [&tea, &coffee, &alone] {
+            assert_eq!(grain(&["get", address]).error_code(), "ERR_ERASED");
+        }
+        grain(&["get", &kept]).done();
+        grain(&[&["verify", "--full"][..], &certificates].concat()).done();
+        let late = place.feed(&[&common[..], &["put"]].concat(), of("ann", "tea"));
+        assert_eq!(late.error_code(), "ERR_ERASED", "it does not come back by a put either");
+        // Another store takes none of them.
+        place.grain(&["--store", "other", "init"]).done();
+        let other = [&["--store", "other", "verify"][..], &certificates].concat();
+        assert_eq!(place.grain(&other).error_code(), "ERR_CONFLICT");
+    }
+}
+
+#[test]
+fn certificates_are_held_against_a_store_by_rpc_and_what_was_said_since_stays() {
+    let place = Place::empty();
+    let mut rpc = place.rpc();
+    let open = json!({ "path": place.path().join("s"), "create": true });
+    rpc.result("open", &open);
+    let grain = |object: &str, at: i64| {
+        let mut grain: Value = serde_json::from_str(&of("ann", object)).unwrap();
+        grain["created_at"] = json!(at);
+        json!({ "grain": grain })
+    };
+    let tea = rpc.result("put", &grain("tea", 1_768_471_200_000))["address"].clone();
+    rpc.result("backup", &json!({ "path": place.path().join("b") }));
+    let now = 1_800_000_000_000_i64;
+    rpc.result("clock", &json!({ "now_ms": now }));
+    let erased = rpc.result("erase_user", &json!({ "user_id": "ann", "reason": "asked" }));
+    let certificates = json!([erased["certificate"]]);
+    rpc.result("close", &json!({}));
+    restore(&place, "s", "b");
+    rpc.result("open", &open);
+    rpc.result("clock", &json!({ "now_ms": now + 10 }));
+    let since = rpc.result("put", &grain("coffee", now + 5))["address"].clone();
+    let verify = json!({ "certificates": certificates });
+    let found = rpc.result("verify", &verify);
+    assert_eq!((&found["ok"], &found["problem_count"]), (&json!(false), &json!(1)));
+    assert_eq!(found["problems"][0]["what"], "returned");
+    let erase = json!({ "certificates": certificates, "reason": "restored" });
+    let told = rpc.result("erase", &erase);
+    assert_eq!(told["erasures"][0]["counts"]["erased"], json!(1));
+    assert_eq!(rpc.refusal("get", &json!({ "address": tea })), "ERR_ERASED");
+    rpc.result("get", &json!({ "address": since }));
+    assert_eq!(rpc.result("verify", &verify)["ok"], json!(true));
+    assert_eq!(rpc.result("erase", &erase)["erasures"], json!([]));
+    let mut forged = certificates.clone();
+    forged[0]["sequence"] = json!(1);
+    let forged = json!({ "certificates": forged, "reason": "restored" });
+    assert_eq!(rpc.refusal("erase", &forged), "ERR_SCHEMA");
+    let both = json!({ "certificates": certificates, "address": tea, "reason": "restored" });
+    rpc.refusal("erase", &both);
+    rpc.result("session", &json!({ "actor": "did:web:agent", "namespace": "work" }));
+    assert_eq!(rpc.refusal("erase", &erase), "ERR_ACCESS");
+}

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod closing;
+#[cfg(test)]
 mod codec;
 #[cfg(test)]
 mod commands;

@@ -110,6 +110,24 @@ impl Checkpoint {
         Ok(said.head)
     }
 
+    /// Refuses one of another store, and one that somebody else than this store has signed. That its proof
+    /// holds is for [`Checkpoint::proven`] to say.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT`, `ERR_SIGNATURE`, `ERR_SCHEMA`; `ERR_INTEGRITY`, `ERR_IO`.
+    pub(crate) fn check_own(&self, view: &View) -> Result<()> {
+        if self.said()?.store != view.store_id()? {
+            let message = format!("the certificate is of another store, {}", self.store);
+            return Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("give it to the store it was made of, or to a copy of that one"));
+        }
+        let own = view.chain_before_genesis()?.checkpoint_key().did();
+        match own.to_string() == self.signer {
+            true => Ok(()),
+            false => Err(signature("the certificate was not signed by this store".to_owned())),
+        }
+    }
+
     /// How many entries the chain had.
     #[must_use]
     pub fn entries(&self) -> u64 {

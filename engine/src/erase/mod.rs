@@ -3,13 +3,14 @@
 //!
 //! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
 //! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
-//! with its consent, `report` what there is of a user.
+//! with its consent, `report` what there is of a user, `returned` what a backup from before has brought back.
 
 mod certificate;
 mod judge;
 mod refusal;
 mod report;
 mod retention;
+mod returned;
 mod ruled;
 mod sweep;
 
@@ -32,6 +33,7 @@ use judge::places_of;
 pub(crate) use judge::{Asked, Verdict, consents_of, judge_grain, judge_user};
 pub(crate) use refusal::{check_not_erased, erased};
 pub use report::{MAX_REPORTED, SubjectReport};
+pub use returned::Returned;
 pub use sweep::{DueErasure, Swept};
 
 /// How something is to be erased.

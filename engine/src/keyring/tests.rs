@@ -1,7 +1,10 @@
 //! Tests of the keyring as a whole: what it opens, what it refuses, what is gone when it is erased.
 
+use std::sync::Mutex as StdMutex;
+
 use super::*;
 use crate::directory;
+use crate::error::ErrorKind;
 
 const ID: [u8; 16] = [3; 16];
 
@@ -282,4 +285,141 @@ fn nothing_of_it_is_shown() {
     ring.enroll(["ann"]).unwrap();
     let holder = ring.holder_of("ann").unwrap().unwrap();
     assert_eq!(format!("{ring:?} {holder:?}"), "Keyring(..) Holder(slot 1)");
+}
+
+/// A medium in memory whose writes fail, each time with some of it done.
+#[derive(Debug, Clone, Default)]
+struct Failing(Arc<StdMutex<Bytes>>);
+
+#[derive(Debug, Default)]
+struct Bytes {
+    there: Option<Vec<u8>>,
+    /// Writes that are done before those that fail; nothing on a sound medium.
+    left: Option<usize>,
+    /// How many eighths of a write that fails are done.
+    eighths: usize,
+    failed: bool,
+}
+
+impl Failing {
+    fn fail_after(&self, writes: usize, eighths: usize) {
+        let mut bytes = self.0.lock().unwrap();
+        (bytes.left, bytes.eighths) = (Some(writes), eighths);
+    }
+
+    /// Whether a write has failed. None does from now on.
+    fn has_failed(&self) -> bool {
+        let mut bytes = self.0.lock().unwrap();
+        bytes.left = None;
+        bytes.failed
+    }
+}
+
+impl Bytes {
+    /// Whether this write is done, and how much of so many bytes where it is not.
+    fn part(&mut self, length: usize) -> Option<usize> {
+        match &mut self.left {
+            Some(0) => {
+                self.failed = true;
+                Some(length * self.eighths / 8)
+            }
+            Some(left) => {
+                *left -= 1;
+                None
+            }
+            None => None,
+        }
+    }
+}
+
+fn no_room() -> Error {
+    Error::new(ErrorKind::Io, "I/O: no room")
+}
+
+impl Medium for Failing {
+    fn read(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(self.0.lock().unwrap().there.clone())
+    }
+
+    fn write_at(&mut self, offset: u64, new: &[u8]) -> Result<()> {
+        let mut bytes = self.0.lock().unwrap();
+        let part = bytes.part(new.len());
+        let at = usize::try_from(offset).unwrap();
+        let there = bytes.there.as_mut().unwrap();
+        let written = &new[..part.unwrap_or(new.len())];
+        there.resize(there.len().max(at + written.len()), 0);
+        there[at..at + written.len()].copy_from_slice(written);
+        part.map_or(Ok(()), |_| Err(no_room()))
+    }
+
+    /// It is exchanged as a whole: a failure comes before that or behind it.
+    fn replace(&mut self, new: &[u8]) -> Result<()> {
+        let mut bytes = self.0.lock().unwrap();
+        let part = bytes.part(new.len());
+        if part.is_none_or(|part| part > new.len() / 2) {
+            bytes.there = Some(new.to_vec());
+        }
+        part.map_or(Ok(()), |_| Err(no_room()))
+    }
+}
+
+/// What was done before a write failed.
+#[derive(Debug, Default)]
+struct Ended {
+    of_cem: Option<Vec<u8>>,
+    destroyed: bool,
+    rewrapped: bool,
+}
+
+fn work_until_it_fails(ring: &Keyring, ended: &mut Ended) -> Result<()> {
+    ring.enroll(["cem"])?;
+    ended.of_cem = Some(sealed(ring, "cem"));
+    ring.renew(&ring.person("ann"))?;
+    ring.destroy(&ring.person("bob"), 2)?;
+    ended.destroyed = true;
+    ring.rewrap(ring.rewrapped(&key(2))?)?;
+    ended.rewrapped = true;
+    Ok(())
+}
+
+#[test]
+fn a_keyring_that_cannot_be_written_says_so_and_keeps_every_key_it_gave() {
+    let mut failures = 0;
+    for eighths in [0, 1, 4, 7, 8] {
+        for writes in 0.. {
+            let disk = Failing::default();
+            let ring = Keyring::create_on(Box::new(disk.clone()), &key(1), ID).unwrap();
+            ring.enroll(["ann", "bob"]).unwrap();
+            let (of_ann, of_bob) = (sealed(&ring, "ann"), sealed(&ring, "bob"));
+            disk.fail_after(writes, eighths);
+            let mut ended = Ended::default();
+            let worked = work_until_it_fails(&ring, &mut ended);
+            if !disk.has_failed() {
+                worked.unwrap();
+                break;
+            }
+            failures += 1;
+            assert_eq!(code(worked), Some("ERR_IO"), "write {writes}, {eighths} eighths");
+            let open_with = |byte| Keyring::open_on(Box::new(disk.clone()), &key(byte));
+            let opens = [1, 2].map(|byte| open_with(byte).is_ok());
+            assert!(opens[0] != opens[1], "one key opens it: {opens:?}");
+            assert!(!ended.rewrapped || opens[1], "{opens:?}");
+            let ring = open_with(if opens[0] { 1 } else { 2 }).unwrap().unwrap();
+            let all = ring.holders_of("ann").unwrap();
+            let told = format!("write {writes}, {eighths} eighths, {ended:?}");
+            assert!(all.iter().any(|holder| holder.data.open(b"row", &of_ann).is_some()), "{told}");
+            if let Some(of_cem) = &ended.of_cem {
+                assert_eq!(opened(&ring, "cem", of_cem).unwrap(), b"body", "{told}");
+            }
+            if ended.destroyed {
+                assert_eq!(opened(&ring, "bob", &of_bob), None, "{told}");
+            }
+            // It goes on.
+            ring.enroll(["dan"]).unwrap();
+            assert!(
+                open_with(if opens[0] { 1 } else { 2 }).unwrap().unwrap().holder_of("dan").is_ok()
+            );
+        }
+    }
+    assert!(failures > 10, "{failures}");
 }

@@ -161,7 +161,7 @@ mod tests {
         let made = claim(&to).unwrap();
         let store = Store::open(&to, &OpenOptions::new().create(true)).unwrap();
         assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
-        store.close();
+        store.close().unwrap();
         let whole = fs::read(directory::grains(&to)).unwrap();
         assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
         assert_eq!(fs::read(directory::grains(&to)).unwrap(), whole);

@@ -51,7 +51,7 @@ fn after_a_crash(dir: &Path) -> Fingerprint {
 #[test]
 fn a_crash_after_any_step_leaves_one_whole_store() {
     let dir = TempDir::new().unwrap();
-    filled(dir.path()).close();
+    filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
     let whole = fingerprint(&source.begin_read().unwrap()).unwrap();
     assert_eq!(after_a_crash(dir.path()), whole, "before");
@@ -76,7 +76,7 @@ fn a_crash_after_any_step_leaves_one_whole_store() {
 #[test]
 fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
     let dir = TempDir::new().unwrap();
-    filled(dir.path()).close();
+    filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
     for step in [Source::rename_copy, Source::take_copy] {
         let refused: Result<()> = step(&mut source);
@@ -93,7 +93,7 @@ fn a_copy_that_cannot_take_over_ends_nothing_but_itself() {
 #[test]
 fn a_file_that_is_to_be_overwritten_and_is_read_from_lets_no_other_take_its_place() {
     let dir = TempDir::new().unwrap();
-    filled(dir.path()).close();
+    filled(dir.path()).close().unwrap();
     let mut source = source(dir.path());
     let exchange = |source: &mut Source| {
         source.shred_next();
@@ -177,7 +177,7 @@ fn the_disk_comes_back_when_the_last_reader_of_the_old_files_has_ended() {
 #[test]
 fn every_table_of_a_store_can_be_copied() {
     let dir = TempDir::new().unwrap();
-    filled(dir.path()).close();
+    filled(dir.path()).close().unwrap();
     for file in [directory::grains(dir.path()), directory::index(dir.path())] {
         let db = redb::Database::open(&file).unwrap();
         let txn = db.begin_read().unwrap();

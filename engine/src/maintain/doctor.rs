@@ -88,7 +88,9 @@ pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
             Ok(store) => {
                 examined.add("lock", Health::Good, "nobody else has the store open", None);
                 examined.store(&store);
-                store.close();
+                if let Err(error) = store.close() {
+                    examined.failed("closing", &error);
+                }
             }
             Err(error) if error.kind() == ErrorKind::Busy => examined.failed("lock", &error),
             Err(error) if error.is_integrity() => {

@@ -57,7 +57,7 @@ mod tests {
         let step = store.alone(move |writer| writer.remove_some(number, 0)).unwrap();
         assert!(step.behind.is_some() && (1..GRAINS).contains(&step.vectors), "{step:?}");
         drop(session);
-        store.close();
+        store.close().unwrap();
         let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
         let stats = store.stats().unwrap();
         assert_eq!(stats.leaving_models, ["removed"]);

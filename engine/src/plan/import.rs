@@ -418,8 +418,9 @@ fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
 }
 
 fn protects(gathered: &Gathered) -> bool {
-    let held = |protector: &Protector| protector.held;
-    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.bears() || held(p))
+    // A hold that was lifted leaves the grain as if there were no policy.
+    let bears = |protector: &Protector| protector.bears() && !protector.terms.holds;
+    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.held || bears(p))
 }
 
 /// Whether an error says no rather than that something went wrong.

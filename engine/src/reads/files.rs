@@ -12,7 +12,7 @@ use super::segment::{self, FULL, Frames, HEADER, Start};
 use crate::anchor::Anchor;
 use crate::audit::{Chain, ReadsNote};
 use crate::directory;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::AuditHead;
 
 /// The files of one store.
@@ -98,7 +98,7 @@ impl Files {
             Some(tail) => tail,
             None => {
                 self.check_here()?;
-                self.opened()?
+                self.opened(notes.first().map_or(EpochMs::new(0), |note| note.time))?
             }
         };
         let told = match tail.bytes >= self.bounds.file {
@@ -192,15 +192,19 @@ impl Files {
 
     /// The last file, as far as it is whole. What a crash has left of a group behind what was signed is
     /// cut off; damage before that is left as it is, and a further file begun.
-    fn opened(&self) -> Result<Tail> {
-        let signed = head::read(&self.dir, &self.store, &self.chain).ok().flatten();
-        let signed = signed.unwrap_or_else(|| segment::genesis(&self.store));
+    fn opened(&self, now: EpochMs) -> Result<Tail> {
+        let signed = head::read(&self.dir, &self.store, &self.chain);
         let Some(number) = segment::numbers(&self.dir)?.last().copied() else {
-            fs::create_dir_all(&self.dir)?;
-            if let Some(above) = self.dir.parent() {
-                directory::sync(above)?;
+            return self.first(signed.ok().flatten(), now);
+        };
+        let signed = match signed {
+            Ok(Some(signed)) => signed,
+            // It is signed before there is a file, so somebody took it away.
+            Ok(None) => return self.behind_what_is_missing(number, now),
+            Err(error) if error.is_integrity() => {
+                return self.behind_what_is_missing(number, now);
             }
-            return self.begun(1, signed);
+            Err(error) => return Err(error),
         };
         let after = || self.begun(number.saturating_add(1), signed);
         let Ok(bytes) = segment::bytes_of(&self.dir, number) else { return after() };
@@ -210,7 +214,7 @@ impl Files {
             return match bytes.len() < HEADER {
                 true => {
                     directory::remove(&path)?;
-                    self.opened()
+                    self.opened(now)
                 }
                 false => after(),
             };
@@ -226,6 +230,44 @@ impl Files {
             file.set_len(whole)?;
         }
         Ok(Tail { file, number, bytes: whole, end: frames.end })
+    }
+
+    /// The first file, behind a signed head that says so: from then on one that is missing was taken away.
+    fn first(&self, signed: Option<AuditHead>, now: EpochMs) -> Result<Tail> {
+        fs::create_dir_all(&self.dir)?;
+        if let Some(above) = self.dir.parent() {
+            directory::sync(above)?;
+        }
+        let at = signed.unwrap_or_else(|| segment::genesis(&self.store));
+        head::write(&self.dir, &self.store, &at, now, &self.chain)?;
+        directory::sync(&self.dir)?;
+        self.begun(1, at)
+    }
+
+    /// Goes on in a further file where nobody can say how far the log went. It begins with what no file
+    /// before it ends with, so that the break is found for good.
+    fn behind_what_is_missing(&self, last: u32, now: EpochMs) -> Result<Tail> {
+        let bytes = segment::bytes_of(&self.dir, last);
+        if bytes.as_ref().is_ok_and(|bytes| bytes.len() < HEADER) {
+            // A file that a crash has left without its header has no group either.
+            directory::remove(&segment::path_of(&self.dir, last))?;
+            return self.opened(now);
+        }
+        let end = bytes.and_then(|bytes| {
+            let start = Start::decode(&bytes, &self.store, last)?;
+            let mut frames = Frames::of(&bytes, &start);
+            frames.by_ref().for_each(drop);
+            Ok(frames.end)
+        });
+        let end = end.or_else(|error: Error| match error.is_integrity() {
+            true => Ok(segment::genesis(&self.store)),
+            false => Err(error),
+        })?;
+        let at = segment::broken(&end);
+        let tail = self.begun(last.saturating_add(1), at)?;
+        // Only behind the file, which a crash would leave to be broken off from once more.
+        head::write(&self.dir, &self.store, &at, now, &self.chain)?;
+        Ok(tail)
     }
 
     /// Begins a file.

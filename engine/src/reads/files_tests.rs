@@ -139,3 +139,47 @@ fn a_file_that_was_cut_short_in_its_header_is_no_damage_unless_something_was_sig
     fs::write(&first, [0; 9]).unwrap();
     assert_eq!(problems(&files, &[]).1, ["it is missing; it had 1 entries"]);
 }
+
+#[test]
+fn the_head_is_signed_before_there_is_a_file_so_that_a_crash_leaves_none_without_it() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut files = files(dir.path());
+    files.append(&[note(1)], 0, false).unwrap();
+    let signed = head::read(&files.dir, &STORE, &chain()).unwrap();
+    assert_eq!(signed, Some(segment::genesis(&STORE)), "no entry is signed yet");
+    // It was killed before it could sign the first entry: the log goes on behind that.
+    let mut again = self::files(dir.path());
+    again.append(&[note(2)], 0, false).unwrap();
+    again.settle(EpochMs::new(9)).unwrap();
+    assert_eq!(segment::numbers(&again.dir).unwrap(), [1]);
+    assert_eq!((problems(&again, &[]).0.entries, problems(&again, &[]).1.len()), (2, 0));
+}
+
+#[test]
+fn where_the_head_is_missing_or_unreadable_a_further_file_tells_of_it_for_good() {
+    for left in [None, Some(&b"no head"[..])] {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mut first = files(dir.path());
+        first.append(&[note(1)], 0, false).unwrap();
+        first.settle(EpochMs::new(9)).unwrap();
+        let noted = fs::read(segment::path_of(&first.dir, 1)).unwrap();
+        first.append(&[note(2)], 0, false).unwrap();
+        first.settle(EpochMs::new(9)).unwrap();
+        // Cut back, in a way that leaves whole groups.
+        fs::write(segment::path_of(&first.dir, 1), &noted).unwrap();
+        match left {
+            None => fs::remove_file(head::path_of(&first.dir)).unwrap(),
+            Some(bytes) => fs::write(head::path_of(&first.dir), bytes).unwrap(),
+        }
+        assert_eq!(problems(&first, &[]).1.len(), 1);
+        let mut again = files(dir.path());
+        for at in 3..9 {
+            again.append(&[note(at)], 0, true).unwrap();
+        }
+        again.settle(EpochMs::new(10)).unwrap();
+        let found = problems(&again, &[]).1;
+        assert_eq!(found, ["the log breaks off behind entry 1, and 00000002.log goes on with 1"]);
+        assert_eq!(problems(&again, &[]).0.entries, 7);
+        assert_eq!(fs::read(segment::path_of(&again.dir, 1)).unwrap(), noted);
+    }
+}

@@ -309,7 +309,10 @@ impl ReadLog {
     }
 
     /// Takes no further read, and writes what waits. Gives what the audit log is to be told.
-    pub(crate) fn close(&self) -> Option<ReadsNote> {
+    ///
+    /// # Errors
+    /// As [`ReadLog::settle`].
+    pub(crate) fn close(&self) -> Result<Option<ReadsNote>> {
         self.waiting().closed = true;
         self.wakes.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -317,11 +320,10 @@ impl ReadLog {
             // One that panicked has written what it could.
             let _ = thread.join();
         }
-        let told = guarded(|| {
+        guarded(|| {
             self.settle()?;
             self.files().farewell()
-        });
-        told.unwrap_or_default()
+        })
     }
 
     /// Copies what is there into the directory of another store.

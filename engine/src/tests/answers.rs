@@ -107,7 +107,7 @@ fn every_kind_of_write_is_answered_after_its_sync() {
     let told = held.survivor().audit(None, 100).unwrap();
     assert_eq!(told.len(), entries.len() + 1);
     drop(held);
-    store.close();
+    store.close().unwrap();
     assert_no_writer_panicked();
 }
 
@@ -131,7 +131,7 @@ fn a_group_whose_sync_fails_is_refused_whole_and_writing_ends() {
     }
     let later = session.put(built("carol", "tea")).map_err(|error| error.code());
     assert_eq!(later, Err("ERR_IO"));
-    store.close();
+    store.close().unwrap();
     for cut in [Cut::Dropped, Cut::Torn(1), Cut::Applied] {
         let grains = reopened(disk.after(cut)).stats().unwrap().grains;
         // The group was written and not synced: it is in doubt as a whole.
@@ -193,7 +193,7 @@ fn threads_are_answered_after_the_sync_of_their_writes() {
             scope.spawn(move || work(thread, &session, disk, promises));
         }
     });
-    store.close();
+    store.close().unwrap();
     let promises = promises.into_inner().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(promises.len(), THREADS * ROUNDS * 2);
 

@@ -269,6 +269,11 @@ impl Disk {
         self.state().struck
     }
 
+    /// Operations there were so far.
+    pub(crate) fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
     /// Syncs that were completed.
     pub(crate) fn syncs(&self) -> u64 {
         self.state().syncs

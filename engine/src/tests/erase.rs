@@ -43,7 +43,7 @@ fn filled() -> Before {
     session.contradict(&of_ann[0], "a reason of hers", None).unwrap();
     session.contradict(&of_bob[0], "a reason of his", None).unwrap();
     drop(session);
-    store.close();
+    store.close().unwrap();
     Before { image: disk.live(), of_ann, of_bob }
 }
 
@@ -76,7 +76,7 @@ impl Before {
         assert_eq!(reasons.iter().any(|reason| reason == "a reason of hers"), !is_erased);
         let stubs = if is_erased { self.of_ann.len() as u64 } else { 0 };
         assert_eq!(store.stats().unwrap().erased_grains, stubs);
-        store.close();
+        store.close().unwrap();
     }
 }
 
@@ -103,7 +103,7 @@ fn a_damaged_row_keeps_an_erasure_from_being_scrubbed_and_that_is_told() {
     assert_eq!(store.stats().unwrap().unscrubbed, 1);
     assert_eq!(session.get(&before.of_ann[0]).unwrap_err().code(), "ERR_ERASED");
     drop(session);
-    store.close();
+    store.close().unwrap();
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn an_erasure_is_whole_whenever_the_power_goes_and_its_scrub_goes_on() {
     disk.note(Event::Answered(0));
     store.scrub().unwrap();
     drop(session);
-    store.close();
+    store.close().unwrap();
     let (mut was_answered, mut points) = (false, 0);
     replay(&before.image, &disk.story(), |event, moment| match event {
         Some(Event::Answered(_)) => was_answered = true,

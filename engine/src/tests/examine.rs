@@ -30,7 +30,7 @@ pub(crate) fn examine(image: Image, states: &[Model]) -> Result<usize, String> {
     takes_new_writes(&store)?;
     let verified = store.verify(false).map_err(|error| format!("verify: {error}"))?;
     same("problems", &verified.problems, &Vec::new())?;
-    store.close();
+    store.close().unwrap();
     // The new writes have two entries.
     tables_are_whole(disk.live(), stats.audit_entries + 2)?;
     Ok(place)

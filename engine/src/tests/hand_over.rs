@@ -112,10 +112,10 @@ fn what_was_answered_is_found_while_the_tail_is_handed_over() {
         let folder = thread::spawn(move || (0..2).for_each(|_| begin_to_fold(&folding)));
         join(writers.chain([folder]).collect());
         assert_eq!(found(&store), 4);
-        store.close();
+        store.close().unwrap();
         let again = self::store(&disk);
         assert_eq!(found(&again), 4);
-        again.close();
+        again.close().unwrap();
     });
 }
 
@@ -141,7 +141,7 @@ fn flushing_and_rebuilding_lose_nothing_that_is_being_folded() {
         store.flush().unwrap();
         assert_eq!((found(&store), store.stats().unwrap().tail_grains), (2, 0));
         assert!(store.verify(true).unwrap().ok);
-        store.close();
+        store.close().unwrap();
     });
 }
 
@@ -169,11 +169,11 @@ fn closing_answers_every_write_and_keeps_those_it_acknowledged() {
         let closing = store.clone();
         let closer = thread::spawn(move || closing.close());
         join(writers.chain([closer]).collect());
-        store.close();
+        store.close().unwrap();
         drop(store);
         let again = self::store(&disk);
         assert_eq!(found(&again), done.load(Ordering::SeqCst));
-        again.close();
+        again.close().unwrap();
     });
 }
 
@@ -194,7 +194,7 @@ fn the_last_handle_that_goes_closes_the_store() {
         join(threads);
         let again = self::store(&disk);
         assert_eq!(found(&again), 3);
-        again.close();
+        again.close().unwrap();
     });
 }
 

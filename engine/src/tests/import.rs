@@ -48,7 +48,7 @@ fn half_known() -> Image {
     let disk = Disk::new(empty_image());
     let store = open(&disk, &clock_at(START_MS)).unwrap();
     operator(&store).put(belief(0, "subject 0", "tea")).unwrap();
-    store.close();
+    store.close().unwrap();
     disk.live()
 }
 
@@ -63,7 +63,7 @@ fn an_import_is_there_whole_or_not_at_all_whenever_the_power_goes() {
     let imported = operator(&store).import_from(sources, &Importing::default()).unwrap();
     disk.note(Event::Answered(0));
     assert_eq!((imported.added, imported.duplicate), (GRAINS - 1, 1));
-    store.close();
+    store.close().unwrap();
 
     let (mut answered, mut points, mut whole) = (false, 0, 0);
     replay(&image, &disk.story(), |event, moment| match event {
@@ -150,7 +150,7 @@ fn import_after_a_put(disk: &Disk, bytes: &[u8]) -> (bool, bool) {
             let imported = session.import_from(sources, &Importing::default());
             answered.1 = is_done(imported.map(drop));
             assert!(answered.0 || !answered.1, "nothing is written after a failure");
-            store.close();
+            store.close().unwrap();
         }
     }
     answered

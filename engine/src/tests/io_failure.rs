@@ -4,7 +4,10 @@
 //! disk afterwards holds everything acknowledged and nothing refused. The one call under way when
 //! the disk fails is in doubt: it is there whole, or not at all.
 
+use std::path::Path;
 use std::sync::Arc;
+
+use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
 
 use super::disk::{Cut, Disk, Fault};
 use super::examine::examine;
@@ -13,8 +16,12 @@ use super::kit::calls::{Made, session};
 use super::kit::model::Model;
 use super::kit::offers::{Answer, Settled};
 use super::script::{Script, Step};
-use super::{CACHE_BYTES, START_MS, assert_no_writer_panicked, clock_at, is_full, open_with};
-use crate::{ManualClock, Store};
+use super::{
+    CACHE_BYTES, START_MS, assert_no_writer_panicked, clock_at, empty_image, is_full, open_with,
+};
+use crate::keyring::Keyring;
+use crate::vault::Vault;
+use crate::{Erasing, ManualClock, MasterKey, OpenOptions, Store};
 
 /// Calls that are still made after the first one that fails.
 const AFTERWARDS: usize = 3;
@@ -75,7 +82,7 @@ impl<'s> Attempt<'s> {
                 // What a failed call did shows in the end, not to the calls that follow.
                 Step::Reopen if self.failures > 0 => break,
                 Step::Reopen => {
-                    store.close();
+                    self.close(&store);
                     match self.open(&clock) {
                         Some(opened) => store = opened,
                         None => return,
@@ -87,7 +94,17 @@ impl<'s> Attempt<'s> {
             }
             self.read(&store);
         }
-        store.close();
+        self.close(&store);
+    }
+
+    /// Closes the store, which says so where a disk that fails has kept something from it.
+    fn close(&self, store: &Store) {
+        let closed = store.close().map_err(|error| error.code());
+        assert!(closed.is_ok() || self.disk.has_failed(), "{closed:?} on a sound disk");
+        assert!(matches!(closed, Ok(()) | Err(IO)), "{:?}: {closed:?}", self.fault);
+        let again = store.close().map_err(|error| error.code());
+        assert_eq!(closed, again, "whoever closes it again is told the same");
+        assert!(closed.is_err() || self.failures == 0, "{:?}: writing had ended", self.fault);
     }
 
     fn open(&self, clock: &Arc<ManualClock>) -> Option<Store> {
@@ -199,4 +216,144 @@ fn a_disk_that_fails_for_good_costs_nothing_acknowledged() {
         fail_everywhere(seed, calls, SMALL_CACHE_BYTES, Fault::From);
         fail_everywhere(seed, calls, CACHE_BYTES, Fault::From);
     }
+}
+
+/// Both files, the counts of who read what, and the tail are still to be written when it is closed.
+fn to_be_closed(disk: &Disk, clock: &Arc<ManualClock>) -> (Store, ContentAddress) {
+    let store = open_with(disk, clock, SMALL_CACHE_BYTES).unwrap();
+    let grain = BeliefBuilder::new(EpochMs::new(1), "alice", "says", "tea", 1.0).build().unwrap();
+    let address = session(&store, None).put(grain).unwrap().address();
+    session(&store, Some("shared")).get(&address).unwrap();
+    (store, address)
+}
+
+#[test]
+fn a_disk_that_fails_while_a_store_is_closed_is_told_and_costs_nothing() {
+    let (image, clock) = (empty_image(), clock_at(START_MS));
+    for fault in [Fault::Once, Fault::From] {
+        let mut failed = 0;
+        for number in 1.. {
+            let disk = Disk::new(image.clone());
+            let (store, address) = to_be_closed(&disk, &clock);
+            let before = disk.operations();
+            disk.fail(fault(before + number));
+            let closed = store.close().map_err(|error| error.code());
+            if !disk.has_failed() {
+                assert_eq!(closed, Ok(()), "on a sound disk");
+                break;
+            }
+            assert_eq!(closed, Err(IO), "operation {number} of closing");
+            failed += 1;
+            for cut in [Cut::Dropped, Cut::Torn(number), Cut::Applied] {
+                let disk = Disk::new(disk.after(cut));
+                let again = open_with(&disk, &clock, CACHE_BYTES).unwrap();
+                assert!(session(&again, None).exists(&address).unwrap(), "{cut:?} at {number}");
+                assert_eq!(again.verify(true).unwrap().problems, [], "{cut:?} at {number}");
+                again.close().unwrap();
+            }
+        }
+        assert!(failed > 5, "{failed} operations of closing");
+    }
+    assert_no_writer_panicked();
+}
+
+/// Opens an encrypted store whose keyring lies in a directory of its own.
+fn open_keyed(disk: &Disk, keyring: &Path) -> crate::Result<Store> {
+    let keys = Keyring::open(keyring, &MasterKey::new([7; 32]))?.unwrap();
+    let options = OpenOptions::new().cache_bytes(SMALL_CACHE_BYTES).clock(clock_at(START_MS));
+    let backends = (|| disk.truth(), || disk.index());
+    Store::on_keyed_backends(backends, &Vault::keyed(Arc::new(keys)), &options)
+}
+
+/// What an encrypted store has acknowledged.
+#[derive(Debug, Default)]
+struct Acknowledged {
+    /// Of whom, and where.
+    grains: Vec<(&'static str, ContentAddress)>,
+    erased: Vec<&'static str>,
+    failed: Option<&'static str>,
+}
+
+/// Puts and erases until a call fails. Gives what was acknowledged.
+fn work_keyed(store: &Store) -> Acknowledged {
+    let operator = session(store, None);
+    let mut known = Acknowledged::default();
+    for (number, user) in ["ann", "bob", "", "cem", "bob"].into_iter().enumerate() {
+        let object = format!("tea {number}");
+        let grain = BeliefBuilder::new(EpochMs::new(1), "somebody", "likes", object, 1.0);
+        let grain = if user.is_empty() { grain } else { grain.user_id(user) };
+        match operator.put(grain.build().unwrap()) {
+            Ok(put) => known.grains.push((user, put.address())),
+            Err(error) => {
+                known.failed = Some(error.code());
+                break;
+            }
+        }
+        if number == 2 {
+            match operator.erase_user("ann", "ann asked", &Erasing::new().now(true)) {
+                Ok(_) => known.erased.push("ann"),
+                Err(error) => {
+                    known.failed = Some(error.code());
+                    break;
+                }
+            }
+        }
+    }
+    let closed = store.close().map_err(|error| error.code());
+    assert!(known.failed.is_none() || closed.is_err(), "writing had ended, and closing is Ok");
+    known.failed = known.failed.or(closed.err());
+    known
+}
+
+#[test]
+fn a_disk_that_fails_costs_an_encrypted_store_nothing_acknowledged() {
+    let empty = tempfile::TempDir::new().unwrap();
+    Keyring::create(empty.path(), &MasterKey::new([7; 32]), [5; 16]).unwrap();
+    let disk = Disk::default();
+    open_keyed(&disk, empty.path()).unwrap().close().unwrap();
+    let image = disk.live();
+    let step = if is_full() { 1 } else { 31 };
+    for fault in [Fault::Once, Fault::From] {
+        let mut failures = 0;
+        for number in (1..).step_by(step) {
+            let dir = tempfile::TempDir::new().unwrap();
+            std::fs::copy(empty.path().join("keyring"), dir.path().join("keyring")).unwrap();
+            let disk = Disk::failing(image.clone(), fault(number));
+            let known = match open_keyed(&disk, dir.path()) {
+                Ok(store) => work_keyed(&store),
+                Err(error) => {
+                    Acknowledged { failed: Some(error.code()), ..Acknowledged::default() }
+                }
+            };
+            if !disk.has_failed() {
+                assert_eq!(known.failed, None);
+                break;
+            }
+            failures += 1;
+            // A read of the background may fail, and be done again.
+            assert!(matches!(known.failed, None | Some(IO)), "{number}: {known:?}");
+            for cut in [Cut::Dropped, Cut::Torn(number), Cut::Applied] {
+                let left = tempfile::TempDir::new().unwrap();
+                std::fs::copy(dir.path().join("keyring"), left.path().join("keyring")).unwrap();
+                let store = open_keyed(&Disk::new(disk.after(cut)), left.path()).unwrap();
+                let operator = session(&store, None);
+                for (user, address) in &known.grains {
+                    let got = operator.get(address).map(drop).map_err(|error| error.code());
+                    match known.erased.contains(user) {
+                        true => assert_eq!(got, Err("ERR_ERASED"), "{number}, {cut:?}: {user}"),
+                        // An erasure that failed is in doubt.
+                        false if *user == "ann" => {
+                            assert!(matches!(got, Ok(()) | Err("ERR_ERASED")), "{number}, {cut:?}");
+                        }
+                        false => assert_eq!(got, Ok(()), "{number}, {cut:?}: {user}"),
+                    }
+                }
+                assert_eq!(store.verify(true).unwrap().problems, [], "{number}, {cut:?}");
+                store.close().unwrap();
+            }
+        }
+        println!("encrypted, {fault:?}: {failures} failures", fault = fault(0));
+        assert!(failures > 3, "{failures}");
+    }
+    assert_no_writer_panicked();
 }

@@ -87,7 +87,7 @@ fn open_with(disk: &Disk, clock: &Arc<ManualClock>, cache_bytes: usize) -> Resul
 /// An empty store, closed.
 fn empty_image() -> Image {
     let disk = Disk::default();
-    open(&disk, &clock_at(START_MS)).unwrap().close();
+    open(&disk, &clock_at(START_MS)).unwrap().close().unwrap();
     disk.live()
 }
 

@@ -66,12 +66,12 @@ fn whenever_the_power_goes_a_model_serves_that_has_every_grain() {
     }
     assert!(store.wait_for_vectors(PATIENCE).unwrap());
     drop(session);
-    store.close();
+    store.close().unwrap();
     let image = disk.live();
     let disk = Disk::recording(image.clone());
     let store = embedding(&disk, "new");
     assert!(store.wait_for_vectors(PATIENCE).unwrap());
-    store.close();
+    store.close().unwrap();
     let (mut points, mut served) = (0_u64, Vec::new());
     replay(&image, &disk.story(), |event, moment| {
         if matches!(event, Some(Event::Synced(_)) | None) {

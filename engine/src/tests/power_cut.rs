@@ -90,7 +90,7 @@ impl<'s> Sweep<'s> {
     /// Cuts the power while a store opens on what an earlier cut left, and closes again.
     fn cut_recovery(&mut self, image: &Image, state: &[Model]) {
         let disk = Disk::recording(image.clone());
-        open(&disk, &clock_at(2 * START_MS)).unwrap().close();
+        open(&disk, &clock_at(2 * START_MS)).unwrap().close().unwrap();
         replay(image, &disk.story(), |event, moment| {
             if matches!(event, Some(Event::Synced(_)) | None) {
                 for cut in [Cut::Dropped, Cut::Torn(self.nested as u64), Cut::Applied] {

@@ -92,7 +92,7 @@ impl Script {
         };
         work(&mut worker);
         agree(&worker.store, &worker.model).unwrap();
-        worker.store.close();
+        worker.store.close().unwrap();
         assert_no_writer_panicked();
         Self { image, story: worker.disk.story(), steps: worker.steps, folds: worker.folds }
     }
@@ -186,7 +186,7 @@ impl Worker {
     }
 
     fn reopen(&mut self) {
-        self.store.close();
+        self.store.close().unwrap();
         self.store = open(&self.disk, &self.clock).unwrap();
         self.steps.push(Step::Reopen);
     }

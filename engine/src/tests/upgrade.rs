@@ -3,15 +3,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use grainstore_format::ContentAddress;
-use redb::{Database, ReadableDatabase};
+use grainstore_format::{BeliefBuilder, ContentAddress, EpochMs};
+use redb::{Database, ReadableDatabase, ReadableTableMetadata};
 
 use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
+use crate::keyring::Keyring;
 use crate::keys::{self, AuditHead};
-use crate::{AuditEntry, SessionOptions, Store};
+use crate::vault::Vault;
+use crate::{AuditEntry, Erasing, MasterKey, OpenOptions, Result, SessionOptions, Store};
 
 /// Any time after the fixture was written.
 const LATER_MS: i64 = 2 * START_MS;
@@ -76,7 +79,7 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
     let store = open(&disk, &clock_at(LATER_MS)).unwrap();
     let (grains, audit) = told(&store);
     assert!(grains.len() >= 12);
-    store.close();
+    store.close().unwrap();
     let (mut before, mut after) = (0, 0);
     replay(&former, &disk.story(), |event, moment| {
         if !matches!(event, Some(Event::Synced(_)) | None) {
@@ -94,7 +97,7 @@ fn an_upgrade_is_done_whole_or_not_at_all_wherever_the_power_goes() {
             assert_eq!(store.stats().unwrap().format, keys::FORMAT);
             assert_eq!(told(&store), (grains.clone(), audit.clone()), "{cut:?}");
             assert_eq!(store.verify(true).unwrap().problems, []);
-            store.close();
+            store.close().unwrap();
         }
     });
     println!("upgrade: {before} cuts before it, {after} after it");
@@ -110,7 +113,7 @@ fn an_upgrade_that_the_disk_does_not_take_leaves_the_store_as_it_was_or_upgraded
         let disk = Disk::failing(former.clone(), Fault::From(number));
         let opened = open(&disk, &clock_at(LATER_MS)).map(|store| store.close());
         if !disk.has_failed() {
-            opened.unwrap();
+            opened.unwrap().unwrap();
             break;
         }
         failures += 1;
@@ -138,4 +141,84 @@ fn a_store_of_a_later_format_is_refused_by_its_number() {
         assert!(refused.to_string().contains(&format!("store format {format} ")), "{refused}");
         assert_eq!(stamp(disk.live()).0, format, "it was left as it is");
     }
+}
+
+/// The keys of an encrypted store on a disk in memory, whose keyring lies in a directory.
+fn keys_in(directory: &Path) -> Vault {
+    let keyring = Keyring::open(directory, &MasterKey::new([7; 32])).unwrap().unwrap();
+    Vault::keyed(Arc::new(keyring))
+}
+
+fn open_keyed(disk: &Disk, keyring: &Path) -> Result<Store> {
+    let options = OpenOptions::new().clock(clock_at(LATER_MS));
+    let backends = (|| disk.truth(), || disk.index());
+    Store::on_keyed_backends(backends, &keys_in(keyring), &options)
+}
+
+/// Grains of people of whom one was erased.
+fn fill_keyed(store: &Store) -> [ContentAddress; 2] {
+    let session = store.session(SessionOptions::default());
+    let addresses = ["ann", "bob"].map(|user| {
+        let grain = BeliefBuilder::new(EpochMs::new(1), user, "likes", "tea", 1.0).user_id(user);
+        session.put(grain.build().unwrap()).unwrap().address()
+    });
+    session.erase_user("ann", "ann asked", &Erasing::new().now(true)).unwrap();
+    addresses
+}
+
+/// The slots that the truth says are destroyed.
+fn marked(image: Image) -> u64 {
+    let db = Database::builder().create_with_backend(Disk::new(image).truth()).unwrap();
+    let txn = db.begin_read().unwrap();
+    txn.open_table(keys::DESTROYED).map_or(0, |table| table.len().unwrap())
+}
+
+/// As a store of format 1 was: it has no list of the slots that are destroyed.
+fn without_marks(image: Image) -> Image {
+    let disk = Disk::new(image);
+    let db = Database::builder().create_with_backend(disk.truth()).unwrap();
+    let txn = db.begin_write().unwrap();
+    assert!(txn.delete_table(keys::DESTROYED).unwrap());
+    txn.commit().unwrap();
+    drop(db);
+    disk.live()
+}
+
+#[test]
+fn an_upgrade_that_marks_destroyed_keys_is_done_whole_or_not_at_all() {
+    let dir = tempfile::TempDir::new().unwrap();
+    Keyring::create(dir.path(), &MasterKey::new([7; 32]), [5; 16]).unwrap();
+    let disk = Disk::default();
+    let store = open_keyed(&disk, dir.path()).unwrap();
+    let [ann, bob] = fill_keyed(&store);
+    store.close().unwrap();
+    assert_eq!(marked(disk.live()), 1);
+    let former = stamped(without_marks(disk.live()), 1);
+    let (_, entries) = stamp(former.clone());
+    let disk = Disk::recording(former.clone());
+    open_keyed(&disk, dir.path()).unwrap().close().unwrap();
+    let (mut before, mut after) = (0, 0);
+    replay(&former, &disk.story(), |event, moment| {
+        if !matches!(event, Some(Event::Synced(_)) | None) {
+            return;
+        }
+        for cut in [Cut::Dropped, Cut::Torn(before + after), Cut::Torn(7), Cut::Applied] {
+            let image = cut.image(moment.synced, moment.unsynced);
+            match (stamp(image.clone()), marked(image.clone())) {
+                ((1, found), 0) if found == entries => before += 1,
+                ((2, found), 1) if found == entries + 1 => after += 1,
+                halved => panic!("{cut:?}: {halved:?}"),
+            }
+            let disk = Disk::new(image);
+            let store = open_keyed(&disk, dir.path()).unwrap();
+            assert_eq!((store.stats().unwrap().format, marked(disk.live())), (keys::FORMAT, 1));
+            let session = store.session(SessionOptions::default());
+            assert_eq!(session.get(&ann).map(drop).unwrap_err().code(), "ERR_ERASED", "{cut:?}");
+            assert!(session.get(&bob).is_ok(), "{cut:?}");
+            assert_eq!(store.verify(true).unwrap().problems, [], "{cut:?}");
+            store.close().unwrap();
+        }
+    });
+    println!("upgrade of an encrypted store: {before} cuts before it, {after} after it");
+    assert!(before > 0 && after > 0);
 }

@@ -163,7 +163,7 @@ fn no_text_of_a_query_is_in_the_store() {
     agent.prepare(br#"RECALL beliefs ABOUT "quetzalcoatl""#, &Preparing::default()).unwrap();
     world.store.flush().unwrap();
     assert_eq!(calls(&world).len(), 3);
-    world.store.close();
+    world.store.close().unwrap();
     let mut files = 0;
     for entry in std::fs::read_dir(world.dir.path().join("s.grains")).unwrap() {
         let path = entry.unwrap().path();

@@ -36,7 +36,7 @@ impl World {
     /// Closes the store and opens it again.
     pub(crate) fn reopened(self) -> Self {
         let Self { store, clock, dir } = self;
-        store.close();
+        store.close().unwrap();
         let store = open(&dir, &clock, OpenOptions::new());
         Self { store, clock, dir }
     }

@@ -38,7 +38,7 @@ fn asked(times: usize) -> World {
     for at in 0..times {
         world.operator().ask(&format!("RECALL beliefs ABOUT \"topic {at}\"")).unwrap();
     }
-    world.store.close();
+    world.store.close().unwrap();
     world
 }
 
@@ -201,7 +201,7 @@ fn in_an_encrypted_store_nothing_of_a_call_can_be_tested() {
     let seen = agent.reads(None, 10).unwrap();
     assert_eq!(seen.len(), 1, "its own");
     assert_eq!(world.agent("quetzalcoatl").reads(None, 10).unwrap(), []);
-    world.store.close();
+    world.store.close().unwrap();
     let bytes = fs::read(directory(&world).join("reads/00000001.log")).unwrap();
     for name in [&b"quetzalcoatl"[..], b"alice", b"agent"] {
         assert!(!bytes.windows(name.len()).any(|window| window == name));
@@ -261,7 +261,7 @@ fn what_is_cut_off_rolled_back_or_taken_away_is_found() {
     for _ in 0..300 {
         store.session(SessionOptions::default()).ask("RECALL").unwrap();
     }
-    store.close();
+    store.close().unwrap();
     let after = (fs::read(&log).unwrap(), fs::read(&head).unwrap());
     let detail = || {
         let found = verified(&path);
@@ -289,7 +289,7 @@ fn what_is_cut_off_rolled_back_or_taken_away_is_found() {
     for _ in 0..400 {
         store.session(SessionOptions::default()).ask("RECALL").unwrap();
     }
-    store.close();
+    store.close().unwrap();
     assert!(detail().contains("305"), "{}", detail());
 }
 
@@ -309,7 +309,7 @@ fn what_a_crash_left_of_a_group_is_cut_off_and_the_log_goes_on() {
         operator.ask("RECALL").unwrap();
         assert_eq!(reads(&operator).len(), there + 1);
         assert!(store.verify(true).unwrap().ok);
-        store.close();
+        store.close().unwrap();
         assert!(verified(&path).ok);
     }
     assert!(fs::read(&log).unwrap().starts_with(&whole));
@@ -327,4 +327,50 @@ fn a_backup_has_it_and_a_compaction_leaves_it() {
     assert!(verified(&to).ok);
     let copy = opened(&to);
     assert_eq!(reads(&copy.session(SessionOptions::default())), reads(&world.operator()));
+}
+
+/// The files of a store that goes on: what a kill would leave.
+fn left_by_a_kill(from: &Path, to: &Path) {
+    for directory in ["", "reads"] {
+        fs::create_dir_all(to.join(directory)).unwrap();
+        for entry in fs::read_dir(from.join(directory)).unwrap().map(Result::unwrap) {
+            let is_log = entry.file_name() != "LOCK" && entry.file_type().unwrap().is_file();
+            if is_log {
+                fs::copy(entry.path(), to.join(directory).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_of_a_killed_process_that_are_cut_off_with_the_head_are_missed_for_good() {
+    let world = asked(5);
+    let path = directory(&world);
+    let noted = fs::read(path.join("reads/00000001.log")).unwrap();
+    let store = opened(&path);
+    let operator = store.session(SessionOptions::default());
+    for _ in 0..50 {
+        operator.ask("RECALL").unwrap();
+    }
+    operator.reads_head().unwrap();
+    for head in [None, Some("no head")] {
+        let killed = world.dir.path().join(format!("killed {head:?}"));
+        left_by_a_kill(&path, &killed);
+        assert!(verified(&killed).ok, "a kill is no damage");
+        fs::write(killed.join("reads/00000001.log"), &noted).unwrap();
+        match head {
+            None => fs::remove_file(killed.join("reads/head")).unwrap(),
+            Some(text) => fs::write(killed.join("reads/head"), text).unwrap(),
+        }
+        assert!(!verified(&killed).ok);
+        for _ in 0..3 {
+            let again = opened(&killed);
+            again.session(SessionOptions::default()).ask("RECALL").unwrap();
+            again.close().unwrap();
+            let found = verified(&killed);
+            let details: Vec<_> = found.problems.iter().map(|one| one.detail.as_str()).collect();
+            let told = "the log breaks off behind entry 5, and 00000002.log goes on with 5";
+            assert_eq!(details, [told], "{head:?}");
+        }
+    }
 }

@@ -87,7 +87,7 @@ fn a_namespace_keeps_one_for_everybody_in_it_and_for_good() {
         assert!(verified.ok, "{verified:?}");
         assert_eq!(verified.checked.templates, 4);
         let World { store, clock, dir } = world;
-        store.close();
+        store.close().unwrap();
         let encrypted =
             options.clone().clock(std::sync::Arc::<grainstore::ManualClock>::clone(&clock));
         let store = Store::open(dir.path().join("s.grains"), &encrypted).unwrap();
@@ -200,7 +200,7 @@ fn templates_outlast_scrubbing_compaction_and_backup() {
         let to = TempDir::new().unwrap();
         world.store.backup(to.path()).unwrap();
         assert!(world.store.verify(true).unwrap().ok);
-        world.store.close();
+        world.store.close().unwrap();
         let copy = Store::open(to.path(), &options);
         let copy = World { store: copy.unwrap(), ..world };
         assert_eq!(said(&copy.agent("work")), "* likes tea quetzalcoatl\n");

@@ -58,7 +58,7 @@ impl Twins {
     }
 
     fn reopened(self) -> Self {
-        self.stores.iter().for_each(Store::close);
+        self.stores.iter().for_each(|store| store.close().unwrap());
         let stores = open(&self.dirs);
         Self { stores, ..self }
     }

@@ -73,7 +73,7 @@ fn no_file_tells_what_a_person_said_or_gives_anything_to_test_guesses_against() 
     world.store.flush().unwrap();
     let world = world.reopened();
     search(&world.user(CANARY));
-    world.store.close();
+    world.store.close().unwrap();
     let names: Vec<String> = world.files().into_keys().collect();
     for name in ["grains.redb", "index.redb", "keyring", "text/manifest"] {
         assert!(names.iter().any(|file| file == name), "{names:?}");
@@ -114,7 +114,7 @@ fn erasing_a_person_takes_the_key_the_rows_and_every_token_and_leaves_the_others
         }
     };
     all(&operator);
-    world.store.close();
+    world.store.close().unwrap();
     assert_eq!(slot(&world, 2), [0; 128]);
     let mut gone = hidden(&addresses);
     gone.push(wrapped);
@@ -140,7 +140,7 @@ fn the_same_scan_finds_it_all_in_a_plain_store() {
     let world = World::plain();
     let addresses = live(&world.user(CANARY));
     world.store.flush().unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let word = CANARY.as_bytes();
     for name in ["grains.redb", "index.redb"] {
         assert!(found(&world, word).iter().any(|file| file == name), "{name}");
@@ -161,7 +161,7 @@ fn two_people_with_one_sentence_have_nothing_in_common_on_disk() {
     row("ann");
     row("bob");
     world.store.flush().unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let (ann, bob) = (world.user_rows("ann"), world.user_rows("bob"));
     assert!(!ann.is_empty() && ann.len() == bob.len());
     for (one, other) in ann.iter().zip(&bob) {
@@ -176,7 +176,7 @@ fn a_changed_byte_of_one_grain_is_found_and_the_others_are_read() {
     let operator = world.operator();
     let first = operator.put(belief(Some("ann"), "a", "first", 1)).unwrap().address();
     let second = operator.put(belief(Some("ann"), "a", "second", 2)).unwrap().address();
-    world.store.close();
+    world.store.close().unwrap();
     world.flip_a_byte_of_row(1);
     let store = open(world.dir.path());
     let session = store.session(SessionOptions::default());

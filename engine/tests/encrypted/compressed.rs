@@ -20,7 +20,7 @@ fn world(options: &OpenOptions) -> World {
 }
 
 fn reopened(world: World, options: &OpenOptions) -> World {
-    world.store.close();
+    world.store.close().unwrap();
     World { store: Store::open(world.dir.path(), options).unwrap(), dir: world.dir }
 }
 
@@ -68,8 +68,8 @@ fn a_store_that_compresses_answers_as_one_that_does_not_from_fewer_bytes() {
         }
         let verified = compressed.store.verify(true).unwrap();
         assert!(verified.problems.is_empty(), "{:?}", verified.problems);
-        compressed.store.close();
-        as_it_is.store.close();
+        compressed.store.close().unwrap();
+        as_it_is.store.close().unwrap();
         let (shorter, longer) = (rows(&compressed), rows(&as_it_is));
         let protection = if encrypted { 3 } else { 2 };
         assert!(shorter.iter().all(|row| row[..2] == [1, protection]));
@@ -93,7 +93,7 @@ fn it_may_be_said_otherwise_at_any_opening() {
         for address in [first, second, third] {
             assert_eq!(operator.get(&address).unwrap().address, address);
         }
-        world.store.close();
+        world.store.close().unwrap();
         let kinds: Vec<u8> = rows(&world).iter().map(|row| row[1]).collect();
         let plain = u8::from(encrypted);
         assert_eq!(kinds, [plain, plain | 2, plain]);
@@ -106,7 +106,7 @@ fn erasing_takes_what_is_compressed() {
         let world = world(&options(encrypted).compress(true));
         let addresses = talk(&world);
         let world = reopened(world, &options(encrypted));
-        world.store.close();
+        world.store.close().unwrap();
         let theirs: Vec<_> =
             rows(&world).into_iter().step_by(2).map(|row| row[6..].to_vec()).collect();
         let store = Store::open(world.dir.path(), &options(encrypted)).unwrap();
@@ -117,7 +117,7 @@ fn erasing_takes_what_is_compressed() {
         assert!(theirs.iter().all(|row| has(&world, row)), "the scan finds them");
         let how = Erasing::new().now(true);
         assert_eq!(world.operator().erase_user("ann", "asked to", &how).unwrap().erased, 30);
-        world.store.close();
+        world.store.close().unwrap();
         assert!(!theirs.iter().any(|row| has(&world, row)));
         let store = Store::open(world.dir.path(), &options(encrypted)).unwrap();
         let session = store.session(SessionOptions::default());
@@ -134,7 +134,7 @@ fn a_changed_byte_is_found_wherever_it_is() {
     for encrypted in [false, true] {
         let world = world(&options(encrypted).compress(true));
         let addresses = talk(&world);
-        world.store.close();
+        world.store.close().unwrap();
         let row = rows(&world).swap_remove(0);
         // Of the head, of the frame, and of its end; the slot is somebody else's or nobody's then.
         for at in [1, 5, 6, 20, row.len() - 1] {
@@ -146,7 +146,7 @@ fn a_changed_byte_is_found_wherever_it_is() {
             assert!(code.is_some_and(|code| codes.contains(&code)), "byte {at}: {code:?}");
             assert_eq!(session.get(&addresses[1]).unwrap().address, addresses[1]);
             drop(session);
-            store.close();
+            store.close().unwrap();
             world.change_row(1, |row| row[at] ^= 3);
         }
     }
@@ -167,6 +167,6 @@ fn another_key_a_backup_and_a_compaction_keep_it() {
     let ann = as_user(&store, "ann");
     assert_eq!(ann.get(&addresses[0]).unwrap().address, addresses[0]);
     assert_eq!(asked(&ann, &Query::default().searching("black")).map(|found| found.len()), Ok(30));
-    world.store.close();
+    world.store.close().unwrap();
     assert!(rows(&world).iter().all(|row| row[..2] == [1, 3]));
 }

@@ -130,7 +130,7 @@ fn a_reason_goes_with_the_person_it_is_about() {
     assert_eq!(reason().as_deref(), Some("ann said so"));
     operator.erase_user("ann", "asked", &Erasing::new().now(true)).unwrap();
     assert_eq!(reason(), None);
-    world.store.close();
+    world.store.close().unwrap();
     drop(open(world.dir.path()));
 }
 

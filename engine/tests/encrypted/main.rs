@@ -15,5 +15,6 @@ mod opening;
 #[path = "../kit/random.rs"]
 mod random;
 mod rotating;
+mod tampered;
 mod unscrubbed;
 mod world;

@@ -14,7 +14,7 @@ fn code(result: grainstore::Result<Store>) -> Option<&'static str> {
 fn another_key_no_key_and_a_key_too_many_are_refused_before_anything() {
     let world = World::new();
     world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let before = world.files();
     let path = world.dir.path();
     assert_eq!(code(Store::open(path, &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
@@ -24,7 +24,7 @@ fn another_key_no_key_and_a_key_too_many_are_refused_before_anything() {
     assert_eq!(code(Store::open(path, &options(missing))), Some("ERR_KEY"));
     assert_eq!(world.files(), before, "a refusal changes nothing");
     let plain = TempDir::new().unwrap();
-    Store::open(plain.path(), &OpenOptions::new().create(true)).unwrap().close();
+    Store::open(plain.path(), &OpenOptions::new().create(true)).unwrap().close().unwrap();
     assert_eq!(code(Store::open(plain.path(), &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
 }
 
@@ -35,19 +35,19 @@ fn a_passphrase_opens_what_it_created() {
     let store = Store::open(dir.path(), &options(cheap())).unwrap();
     let session = store.session(SessionOptions::default());
     let address = session.put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
-    store.close();
+    store.close().unwrap();
     // The cost lies in the store.
     let store = Store::open(dir.path(), &options(Passphrase::new("open sesame"))).unwrap();
     assert!(store.session(SessionOptions::default()).exists(&address).unwrap());
-    store.close();
+    store.close().unwrap();
     assert_eq!(code(Store::open(dir.path(), &options(Passphrase::new("sesame")))), Some("ERR_KEY"));
 }
 
 #[test]
 fn a_store_without_its_keyring_or_with_anothers_does_not_open() {
     let (one, other) = (World::new(), World::new());
-    one.store.close();
-    other.store.close();
+    one.store.close().unwrap();
+    other.store.close().unwrap();
     let ring = |world: &World| world.dir.path().join("keyring");
     let kept = std::fs::read(ring(&one)).unwrap();
     std::fs::copy(ring(&other), ring(&one)).unwrap();
@@ -77,7 +77,7 @@ fn a_backup_is_opened_with_the_same_key() {
 fn a_keyring_without_its_store_is_never_written_over() {
     let world = World::new();
     let address = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
-    world.store.close();
+    world.store.close().unwrap();
     let path = world.dir.path();
     let (grains, aside) = (path.join("grains.redb"), path.join("aside"));
     std::fs::rename(&grains, &aside).unwrap();
@@ -87,7 +87,7 @@ fn a_keyring_without_its_store_is_never_written_over() {
     assert_eq!(code(Store::open(path, &options(MasterKey::new([8; 32])))), Some("ERR_KEY"));
     assert!(!grains.exists());
     // With its own key it is taken for what an attempt to create the store has left.
-    super::world::open(path).close();
+    super::world::open(path).close().unwrap();
     assert_eq!(std::fs::read(path.join("keyring")).unwrap(), kept);
     std::fs::rename(&aside, &grains).unwrap();
     let store = super::world::open(path);
@@ -101,7 +101,7 @@ fn a_keyring_from_before_somebody_came_is_refused() {
     let ring = world.dir.path().join("keyring");
     let older = std::fs::read(&ring).unwrap();
     world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let kept = std::fs::read(&ring).unwrap();
     std::fs::write(&ring, older).unwrap();
     let key = || options(MasterKey::new(super::world::KEY));
@@ -116,7 +116,7 @@ fn a_damaged_slot_keeps_its_person_and_nobody_else() {
     let world = World::new();
     let of_ann = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
     let of_bob = world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap().address();
-    world.store.close();
+    world.store.close().unwrap();
     let ring = world.dir.path().join("keyring");
     let mut bytes = std::fs::read(&ring).unwrap();
     bytes[128 + 60] ^= 1;
@@ -137,7 +137,7 @@ fn a_slot_that_no_longer_says_whose_it_is_makes_nobodys_answer_shorter() {
     let of_ann = world.operator().put(belief(Some("ann"), "a", "b", 1)).unwrap().address();
     world.operator().put(belief(Some("bob"), "a", "b", 2)).unwrap();
     world.store.reindex().unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let ring = world.dir.path().join("keyring");
     let whole = std::fs::read(&ring).unwrap();
     let mut bytes = whole.clone();
@@ -155,7 +155,7 @@ fn a_slot_that_no_longer_says_whose_it_is_makes_nobodys_answer_shorter() {
             assert_eq!(put.err(), Some("ERR_INTEGRITY"), "{user}");
         }
         session.put(belief(Some("bob"), "a", "c", 3)).unwrap();
-        store.close();
+        store.close().unwrap();
     }
     std::fs::write(&ring, whole).unwrap();
     let store = super::world::open(world.dir.path());
@@ -183,7 +183,7 @@ fn told(world: &World) -> [Result<usize, &'static str>; 3] {
     let asked = |user| asked(&as_user(&store, user), &question).map(|found| found.len());
     let new = store.session(SessionOptions::default()).put(belief(Some("cem"), "a", "c", 9));
     let told = [asked("ann"), asked("bob"), new.map(|_| 1).map_err(|error| error.code())];
-    store.close();
+    store.close().unwrap();
     told
 }
 
@@ -195,7 +195,7 @@ fn a_key_is_destroyed_where_the_rows_say_so_and_nowhere_else() {
         world.operator().put(belief(Some(user), "a", "b", at)).unwrap();
     }
     world.store.reindex().unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let ring = world.dir.path().join("keyring");
     let whole = std::fs::read(&ring).unwrap();
     let mut zeroed = whole.clone();
@@ -215,7 +215,7 @@ fn a_key_is_destroyed_where_the_rows_say_so_and_nowhere_else() {
 
     let operator = store.session(SessionOptions::default());
     operator.erase_user("ann", "she asked", &grainstore::Erasing::new().now(true)).unwrap();
-    store.close();
+    store.close().unwrap();
     assert_eq!(std::fs::read(&ring).unwrap(), zeroed);
     assert_eq!(told(&world), [Ok(0), Ok(1), Ok(1)], "a third has come");
 
@@ -237,7 +237,7 @@ fn a_store_of_format_1_has_its_destroyed_keys_marked_when_it_is_upgraded() {
     }
     let now = grainstore::Erasing::new().now(true);
     world.operator().erase_user("ann", "she asked", &now).unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     change_tables(&world, |txn| {
         txn.delete_table(DESTROYED).unwrap();
         let stamp = 1_u32.to_be_bytes();

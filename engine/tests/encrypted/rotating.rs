@@ -13,7 +13,7 @@ fn another_master_key_opens_everything_and_the_former_one_nothing() {
     world.store.rotate_key(Passphrase::new("words").cost(64, 1, 1)).unwrap();
     assert_eq!(world.rows_of_slot(1), before, "no row is written anew");
     let later = world.operator().put(belief(Some("bob"), "b", "tea", 2)).unwrap().address();
-    world.store.close();
+    world.store.close().unwrap();
     let opened = Store::open(world.dir.path(), &options(MasterKey::new(super::world::KEY)));
     assert_eq!(opened.map_err(|error| error.code()).err(), Some("ERR_KEY"));
     let store = Store::open(world.dir.path(), &options(Passphrase::new("words"))).unwrap();
@@ -66,7 +66,7 @@ fn another_key_of_a_person_takes_all_of_theirs_and_nothing_of_others() {
     assert_eq!(world.files()["keyring"][128..256], [0; 128], "the former key is destroyed");
     let erased = world.operator().erase_user("ann", "asked to", &Erasing::new().now(true)).unwrap();
     assert_eq!(erased.erased, u64::try_from(kept.len() + 2).unwrap());
-    world.store.close();
+    world.store.close().unwrap();
     assert_eq!(world.files()["keyring"][3 * 128..4 * 128], [0; 128]);
     assert!(open(world.dir.path()).verify(true).unwrap().problems.is_empty());
 }
@@ -78,11 +78,11 @@ fn a_change_of_a_persons_key_that_was_cut_short_is_ended_by_the_next_opening() {
         world.operator().put(turn("ann", "s", "some tea", at)).unwrap();
     }
     world.store.reindex().unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let before = world.files();
     let world = world.reopened();
     world.store.rotate_user_key("ann").unwrap();
-    world.store.close();
+    world.store.close().unwrap();
     let after = world.files();
     let both = [&before["keyring"][..256], &after["keyring"][256..]].concat();
     // Killed with the new slot, and with the last row under it.
@@ -99,7 +99,7 @@ fn a_change_of_a_persons_key_that_was_cut_short_is_ended_by_the_next_opening() {
         assert!(verified.ok, "{:?}", verified.problems);
         assert_eq!(asked(&ann, &tea).unwrap().len(), 30);
         assert_eq!(std::fs::read(path.join("keyring")).unwrap()[128..256], [0; 128]);
-        store.close();
+        store.close().unwrap();
         assert_eq!(asked(&super::world::as_user(&open(path), "ann"), &tea).unwrap().len(), 30);
     }
 }

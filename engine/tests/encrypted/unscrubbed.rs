@@ -107,7 +107,7 @@ fn a_store_that_is_gone_before_the_scrub_opens_verifies_and_scrubs() {
             assert!(!said.iter().any(|reason| reason == "hers is wrong"), "{said:?}");
         }
         assert_eq!(store.stats().unwrap().erased_grains, of_ann.len() as u64);
-        store.close();
+        store.close().unwrap();
         let store = open(copy.path());
         assert!(store.verify(full).unwrap().ok);
     }

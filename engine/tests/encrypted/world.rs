@@ -50,7 +50,7 @@ impl World {
     /// Closes it and opens it again.
     pub(crate) fn reopened(self) -> Self {
         let Self { dir, store } = self;
-        store.close();
+        store.close().unwrap();
         let store = open(dir.path());
         Self { dir, store }
     }
@@ -58,7 +58,7 @@ impl World {
     /// The same, opened in another way.
     pub(crate) fn reopened_with(self, how: impl FnOnce(OpenOptions) -> OpenOptions) -> Self {
         let Self { dir, store } = self;
-        store.close();
+        store.close().unwrap();
         let key = MasterKey::new(KEY);
         let store = Store::open(dir.path(), &how(options(key))).unwrap();
         Self { dir, store }

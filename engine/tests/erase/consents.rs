@@ -73,14 +73,14 @@ fn a_record_without_content_stays_of_each_consent_of_an_erased_user() {
         certificate.verify(&grainstore::format::OfflineResolver).unwrap();
         assert!(store.verify(true).unwrap().problems.is_empty());
         // They are told to the operator, after a restart as well, and to nobody in a namespace.
-        store.close();
+        store.close().unwrap();
         let store = opened(dir.path());
         assert_eq!(left(&store), told);
         assert!(store.verify(true).unwrap().problems.is_empty());
         let limited = SessionOptions { namespace: Some("a".into()), ..SessionOptions::default() };
         let shown = store.session(limited).audit(None, 1000).unwrap();
         assert!(shown.iter().all(|entry| entry.operation != "erase_consent"), "{shown:?}");
-        store.close();
+        store.close().unwrap();
         assert_eq!(found_in(dir.path(), &[SECRET.to_owned()]), []);
     }
 }

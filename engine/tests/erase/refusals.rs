@@ -190,7 +190,7 @@ fn only_the_operator_erases_and_a_user_where_the_store_lets_them() {
         let refused = tried.map(drop).map_err(|error| error.code());
         let expected = if may { Ok(()) } else { Err("ERR_ACCESS") };
         assert_eq!(refused, expected, "{lets} {actor:?} {user:?} {namespace:?}");
-        store.close();
+        store.close().unwrap();
     }
 }
 
@@ -220,7 +220,7 @@ fn a_certificate_is_verified_without_the_store_and_a_forged_one_is_not() {
     let certificate = certificate.unwrap();
     put(&session, belief(BOB, "tea", 2, ""));
     assert_eq!(store.passes(&certificate.checkpoint).unwrap(), None);
-    store.close();
+    store.close().unwrap();
     let json = serde_json::to_string(&certificate).unwrap();
     let read: grainstore::Certificate = serde_json::from_str(&json).unwrap();
     let resolver = grainstore::format::OfflineResolver;

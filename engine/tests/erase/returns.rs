@@ -46,7 +46,7 @@ fn neither_a_put_nor_a_file_nor_a_backup_brings_an_erased_grain_back() {
         assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
         let backup = open(&beside.path().join("backup"));
         let file = exported(&backup, &beside, "backup.mg");
-        backup.close();
+        backup.close().unwrap();
         let imported = session.import([&file], &Importing::default()).unwrap();
         assert_eq!((imported.added, imported.refused), (0, world.of_ann.len() as u64));
         world.assert_ann_is_gone(&store);
@@ -75,7 +75,7 @@ fn what_a_user_created_since_is_a_new_beginning() {
         assert_eq!(code(session.put(future.clone())), "ERR_ERASED");
     }
     drop(session);
-    store.close();
+    store.close().unwrap();
     let store = open_at(dir.path(), NOW + 1000);
     let session = operator(&store);
     let new = put(&session, belief(ANN, "coffee", NOW + 1, ""));
@@ -101,7 +101,7 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
     }
     assert!(!found(&session, world.spoken()).is_empty());
     drop(session);
-    store.close();
+    store.close().unwrap();
     let derived = |from: &TempDir, to: &TempDir| {
         let _ = std::fs::create_dir(to.path().join("text"));
         for name in ["index.redb", "text/manifest"] {
@@ -115,7 +115,7 @@ fn an_index_and_a_full_text_from_before_show_nothing_of_it() {
     derived(&dir, &beside);
     let store = open(dir.path());
     operator(&store).erase_user(ANN, "ann asked", &Erasing::new()).unwrap();
-    store.close();
+    store.close().unwrap();
     derived(&beside, &dir);
     let store = open(dir.path());
     let session = operator(&store);

@@ -54,7 +54,7 @@ fn no_file_has_a_word_of_who_was_erased() {
     assert_eq!(store.stats().unwrap().unscrubbed, 0);
     world.assert_ann_is_gone(&store);
     world.assert_bob_is_whole(&store);
-    store.close();
+    store.close().unwrap();
     assert_eq!(found_in(dir.path(), &world.canaries), []);
     assert!(self::segments(&dir).is_disjoint(&segments));
     let store = open(dir.path());
@@ -71,7 +71,7 @@ fn a_store_that_is_closed_leaves_nothing_to_scrub() {
     assert_eq!(erased.erased, world.of_ann.len() as u64);
     world.assert_ann_is_gone(&store);
     assert_eq!(found(&operator(&store), world.spoken()), []);
-    store.close();
+    store.close().unwrap();
     assert_eq!(found_in(dir.path(), &world.canaries), []);
     let store = open(dir.path());
     assert_eq!(store.stats().unwrap().unscrubbed, 0);
@@ -119,7 +119,7 @@ fn what_gives_way_before_the_scrub_is_overwritten_as_well() {
             assert!(fs::read(link).unwrap().iter().all(|byte| *byte == 0), "{work}: {link:?}");
         }
         assert_eq!(found_in(beside.path(), &world.canaries), [], "{work}");
-        store.close();
+        store.close().unwrap();
         assert_eq!(found_in(dir.path(), &world.canaries), [], "{work}");
         assert_eq!(found_in(beside.path(), &world.canaries), [], "{work}");
     }
@@ -171,7 +171,7 @@ fn grains_that_are_erased_one_by_one_leave_the_disk_as_well() {
     store.scrub().unwrap();
     world.assert_bob_is_whole(&store);
     drop(session);
-    store.close();
+    store.close().unwrap();
     assert_eq!(found_in(dir.path(), &world.canaries), []);
     let store = open(dir.path());
     world.assert_ann_is_gone(&store);

@@ -143,7 +143,7 @@ fn who_withdrew_decides_from_when_on_it_is_due() {
         }
         // It survives a reopening, and comes at the last moment that is promised.
         drop(host);
-        store.close();
+        store.close().unwrap();
         clock.set(EpochMs::new(NOW + 28 * DAY - 1));
         let store = with_operator(&dir, &clock);
         assert_eq!(swept(&store), (0, 0), "one moment before");
@@ -201,7 +201,7 @@ fn a_store_sweeps_when_it_is_opened_and_every_hour() {
     assert!(waits_for_erasure(&host, &first));
     put(&host, grain(&withdrawal(&grants[1], NOW + 1)));
     drop(host);
-    store.close();
+    store.close().unwrap();
     let store = with_operator(&dir, &clock);
     let host = acting(&store, "did:web:host");
     assert!(waits_for_erasure(&host, &second));

@@ -103,7 +103,7 @@ fn the_same_store_gives_the_same_answer_after_reopening_and_reindexing() {
     session.store().reindex().unwrap();
     let after: Vec<_> = queries().iter().map(|query| scored(&session, query)).collect();
     assert_eq!(before, after);
-    session.store().close();
+    session.store().close().unwrap();
     let session = open(&dir).session(SessionOptions::default());
     let after: Vec<_> = queries().iter().map(|query| scored(&session, query)).collect();
     assert_eq!(before, after);

@@ -150,6 +150,23 @@ fn the_earlier_supersession_stays_and_the_other_is_told() {
 }
 
 #[test]
+fn a_hold_that_was_lifted_protects_nothing_from_a_claim() {
+    let place = Place::new();
+    let old = belief("tea", 1000, &policy(r#""mode": "hold""#));
+    let old = place.session.put(old).unwrap().address();
+    place.session.lift_hold(&old, "settled", None).unwrap();
+    let here = place.session.supersede(&old, belief("coffee", 2000, ""), None).unwrap();
+    let there = child(&[old], "water", 3000, "");
+    let stated = [superseded(old, address(&there), 4_000_000_000_000)];
+    let imported = place.import(&[blob(&there)], &stated).unwrap();
+    // As where there is no policy: it comes, and is to be reviewed.
+    assert_eq!(counts(&imported), (1, 0, 0, 1), "{:?}", imported.conflicts);
+    assert_eq!(place.state(&old).superseded_by, Some(here));
+    assert!(place.state(&address(&there)).needs_review);
+    place.verify();
+}
+
+#[test]
 fn of_two_statuses_the_worse_stays_and_policies_are_asked() {
     use VerificationStatus::{Contested, Retracted, Unverified, Verified};
     let open = "";

@@ -44,6 +44,25 @@ fn say(what: &str) -> bool {
     writeln!(output, "\n{what}").and_then(|()| output.flush()).is_ok()
 }
 
+/// How long processes live that are to be killed, in milliseconds: so long, and in a long run
+/// (`GRAINSTORE_KILL_ROUNDS`) as many more as it says, evenly up to the longest.
+pub(crate) fn lives(short: &[u64]) -> Vec<u64> {
+    let longest = short.iter().copied().max().unwrap_or_default();
+    let more = (0..long_rounds()).map(|at| at * longest / long_rounds());
+    short.iter().copied().chain(more).collect()
+}
+
+/// Says how many processes were killed in the middle of what they did. In a long run none would be no test.
+pub(crate) fn assert_some_were_cut_short(cut_short: usize) {
+    let is_long = long_rounds() > 0;
+    assert!(!is_long || cut_short > 0, "no process of a long run was killed in the middle");
+}
+
+fn long_rounds() -> u64 {
+    let rounds = std::env::var("GRAINSTORE_KILL_ROUNDS").ok();
+    rounds.and_then(|rounds| rounds.parse().ok()).unwrap_or(0)
+}
+
 /// Runs the test of this name in a process of its own, and kills that so long after it has begun. Gives
 /// what it was told by then.
 pub(crate) fn kill_after(name: &str, directory: &Path, life_ms: u64) -> Vec<String> {

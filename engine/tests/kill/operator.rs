@@ -12,7 +12,7 @@ use grainstore::{
 };
 use tempfile::TempDir;
 
-use crate::child::{begin, kill_after, store_of_child, told};
+use crate::child::{assert_some_were_cut_short, begin, kill_after, lives, store_of_child, told};
 
 /// How long a process lives from the moment it begins, in milliseconds.
 const LIVES_MS: [u64; 12] = [0, 1, 2, 4, 7, 12, 18, 25, 40, 60, 90, 130];
@@ -72,7 +72,7 @@ fn filled(directory: &Path) -> [Vec<ContentAddress>; 2] {
         grains
     });
     drop(session);
-    store.close();
+    store.close().unwrap();
     grains
 }
 
@@ -169,7 +169,7 @@ fn a_change_of_a_persons_key_that_is_killed_loses_nothing_and_erases_whole() {
         assert!(ann.iter().all(|address| session.get(address).is_err()));
         assert_whole(&store, BOB, &bob);
         drop(session);
-        store.close();
+        store.close().unwrap();
         // With the keys that are left, nothing of hers opens even in the older rows.
         std::fs::copy(dir.path().join("keyring"), kept.path().join("keyring")).unwrap();
         if let Ok(store) = open(kept.path(), 0) {
@@ -203,7 +203,8 @@ fn a_sweep_that_is_killed_goes_on_when_the_store_is_next_open() {
     let before = TempDir::new().unwrap();
     let [ann, bob] = filled(before.path());
     let due = fill_with_due(before.path());
-    for life in LIVES_WITH_OPENING_MS {
+    let lives = lives(&LIVES_WITH_OPENING_MS);
+    for life in lives.iter().copied() {
         let dir = TempDir::new().unwrap();
         for file in ["grains.redb", "index.redb", "keyring"] {
             std::fs::copy(before.path().join(file), dir.path().join(file)).unwrap();
@@ -226,10 +227,8 @@ fn a_sweep_that_is_killed_goes_on_when_the_store_is_next_open() {
         store.scrub().unwrap();
         assert_verifies(&store);
     }
-    println!(
-        "killed {}: {cut_short} in the middle, {ended} at the end",
-        LIVES_WITH_OPENING_MS.len()
-    );
+    println!("killed {}: {cut_short} in the middle, {ended} at the end", lives.len());
+    assert_some_were_cut_short(cut_short);
 }
 
 /// Grains that end with a consent, and its withdrawal, which is due.
@@ -251,7 +250,7 @@ fn fill_with_due(directory: &Path) -> Vec<ContentAddress> {
         format!(r#", "is_withdrawal": true, "prior_consent": "{grant}", "created_at": {NOW}"#);
     put(&session, consent(&second));
     drop(session);
-    store.close();
+    store.close().unwrap();
     due
 }
 

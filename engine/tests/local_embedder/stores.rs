@@ -56,7 +56,7 @@ fn grains_are_found_by_what_the_model_makes_of_them() {
     // No grain has this word; the question has a vector all the same.
     let question = Query::default().searching("biscuits");
     assert!(!found(&session, &question).is_empty());
-    session.store().close();
+    session.store().close().unwrap();
     let without = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     let without = without.session(SessionOptions::default());
     assert!(found(&without, &question).is_empty());

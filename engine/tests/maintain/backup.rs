@@ -81,7 +81,7 @@ fn a_backup_that_fails_leaves_nothing() {
     let long = to.path().join("a").join("x".repeat(400));
     assert_eq!(code(store.backup(&long)), "ERR_IO");
     assert_eq!(names(to.path()).len(), 0);
-    store.close();
+    store.close().unwrap();
     assert_eq!(code(store.backup(to.path().join("closed"))), "ERR_IO");
     assert_eq!(names(to.path()).len(), 0);
 }

@@ -22,7 +22,7 @@ fn a_compacted_store_is_smaller_and_answers_the_same() {
     fill(&store, 1000..1050);
     store.flush().unwrap();
     let after = answers(&store);
-    store.close();
+    store.close().unwrap();
     drop(store);
     let store = open(dir.path());
     assert_eq!(answers(&store), after);
@@ -55,7 +55,7 @@ fn no_write_is_lost_and_no_read_fails_while_it_is_compacted() {
         let found = operator(&store).history_of("new", "prefers", None, None).unwrap();
         assert_eq!(found.len(), 200);
         assert!(store.verify(true).unwrap().ok);
-        store.close();
+        store.close().unwrap();
     }
 }
 
@@ -63,7 +63,7 @@ fn no_write_is_lost_and_no_read_fails_while_it_is_compacted() {
 fn copies_that_were_not_finished_are_removed_and_change_nothing() {
     let (dir, store) = filled(60);
     let before = answers(&store);
-    store.close();
+    store.close().unwrap();
     let whole = fs::read(dir.path().join("grains.redb")).unwrap();
     let kinds: [(&str, &[u8]); 4] = [
         ("empty", &[]),
@@ -85,14 +85,14 @@ fn copies_that_were_not_finished_are_removed_and_change_nothing() {
 #[test]
 fn only_what_the_store_itself_has_left_is_removed() {
     let (dir, store) = filled(5);
-    store.close();
+    store.close().unwrap();
     let others =
         ["somebody-elses.redb.new", "verify-.redb.new", "verify-x.redb.new", "probe-1.new"];
     let own = ["grains.redb.new", "index.redb.new", "verify-12.redb.new", "probe-7.redb.new"];
     for name in others.iter().chain(&own) {
         fs::write(dir.path().join(name), "text").unwrap();
     }
-    open(dir.path()).close();
+    open(dir.path()).close().unwrap();
     let left = ["LOCK", "grains.redb", "index.redb"].iter().chain(&others);
     assert_eq!(names(dir.path()), left.map(|name| (*name).to_owned()).collect());
 }
@@ -125,7 +125,7 @@ fn where_a_copy_cannot_have_the_name_nothing_changes_and_the_store_goes_on() {
         fill(&store, 500..510);
         work(&store).unwrap();
         let before = answers(&store);
-        store.close();
+        store.close().unwrap();
         let store = open(dir.path());
         assert_eq!(answers(&store), before, "{blocked}");
         assert!(store.verify(true).unwrap().ok);
@@ -155,7 +155,7 @@ fn where_no_copy_can_be_made_nothing_changes_and_the_store_goes_on() {
 fn a_store_whose_files_are_links_stays_where_the_links_lead() {
     let (dir, store) = filled(80);
     let before = answers(&store);
-    store.close();
+    store.close().unwrap();
     let elsewhere = tempfile::TempDir::new().unwrap();
     let moved = |name: &str| elsewhere.path().join(format!("real-{name}"));
     for name in ["grains.redb", "index.redb"] {
@@ -179,7 +179,7 @@ fn a_store_whose_files_are_links_stays_where_the_links_lead() {
         assert_eq!(names(elsewhere.path()).len(), 2, "{work}");
         assert_eq!(answers(&store), before, "{work}");
     }
-    store.close();
+    store.close().unwrap();
     // What is behind the link is damaged, or gone.
     for harm in
         [|file| fs::write(file, b"no database").unwrap(), |file| fs::remove_file(file).unwrap()]
@@ -188,7 +188,7 @@ fn a_store_whose_files_are_links_stays_where_the_links_lead() {
         harm(moved("index.redb"));
         let store = open(dir.path());
         assert_eq!(answers(&store), before);
-        store.close();
+        store.close().unwrap();
         assert!(fs::symlink_metadata(dir.path().join("index.redb")).unwrap().is_symlink());
         assert!(moved("index.redb").exists());
     }

@@ -21,7 +21,7 @@ fn a_flipped_bit_anywhere_in_the_truth_is_found_or_harmless() {
     let (dir, store) = filled(60);
     store.compact().unwrap();
     let before = answers(&store);
-    store.close();
+    store.close().unwrap();
     drop(store);
     let whole = fs::read(dir.path().join("grains.redb")).unwrap();
     let mut numbers = Numbers(7);

@@ -19,7 +19,7 @@ fn of<'d>(diagnosis: &'d Diagnosis, name: &str) -> &'d grainstore::Finding {
 fn a_healthy_store_is_examined_and_left_as_it_was() {
     let (dir, store) = filled(20);
     assert!(store.doctor().ok);
-    store.close();
+    store.close().unwrap();
     let diagnosis = examine(dir.path());
     assert!(diagnosis.ok, "{diagnosis:?}");
     for name in ["directory", "leftovers", "lock", "format", "closing", "tail", "pages"] {
@@ -53,7 +53,7 @@ fn no_store_a_busy_store_and_one_that_is_none_are_told_apart() {
 #[test]
 fn leftovers_are_named_and_gone_the_next_time() {
     let (dir, store) = filled(3);
-    store.close();
+    store.close().unwrap();
     fs::write(dir.path().join("index.redb.new"), "half").unwrap();
     let diagnosis = examine(dir.path());
     assert_eq!(of(&diagnosis, "leftovers").health, Health::Notice);
@@ -80,7 +80,7 @@ fn a_store_that_was_not_closed_is_noticed() {
 fn files_that_others_can_write_are_noticed() {
     use std::os::unix::fs::PermissionsExt;
     let (dir, store) = filled(3);
-    store.close();
+    store.close().unwrap();
     let file = dir.path().join("grains.redb");
     fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(of(&examine(dir.path()), "rights").health, Health::Notice);
@@ -89,7 +89,7 @@ fn files_that_others_can_write_are_noticed() {
 #[test]
 fn a_full_text_that_is_gone_is_told() {
     let (dir, store) = filled(1100);
-    store.close();
+    store.close().unwrap();
     let found = examine(dir.path());
     assert_eq!(of(&found, "text").health, Health::Good, "{found:?}");
     fs::remove_dir_all(dir.path().join("text")).unwrap();

@@ -79,8 +79,8 @@ fn moved(is_encrypted: bool, step: &str) {
     for grain in &of_second {
         assert!(operator(&second).get(grain).is_ok(), "{step}");
     }
-    first.close();
-    second.close();
+    first.close().unwrap();
+    second.close().unwrap();
     holds(&here, is_encrypted, &of_second);
     holds(&there, is_encrypted, &of_first);
 }
@@ -96,7 +96,7 @@ fn who_removes_the_lock_of_an_open_store_does_not_come_in_by_that() {
     assert!(copy.exists(), "nothing of the open store was touched");
     fill(&store, 100..120);
     assert!(store.verify(true).unwrap().ok);
-    store.close();
+    store.close().unwrap();
     assert!(try_open(dir.path()).unwrap().verify(true).unwrap().ok);
     assert!(!names(dir.path()).contains("grains.redb.new"));
 }
@@ -119,8 +119,8 @@ fn a_store_that_was_moved_does_not_show_the_reads_of_the_one_in_its_place() {
     assert_eq!(head, Err("ERR_IO"));
     let verified = first.verify(false).map_err(|error| error.code());
     assert_eq!(verified.err(), Some("ERR_IO"));
-    first.close();
-    second.close();
+    first.close().unwrap();
+    second.close().unwrap();
     holds(&here, false, &[]);
     holds(&there, false, &[]);
 }

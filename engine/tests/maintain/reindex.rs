@@ -19,7 +19,7 @@ fn a_rebuilt_index_gives_the_same_answers() {
     assert_eq!(store.reindex().unwrap(), store.stats().unwrap().grains);
     assert_eq!(answers(&store), before);
     assert!(store.verify(true).unwrap().ok);
-    store.close();
+    store.close().unwrap();
     assert_eq!(answers(&open(dir.path())), before);
 }
 
@@ -63,7 +63,7 @@ fn with_many_pages() -> (TempDir, Vec<String>) {
     operator(&store).put_batch(grains.map(|grain| grain.build().unwrap())).unwrap();
     store.compact().unwrap();
     let before = answers(&store);
-    store.close();
+    store.close().unwrap();
     (dir, before)
 }
 
@@ -81,7 +81,7 @@ fn an_index_with_a_damaged_page_is_repaired_while_the_store_is_open() {
         assert!(store.verify(true).unwrap().ok, "page {page}");
         fill(&store, 900..903);
         let after = answers(&store);
-        store.close();
+        store.close().unwrap();
         assert_eq!(answers(&open(harmed.path())), after, "page {page}");
         let files = ["LOCK", "grains.redb", "index.redb", "text"];
         assert_eq!(names(harmed.path()), files.map(String::from).into(), "page {page}");

@@ -81,7 +81,7 @@ fn verifying_changes_no_answer_and_writes_go_on() {
 fn damaged(harm: impl Fn(&Path)) -> [Verification; 2] {
     let (dir, store) = filled(GRAINS);
     store.flush().unwrap();
-    store.close();
+    store.close().unwrap();
     drop(store);
     harm(dir.path());
     [false, true].map(|full| {
@@ -411,7 +411,7 @@ fn mislead(path: &Path, place: u64) {
 #[test]
 fn an_address_that_leads_elsewhere_is_found() {
     let (dir, store) = filled(150);
-    store.close();
+    store.close().unwrap();
     // Opening compares the last places with the log, and every twelfth part of it.
     mislead(dir.path(), 5);
     let store = open(dir.path());
@@ -465,7 +465,7 @@ fn many_problems_are_counted_and_some_are_listed() {
 #[test]
 fn a_closed_store_is_not_verified() {
     let (_dir, store) = filled(3);
-    store.close();
+    store.close().unwrap();
     assert_eq!(store.verify(true).map_err(|error| error.code()).err(), Some("ERR_IO"));
 }
 

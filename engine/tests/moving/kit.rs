@@ -153,7 +153,7 @@ pub(crate) fn embedded() -> TempDir {
     let session = open(&dir, &former(), None);
     fill(&session, 0..GRAINS);
     assert!(settled(&session));
-    session.store().close();
+    session.store().close().unwrap();
     dir
 }
 

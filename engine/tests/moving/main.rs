@@ -68,7 +68,7 @@ fn the_former_model_serves_until_every_grain_has_a_vector_of_the_new_one() {
     assert_eq!(gate.await_texts(), 1);
     gate.open();
     assert!(settled(&session));
-    session.store().close();
+    session.store().close().unwrap();
     assert_eq!(past.texts.load(Ordering::SeqCst), asked);
 }
 
@@ -109,14 +109,14 @@ fn a_move_that_was_interrupted_goes_on_where_it_was() {
     assert!(!found(&session, "tea").is_empty());
     assert_eq!(addresses(&session, &near(None, &FORMER)).len(), GRAINS);
     drop(gate);
-    session.store().close();
+    session.store().close().unwrap();
     let again = new();
     let session = open(&dir, &again, None);
     assert!(settled(&session));
     assert_eq!(again.texts.load(Ordering::SeqCst), GRAINS - 32);
     assert_eq!(serving(&session), "new");
     assert_eq!(found(&session, ZEBRA).len(), GRAINS);
-    session.store().close();
+    session.store().close().unwrap();
     // And back: its vectors are all there, so nothing is asked for.
     let back = former();
     let session = open(&dir, &back, None);
@@ -148,7 +148,7 @@ fn texts_that_are_refused_do_not_hold_a_move_up() {
     // Alone in its batch, with nothing beside it that would be answered.
     fill(&session, GRAINS..64);
     put(&session, belief("bob", "a cup of poison"));
-    session.store().close();
+    session.store().close().unwrap();
     let session = open(&dir, &new(), None);
     assert!(settled(&session));
     let status = stats(&session).embedding.unwrap();
@@ -166,7 +166,7 @@ fn vectors_that_hosts_gave_serve_until_an_embedder_is_done() {
         session.put(offer).unwrap().address()
     };
     let tea = given("hand", "tea", [1.0, 0.0, 0.0]);
-    session.store().close();
+    session.store().close().unwrap();
     let (sense, gate) = gated();
     let session = open(&dir, &sense, None);
     gate.await_texts();
@@ -189,7 +189,7 @@ fn of_several_models_that_hosts_gave_none_serves_before_the_embedder_is_done() {
     let vector = |model| Embedding::new(model, Metric::Cosine, FORMER.to_vec()).unwrap();
     let offer = Offer::Grain(belief("alice", "tea")).with_vectors(vec![vector("a"), vector("b")]);
     let tea = session.put(offer).unwrap().address();
-    session.store().close();
+    session.store().close().unwrap();
     let (sense, gate) = gated();
     let session = open(&dir, &sense, None);
     gate.await_texts();

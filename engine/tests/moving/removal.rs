@@ -62,14 +62,14 @@ fn what_is_removed_is_nowhere_and_may_come_again() {
     assert!(whole.ok, "{:?}", whole.problems);
     session.store().compact().unwrap();
     assert_eq!(serving(&session), "new");
-    session.store().close();
+    session.store().close().unwrap();
     let session = open_without(&dir);
     assert_eq!(serving(&session), "new");
     assert_eq!(addresses(&session, &near(Some("former"), &FORMER)), [again]);
     assert_eq!(addresses(&session, &near(None, &NEW)).len(), GRAINS + 1);
     // Its embedder would have to begin anew: how far it had come is forgotten.
     put(&session, belief("yan", "tea"));
-    session.store().close();
+    session.store().close().unwrap();
     let past = crate::kit::former();
     let session = open(&dir, &past, None);
     assert!(settled(&session));
@@ -145,7 +145,7 @@ fn a_serving_space_that_is_not_there_is_named() {
         ("meta serving", "there is no space 3")
     );
     assert_eq!(serving(&session), "former", "the only one there is serves");
-    session.store().close();
+    session.store().close().unwrap();
     set(&[1, 0, 0xe2, 0xdc, 0x97, 0xd5, 0, 0, 0, 2]);
     let session = open_without(&dir);
     let found = session.store().verify(false).unwrap();

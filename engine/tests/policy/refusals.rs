@@ -241,7 +241,7 @@ fn equal_refusals_of_a_policy_are_one_entry_and_a_count_that_outlives_closing() 
     let told: Vec<_> = told.iter().map(|entry| (entry.operation.as_str(), entry.count)).collect();
     assert_eq!(told, [("supersede", None), ("contradict", None)]);
     drop(session);
-    store.close();
+    store.close().unwrap();
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     let session = store.session(SessionOptions::default());
     let counts: Vec<_> =

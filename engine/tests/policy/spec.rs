@@ -3,8 +3,14 @@
 //!
 //! `GRAINSTORE_POLICY_OPS=100000 cargo test --release -p grainstore --test policy random` is the full
 //! run. A program that fails is shrunk to a small one.
+//!
+//! `arriving`: imports. `goals`: goals and their transitions. `nearness`: vectors.
 
-use std::collections::BTreeSet;
+mod arriving;
+mod goals;
+mod nearness;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::format::cose::{proof, sign_detached};
 use super::format::{self, ContentAddress, Encoding, Grain};
@@ -15,6 +21,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::case::{key, proof_of};
+use arriving::{Coming, Said};
+use goals::{Change, Goal, Terms};
+use nearness::Vectors;
 
 // --- the specification ---
 
@@ -56,6 +65,14 @@ struct Entry {
     contradicted: bool,
     status: Status,
     held: bool,
+    /// What it is beside, where it is a goal.
+    goal: Option<Goal>,
+    /// 23.5: whether the policies of the versions before that reach no further let go of it.
+    released: bool,
+    /// Whether it ended before all else, as a file said.
+    ended_early: bool,
+    /// The vectors it has, by model.
+    vectors: BTreeMap<usize, usize>,
 }
 
 /// What somebody attempts, and what they bring.
@@ -89,20 +106,43 @@ impl World {
         other_parents: &BTreeSet<usize>,
         brings: &Brings,
     ) -> bool {
-        let versions = self.versions_up_to(target);
-        let derived = versions.iter().chain(other_parents);
-        let sources =
-            derived.flat_map(|at| self.ancestry(*at)).chain(other_parents.iter().copied());
-        let sources = sources.filter(|at| self.0[*at].scope == Scope::Subtree).collect::<Vec<_>>();
-        let later = self.later(target).filter(|at| self.0[*at].scope == Scope::Lineage);
-        let later = later.filter(|_| act != Act::Supersede).collect::<Vec<_>>();
-        let asked = versions.into_iter().chain(sources).chain(later).collect::<BTreeSet<_>>();
+        let mut asked = self.asked(target, other_parents);
+        if act != Act::Supersede {
+            asked.extend(self.later_asked(target));
+        }
         !self.0[target].held && asked.into_iter().all(|at| self.0[at].passes(act, brings))
     }
 
-    /// The grain and the versions before it (23.7 bypass 3).
+    /// Whose policies bear on replacing a grain by one that has these parents beside it.
+    fn asked(&self, target: usize, other_parents: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let versions = self.chain_up_to(target);
+        let derived = versions.iter().map(|(at, _)| at).chain(other_parents);
+        let sources =
+            derived.flat_map(|at| self.ancestry(*at)).chain(other_parents.iter().copied());
+        let sources = sources.filter(|at| self.0[*at].scope == Scope::Subtree).collect::<Vec<_>>();
+        self.versions_up_to(target).into_iter().chain(sources).collect()
+    }
+
+    /// The newer versions that protect what they replaced.
+    fn later_asked(&self, target: usize) -> impl Iterator<Item = usize> {
+        self.later(target).filter(|at| self.0[*at].scope == Scope::Lineage)
+    }
+
+    /// The grain and the versions before it (23.7 bypass 3), but for those that let go of it.
     fn versions_up_to(&self, at: usize) -> BTreeSet<usize> {
-        std::iter::successors(Some(at), |at| self.0[*at].before).collect()
+        let versions = self.chain_up_to(at).into_iter();
+        let bound =
+            versions.filter(|(at, released)| !released || self.0[*at].scope != Scope::Grain);
+        bound.map(|(at, _)| at).collect()
+    }
+
+    /// The grain and the versions before it, each with whether a later one was released by a signature.
+    fn chain_up_to(&self, at: usize) -> Vec<(usize, bool)> {
+        let next = |(at, released): &(usize, bool)| {
+            let released = *released || self.0[*at].released;
+            self.0[*at].before.map(|before| (before, released))
+        };
+        std::iter::successors(Some((at, false)), next).collect()
     }
 
     fn later(&self, at: usize) -> impl Iterator<Item = usize> {
@@ -147,6 +187,8 @@ struct Made {
     scope: Scope,
     author: u8,
     parents: Vec<usize>,
+    /// What it says about its transitions, where it is a goal.
+    goal: Terms,
 }
 
 #[derive(Debug, Clone)]
@@ -157,6 +199,11 @@ enum Op {
     Verify(usize, bool),
     Hold(usize),
     Lift(usize, bool),
+    PutGoal(Made),
+    Transition(usize, Change),
+    Embed(usize, Vectors),
+    Import(Coming),
+    Says(usize, Said),
 }
 
 fn made() -> impl Strategy<Value = Made> {
@@ -172,8 +219,15 @@ fn made() -> impl Strategy<Value = Made> {
     ];
     let scope = prop_oneof![Just(Scope::Grain), Just(Scope::Lineage), Just(Scope::Subtree)];
     let parents = prop::collection::vec(0_usize..40, 0..3);
-    (0_usize..6, mode, scope, 0_u8..3, parents).prop_map(
-        |(subject, mode, scope, author, parents)| Made { subject, mode, scope, author, parents },
+    (0_usize..6, mode, scope, 0_u8..3, parents, goals::terms()).prop_map(
+        |(subject, mode, scope, author, parents, goal)| Made {
+            subject,
+            mode,
+            scope,
+            author,
+            parents,
+            goal,
+        },
     )
 }
 
@@ -189,6 +243,11 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (0_usize..40, any::<bool>()).prop_map(|(at, own)| Op::Verify(at, own)),
         1 => (0_usize..40).prop_map(Op::Hold),
         1 => (0_usize..40, any::<bool>()).prop_map(|(at, agent)| Op::Lift(at, agent)),
+        2 => made().prop_map(Op::PutGoal),
+        4 => (0_usize..40, goals::change()).prop_map(|(at, change)| Op::Transition(at, change)),
+        3 => (0_usize..40, nearness::vectors()).prop_map(|(at, given)| Op::Embed(at, given)),
+        4 => arriving::coming(made()).prop_map(Op::Import),
+        2 => (0_usize..40, arriving::said()).prop_map(|(at, said)| Op::Says(at, said)),
     ]
 }
 
@@ -198,7 +257,7 @@ struct Run {
     addresses: Vec<ContentAddress>,
     operator: Session,
     store: Store,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 const OPS: usize = 40;
@@ -217,6 +276,8 @@ fn random_programs_come_out_as_the_specification_says() {
                 let told = run.step(op).map_err(|why| format!("op {at}, {op:?}: {why}"));
                 told.map_err(TestCaseError::fail)?;
             }
+            let problems = run.store.verify(true).unwrap().problems;
+            prop_assert!(problems.is_empty(), "{problems:?}");
             Ok(())
         })
         .unwrap();
@@ -228,7 +289,7 @@ impl Run {
         let options = OpenOptions::new().create(true).operator("did:web:operator");
         let store = Store::open(dir.path(), &options).unwrap();
         let operator = store.session(SessionOptions::default());
-        Self { world: World::default(), addresses: Vec::new(), operator, store, _dir: dir }
+        Self { world: World::default(), addresses: Vec::new(), operator, store, dir }
     }
 
     fn step(&mut self, op: &Op) -> Result<(), String> {
@@ -246,16 +307,32 @@ impl Run {
                 self.expect(at, self.operator.hold(&self.addresses[at], "case"), "OK")
             }
             Op::Lift(at, agent) => self.lift(self.place(*at), *agent),
+            Op::PutGoal(made) => self.put_goal(made),
+            Op::Transition(at, change) => self.transition(self.place(*at), change),
+            Op::Embed(at, given) => self.embed(self.place(*at), given),
+            Op::Import(coming) => self.import(coming),
+            Op::Says(at, said) => self.says(self.place(*at), *said),
         }
     }
 
-    fn put(&mut self, made: &Made) -> Result<(), String> {
-        let parents: BTreeSet<usize> = match self.addresses.len() {
+    /// The grains this one is made to derive from.
+    fn parents(&self, made: &Made) -> BTreeSet<usize> {
+        match self.addresses.len() {
             0 => BTreeSet::new(),
             _ => made.parents.iter().map(|at| self.place(*at)).collect(),
-        };
+        }
+    }
+
+    /// Whether a grain of this kind and subject would replace another that it derives from.
+    fn is_version_of(&self, is_goal: bool, subject: usize, at: usize) -> bool {
+        let entry = &self.world.0[at];
+        entry.goal.is_some() == is_goal && entry.subject == subject
+    }
+
+    fn put(&mut self, made: &Made) -> Result<(), String> {
+        let parents = self.parents(made);
         let grain = self.grain(made, &parents, false);
-        let disguised = parents.iter().any(|at| self.world.0[*at].subject == made.subject);
+        let disguised = parents.iter().any(|at| self.is_version_of(false, made.subject, *at));
         match self.operator.put(grain) {
             Ok(put) if !disguised => {
                 self.add(made, parents, None, put.address());
@@ -274,15 +351,21 @@ impl Run {
         cosigners: &BTreeSet<u8>,
     ) -> Result<(), String> {
         let made = &Made { subject: self.world.0[old].subject, ..made.clone() };
-        let others: BTreeSet<usize> = made.parents.iter().map(|at| self.place(*at)).collect();
-        let others: BTreeSet<usize> = others.into_iter().filter(|at| *at != old).collect();
+        let others =
+            self.parents(made).into_iter().filter(|at| *at != old).collect::<BTreeSet<_>>();
         let parents = others.iter().copied().chain([old]).collect();
-        let grain = self.grain(made, &parents, why);
+        // A goal that stays in its state makes no transition.
+        let goal = self.world.0[old].goal.as_ref();
+        let goal = goal.map(|goal| goal.said_anew(made, self.addresses.len()));
+        let grain = match &goal {
+            Some(goal) => self.goal(made, goal, &parents, why),
+            None => self.grain(made, &parents, why),
+        };
         let grain = cosigned(grain, &self.addresses[old], cosigners);
         let brings = Brings { reason: why, signer: None, cosigners: cosigners.clone() };
         let expected = if self.world.0[old].after.is_some() {
             "ERR_CONFLICT"
-        } else if others.iter().any(|at| self.world.0[*at].subject == made.subject) {
+        } else if others.iter().any(|at| self.is_version_of(goal.is_some(), made.subject, *at)) {
             "ERR_SUPERSEDE_REQUIRED"
         } else if self.world.allows(Act::Supersede, old, &others, &brings) {
             "OK"
@@ -291,8 +374,10 @@ impl Run {
         };
         let outcome = self.operator.supersede(&self.addresses[old], grain, None);
         if let Ok(address) = &outcome {
+            let released = goal.is_some() && self.world.releases(old, &brings);
             let new = self.add(made, parents, Some(old), *address);
             self.world.0[old].after = Some(new);
+            (self.world.0[new].goal, self.world.0[new].released) = (goal, released);
         }
         self.expect(old, outcome, expected)
     }
@@ -414,19 +499,29 @@ impl Run {
             contradicted: false,
             status: Status::Unverified,
             held: made.mode == Mode::Hold,
+            goal: None,
+            released: false,
+            ended_early: false,
+            vectors: BTreeMap::new(),
         });
         self.addresses.len() - 1
     }
 
     fn grain(&self, made: &Made, parents: &BTreeSet<usize>, why: bool) -> Grain {
-        let mut json = json!({
+        let json = json!({
             "type": "belief", "subject": format!("s{}", made.subject), "relation": "r",
             "object": format!("grain {}", self.addresses.len()), "confidence": 1.0,
             "created_at": 1000, "invalidation_policy": policy(made),
-            "derived_from": parents.iter().map(|at| self.addresses[*at].to_string()).collect::<Vec<_>>(),
         });
-        if made.author != 0 {
-            json["author_did"] = Value::from(key(made.author).did().to_string());
+        self.written(json, made.author, parents, why)
+    }
+
+    /// A grain with what all of them have.
+    fn written(&self, mut json: Value, author: u8, parents: &BTreeSet<usize>, why: bool) -> Grain {
+        let parents = parents.iter().map(|at| self.addresses[*at].to_string());
+        json["derived_from"] = Value::from(parents.collect::<Vec<_>>());
+        if author != 0 {
+            json["author_did"] = Value::from(key(author).did().to_string());
         }
         if why {
             json["supersession_justification"] = Value::from("it moved");

@@ -55,7 +55,7 @@ fn a_further_rule_holds_at_once_and_after_opening_again() {
     let again = session.change_rules(AUTHORED, false, "once more").unwrap();
     assert!(!again.changed, "it holds already");
     drop(session);
-    store.close();
+    store.close().unwrap();
     let store = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     check(&store);
     let entries = operator(&store).audit(None, 100).unwrap();
@@ -115,7 +115,7 @@ fn rules_of_a_further_preset_are_added_without_loosening_any() {
 #[test]
 fn a_store_keeps_the_preset_it_was_created_with() {
     let dir = TempDir::new().unwrap();
-    new(&dir, "sox").close();
+    new(&dir, "sox").close().unwrap();
     let open = |preset: Option<&str>| {
         let options = OpenOptions::new().create(true);
         let options = match preset {

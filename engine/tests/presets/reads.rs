@@ -75,7 +75,7 @@ fn reads_are_written_with_the_next_commit_and_when_the_store_closes() {
     assert_eq!(store.stats().unwrap().audit_entries, before + 2, "the put, and the read before it");
     session.get(&tea).unwrap();
     drop(session);
-    store.close();
+    store.close().unwrap();
     let store = open(&dir, preset);
     assert_eq!(reads(&agent(&store)).len(), 2);
     assert!(store.verify(true).unwrap().ok);

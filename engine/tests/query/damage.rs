@@ -23,7 +23,7 @@ fn a_flipped_bit_of_the_index_shows_no_wrong_row_and_goes_with_the_index() {
     world.supersede(40);
     world.mark(40);
     world.reopen(|_| {});
-    world.store.close();
+    world.store.close().unwrap();
     let sound = fs::read(world.index()).unwrap();
     let said: Vec<_> = (0..sound.len()).filter(|at| sound[*at] != 0).collect();
     let (mut random, mut asker) = (Random::new(41), Asker::new(41));

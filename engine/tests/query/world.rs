@@ -207,7 +207,7 @@ impl World {
 
     /// Closes the store, does something to its directory, and opens it again.
     pub(crate) fn reopen(&mut self, meanwhile: impl FnOnce(&std::path::Path)) {
-        self.store.close();
+        self.store.close().unwrap();
         meanwhile(self.dir.path());
         self.store = open(&self.dir, &self.clock);
     }

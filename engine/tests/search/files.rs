@@ -17,7 +17,7 @@ fn answers(dir: &TempDir) -> (Vec<Vec<(grainstore::ContentAddress, u64)>>, Optio
     let texts = ["tea", "number 17", "+talk turn", "\"number 5\"", "num*"];
     let found = texts.map(|text| scored(&session, &Query::default().searching(text)));
     let rebuilt = store.rebuilt_text().unwrap();
-    store.close();
+    store.close().unwrap();
     (found.into(), rebuilt)
 }
 
@@ -37,7 +37,7 @@ fn saved() -> TempDir {
         session.put_batch((0..20).map(|at| turn("s", "u", part * 20 + at, "talk turn"))).unwrap();
         session.store().flush().unwrap();
     }
-    session.store().close();
+    session.store().close().unwrap();
     dir
 }
 
@@ -104,7 +104,7 @@ fn an_older_copy_of_its_files_is_followed_up_and_a_later_one_is_dropped() {
     let added = session.put_batch(grains).unwrap();
     session.supersede(&added[0].address(), belief("bob", "no more"), None).unwrap();
     store.flush().unwrap();
-    store.close();
+    store.close().unwrap();
     let (second, rebuilt) = answers(&dir);
     assert_eq!((second[0].len(), rebuilt), (899, None));
     let later: Vec<_> = files(&dir).iter().map(|f| (f.clone(), fs::read(f).unwrap())).collect();
@@ -136,7 +136,7 @@ fn reading_everything_again_is_no_part_of_the_time_a_question_has() {
     for batch in 0..4 {
         session.put_batch((0..1000).map(|at| grain(batch * 1000 + at))).unwrap();
     }
-    session.store().close();
+    session.store().close().unwrap();
     let anew = || {
         // It may not have been saved yet.
         let _ = fs::remove_dir_all(dir.path().join("text"));
@@ -147,7 +147,7 @@ fn reading_everything_again_is_no_part_of_the_time_a_question_has() {
     let page = Page { timeout: Duration::from_millis(300), ..Page::first(1) };
     let query = Query::default().searching("number");
     assert_eq!(session.query(&query, &page).unwrap().results.len(), 1);
-    session.store().close();
+    session.store().close().unwrap();
     let session = anew();
     let cancelled = Page { cancel: Cancel::new(), ..page };
     cancelled.cancel.cancel();
@@ -176,7 +176,7 @@ fn a_place_where_nothing_can_be_saved_costs_no_answer() {
     fs::write(dir.path().join("text"), b"in the way").unwrap();
     session.put_batch((0..200).map(|at| belief("alice", &format!("tea {at}")))).unwrap();
     assert_eq!(found(&session, "tea").len(), 200);
-    session.store().close();
+    session.store().close().unwrap();
     let store = open(&dir);
     let session = store.session(SessionOptions::default());
     assert_eq!(found(&session, "tea").len(), 200);

@@ -59,7 +59,7 @@ fn long_and_strange_grains_are_stored_and_found() {
     assert_eq!(found(&session, &"x".repeat(900_000)), [word]);
     let needles = found(&session, "needle");
     assert!(needles.contains(&many) && !needles.contains(&word), "{marks} may be another word");
-    session.store().close();
+    session.store().close().unwrap();
     let other = session.store().session(SessionOptions::default());
     let closed = other.query(&Query::default().searching("tea"), &Page::first(1));
     assert_eq!(closed.map(drop).map_err(|error| error.code()), Err("ERR_IO"));

@@ -111,7 +111,7 @@ fn check(store: &Path, what: &str) {
         let store = Store::open(store, &OpenOptions::new().create(true)).unwrap();
         let session = store.session(SessionOptions::default());
         let answers = answers(&session);
-        store.close();
+        store.close().unwrap();
         answers
     };
     let after = ask();
@@ -152,10 +152,10 @@ fn files_that_somebody_changes_while_a_store_is_written_change_no_answer() {
     });
     assert!(harm > 10, "the files were touched {harm} times");
     let open = answers(&store.session(SessionOptions::default()));
-    store.close();
+    store.close().unwrap();
     let again = Store::open(dir.path(), &OpenOptions::new()).unwrap();
     assert!(answers(&again.session(SessionOptions::default())) == open);
-    again.close();
+    again.close().unwrap();
     check(dir.path(), "closed");
 }
 
@@ -208,7 +208,7 @@ fn a_killed_process_and_changed_files_cost_no_answer() {
             let beliefs = found(&session, word);
             assert!(beliefs.len() >= BATCH, "{word}: {}", beliefs.len());
         }
-        store.close();
+        store.close().unwrap();
     }
     assert!(told.len() >= 2 * ROUNDS, "{told:?}");
 }

@@ -76,7 +76,7 @@ fn a_cursor_is_of_the_language_its_question_was_read_in() {
             session.put_batch((0..5).map(|at| belief("it", &format!("common {at}")))).unwrap();
         }
         let answer = session.query(&query, &Page::first(2).after(cursor));
-        store.close();
+        store.close().unwrap();
         answer.map(|answer| answer.next_cursor).map_err(|error| error.code())
     };
     // In English it has two words that count, as it stands five.

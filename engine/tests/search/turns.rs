@@ -72,7 +72,7 @@ fn however_a_conversation_was_written_it_has_the_same_scores() {
     batch.store().reindex().unwrap();
     batch.put_batch((1..40).step_by(2).map(said)).unwrap();
     assert_eq!(answers(&batch), expected, "every other turn after a fold");
-    batch.store().close();
+    batch.store().close().unwrap();
     let store = open(&dir);
     assert_eq!(answers(&store.session(SessionOptions::default())), expected, "reopened");
     store.reindex().unwrap();

@@ -184,12 +184,12 @@ fn a_namespace_has_words_of_its_language() {
         let namespace = Some("de".to_owned());
         let session = store.session(SessionOptions { namespace, ..SessionOptions::default() });
         let count = found(&session, text).len();
-        store.close();
+        store.close().unwrap();
         count
     };
     let store = Store::open(dir.path(), &options(Some("de"))).unwrap();
     put(&store.session(SessionOptions::default()), grain(said));
-    store.close();
+    store.close().unwrap();
     assert_eq!(at(Some("de"), "Haus"), 1, "the plural has the stem of the singular");
     assert_eq!(at(None, "Haus"), 1, "the store knows what was said");
     assert_eq!(at(Some("en"), "Haus"), 0, "not in English");
@@ -214,7 +214,7 @@ fn observations_of_a_domain_that_is_not_searched_are_found_by_what_else_they_say
         let subject = Predicate::text_is("subject", "room 7").unwrap();
         assert_eq!(addresses(&session, &Query::default().when(subject)).len(), 1);
         assert_eq!(store.stats().unwrap().observer_domains.len(), 1);
-        store.close();
+        store.close().unwrap();
         count
     };
     let store = Store::open(dir.path(), &options(false)).unwrap();
@@ -228,7 +228,7 @@ fn observations_of_a_domain_that_is_not_searched_are_found_by_what_else_they_say
             )),
         );
     }
-    store.close();
+    store.close().unwrap();
     assert_eq!(found_by_words(false), 1, "the annotator's alone");
     assert_eq!(found_by_words(true), 2, "assigned in another way");
 }

@@ -74,7 +74,7 @@ impl Demo {
         let path = self.keep.clone().unwrap_or_else(|| temporary.path().join(STORE));
         let (session, played) = remembered(&path)?;
         tell(&played, &session, context)?;
-        session.store().close();
+        session.store().close()?;
         if let Some(path) = &self.keep {
             context.output.note(&format!("The store is left at {}.", path.display()));
         }

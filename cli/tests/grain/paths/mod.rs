@@ -147,104 +147,118 @@ fn no_command_changes_what_is_protected() {
     assert_table(COMMANDS);
 }
 
-/// Methods that change no grain and no state of one: they read, keep house, or add what stands alone.
-const OTHER_METHODS: [&str; 46] = [
-    "hello",
-    "encode",
-    "decode",
-    "open",
-    "session",
-    "wait_for_vectors",
-    "get",
-    "get_batch",
-    "exists",
-    "sign",
-    "prove",
-    "verify_signature",
-    "disclose",
-    "policy_explain",
-    "policy_show",
-    "policy_set",
-    "hold",
-    "sweep",
-    "subject_report",
-    "history",
-    "query",
-    "neighbours",
-    "paths",
-    "ancestry",
-    "children",
-    "related",
-    "versions",
-    "latest",
-    "thread",
-    "owner",
-    "capabilities",
-    "handoffs",
-    "cal_convert",
-    "cal_stream",
-    "cal_switch",
-    "audit",
-    "checkpoint",
-    "verify",
-    "stats",
-    "doctor",
-    "reindex",
-    "compact",
-    "backup",
-    "export",
-    "close",
-    "clock",
+/// A path that is not tried on protected grains, and why it cannot take one out of use.
+type Other = (&'static str, &'static str);
+
+/// Methods that change no grain and no state of one.
+const OTHER_METHODS: [Other; 46] = [
+    ("hello", "tells of the program"),
+    ("encode", "makes bytes of what is given, and has no store"),
+    ("decode", "reads bytes that are given, and has no store"),
+    (
+        "open",
+        "takes a store that is closed; what it sweeps then ended with its consent (tests of erasure)",
+    ),
+    ("session", "says who asks, and writes nothing"),
+    ("wait_for_vectors", "waits for what the store makes anyway"),
+    ("get", "reads"),
+    ("get_batch", "reads"),
+    ("exists", "reads"),
+    ("sign", "makes an envelope that it gives back, and stores nothing"),
+    ("prove", "makes a signature that it gives back; what takes it is in the table"),
+    ("verify_signature", "reads"),
+    ("disclose", "makes a view that it gives back, and stores nothing"),
+    ("policy_explain", "says what would be, and does nothing"),
+    ("policy_show", "reads"),
+    (
+        "policy_set",
+        "changes the rules of the store, which come on top of policies and replace none",
+    ),
+    ("hold", "protects a grain further"),
+    ("sweep", "erases what ended with its consent, and nothing else (tests of erasure)"),
+    ("subject_report", "reads"),
+    ("history", "reads"),
+    ("query", "reads"),
+    ("neighbours", "reads"),
+    ("paths", "reads"),
+    ("ancestry", "reads"),
+    ("children", "reads"),
+    ("related", "reads"),
+    ("versions", "reads"),
+    ("latest", "reads"),
+    ("thread", "reads"),
+    ("owner", "reads"),
+    ("capabilities", "reads"),
+    ("handoffs", "reads"),
+    ("cal_convert", "makes another text of a statement"),
+    ("cal_stream", "runs what only reads: statements that write are refused (tests of streams)"),
+    ("cal_switch", "lets statements run or not, and runs none"),
+    ("audit", "reads"),
+    ("checkpoint", "signs the head of the audit log"),
+    ("verify", "reads"),
+    ("stats", "reads"),
+    ("doctor", "reads"),
+    ("reindex", "makes the index again from the log"),
+    ("compact", "copies every row and compares the copies"),
+    ("backup", "copies the store elsewhere"),
+    ("export", "copies grains elsewhere"),
+    ("close", "closes the store"),
+    ("clock", "sets the time of tests; locks that end with time end by their policy"),
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [&str; 26] = [
-    "init",
-    "get",
-    "hold",
-    "sweep",
-    "subject-report",
-    "history",
-    "recall",
-    "export",
-    "encode",
-    "decode",
-    "sign",
-    "verify-signature",
-    "prove",
-    "disclose",
-    "keys",
-    "verify",
-    "audit",
-    "doctor",
-    "stats",
-    "compact",
-    "reindex",
-    "backup",
-    "demo",
-    "rpc",
-    "help",
-    "policy",
+const OTHER_COMMANDS: [Other; 26] = [
+    ("init", "makes a store where none is"),
+    ("get", "reads"),
+    ("hold", "protects a grain further"),
+    ("sweep", "erases what ended with its consent, and nothing else (tests of erasure)"),
+    ("subject-report", "reads"),
+    ("history", "reads"),
+    ("recall", "reads: it builds a RECALL"),
+    ("export", "copies grains elsewhere"),
+    ("encode", "makes bytes of what is given, and has no store"),
+    ("decode", "reads bytes that are given, and has no store"),
+    ("sign", "makes an envelope that it gives back, and stores nothing"),
+    ("verify-signature", "reads"),
+    ("prove", "makes a signature that it gives back; what takes it is in the table"),
+    ("disclose", "makes a view that it gives back, and stores nothing"),
+    ("keys", "changes under which keys rows lie, and no row"),
+    ("verify", "reads"),
+    ("audit", "reads"),
+    ("doctor", "reads"),
+    ("stats", "reads"),
+    ("compact", "copies every row and compares the copies"),
+    ("reindex", "makes the index again from the log"),
+    ("backup", "copies the store elsewhere"),
+    ("demo", "fills a store of its own, where none is"),
+    ("rpc", "runs methods, which are in the table"),
+    ("help", "tells of the program"),
+    (
+        "policy",
+        "shows policies and rules, and changes the rules of the store, which come on top of policies",
+    ),
 ];
 
 /// Statements of CAL that only read.
-const OTHER_STATEMENTS: [&str; 10] = [
-    "assemble",
-    "batch",
-    "coalesce",
-    "define_template",
-    "describe",
-    "exists",
-    "explain",
-    "history",
-    "recall",
-    "set_op",
+const OTHER_STATEMENTS: [Other; 10] = [
+    ("assemble", "reads"),
+    ("batch", "runs statements that read, and refuses others"),
+    ("coalesce", "reads"),
+    ("define_template", "keeps a template, which is no grain"),
+    ("describe", "tells of the store"),
+    ("exists", "reads"),
+    ("explain", "says what would be, and does nothing"),
+    ("history", "reads"),
+    ("recall", "reads"),
+    ("set_op", "reads"),
 ];
 
 #[test]
 fn every_path_there_is_is_in_the_table() {
     let place = Place::with_store();
-    let names = |text: &[&str]| text.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    let names = |others: &[Other]| -> BTreeSet<String> {
+        others.iter().map(|(name, _)| (*name).to_owned()).collect()
+    };
 
     let mut listed = names(&OTHER_METHODS);
     listed.extend(METHODS.iter().map(|way| way.by.to_owned()));
@@ -260,6 +274,21 @@ fn every_path_there_is_is_in_the_table() {
         .filter_map(|(_, of)| of["properties"]["statement"]["const"].as_str().map(str::to_owned));
     let statements: BTreeSet<_> = statements.collect();
     let mut listed = names(&OTHER_STATEMENTS);
-    listed.extend(names(&["add", "supersede", "revert"]));
+    listed.extend(["add", "supersede", "revert"].map(str::to_owned));
     assert_eq!(statements, listed, "add what is new to METHODS, or to OTHER_STATEMENTS");
+}
+
+/// A name without a reason says that nobody has asked the question.
+#[test]
+fn every_path_that_is_not_tried_says_why_it_takes_no_grain_out_of_use() {
+    let all = OTHER_METHODS.iter().chain(&OTHER_COMMANDS).chain(&OTHER_STATEMENTS);
+    let all: Vec<&Other> = all.collect();
+    for (name, why) in &all {
+        assert!(why.trim().len() >= "reads".len(), "{name}: say why it takes no grain out of use");
+    }
+    // What is tried needs no excuse, and an excuse would hide it.
+    let tried = METHODS.iter().chain(COMMANDS).map(|way| way.by);
+    let both: Vec<_> =
+        tried.filter(|by| OTHER_METHODS.iter().any(|(name, _)| name == by)).collect();
+    assert_eq!(both, Vec::<&str>::new());
 }

@@ -24,8 +24,11 @@ use crate::truth::Truth;
 pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<Verification> {
     let opened = Store::open(path, &options.clone().create(false)).and_then(|store| {
         let found = store.verify(full);
-        store.close();
-        found
+        match store.close() {
+            // What is damaged the findings tell.
+            Err(error) if !error.is_integrity() => found.and(Err(error)),
+            _ => found,
+        }
     });
     match opened {
         Err(error) if error.is_integrity() => {

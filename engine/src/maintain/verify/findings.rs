@@ -4,6 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use data_encoding::HEXLOWER;
+use grainstore_format::ContentAddress;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result, guarded};
@@ -42,6 +43,8 @@ pub enum Fault {
     Audit,
     /// The read log is broken, cut, rewritten or gone.
     Reads,
+    /// A grain that was erased is here again, as a certificate of the erasure tells.
+    Returned,
     /// Log and states tell of something the audit log does not, or the other way round.
     Unaudited,
     /// The derived index cannot be read, nor built again from a log that is damaged.
@@ -106,6 +109,11 @@ impl Problem {
     /// One about an entry of the audit log.
     pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
         Self { what: Fault::Audit, place: Place::Row("audit", entry).to_string(), detail }
+    }
+
+    /// One about a grain that was erased.
+    pub(crate) fn of_returned(address: &ContentAddress, detail: String) -> Self {
+        Self { what: Fault::Returned, place: format!("grain {address}"), detail }
     }
 }
 

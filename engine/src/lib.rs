@@ -86,6 +86,7 @@ pub use calls::{
     StreamedEntry, Streaming, Terms,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use directory::check_outside;
 pub use erase::{Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
 pub use error::{Error, ErrorKind, Result};
 pub use grainstore_cal as cal;

@@ -178,14 +178,10 @@ impl Target {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
-        let real = fs::canonicalize(directory).map_err(|error| {
+        fs::canonicalize(directory).map_err(|error| {
             Error::from(error).with_hint("make the directory of the file first, or name another")
         })?;
-        for above in real.ancestors() {
-            if directory::has_store(above)? {
-                return Err(refused("this lies in a store, whose files must not be replaced"));
-            }
-        }
+        directory::check_outside(to)?;
         Ok(Self { directory: directory.to_owned(), file: to.to_owned() })
     }
 

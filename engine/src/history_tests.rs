@@ -92,7 +92,8 @@ fn one_grain_that_superseded_very_much_is_answered_as_far_as_it_is_asked_for() {
     let mut old = Vec::new();
     for n in 0..80 {
         let subject = format!("one {n}");
-        let grain = BeliefBuilder::new(EpochMs::new(1000 + n), subject, "likes", &large, 1.0);
+        let grain =
+            BeliefBuilder::new(EpochMs::new(1000 + n), subject, "likes", large.as_str(), 1.0);
         old.push(session.put(grain.build().unwrap()).unwrap().address());
     }
     let digest = BeliefBuilder::new(EpochMs::new(2000), "all", "likes", "tea", 1.0);

@@ -44,8 +44,20 @@ fn outlive_file_size_limits() {
 #[cfg(not(unix))]
 fn outlive_file_size_limits() {}
 
+/// Says nothing of a panic that becomes an error, as the storage's on a damaged file does: the error is told. With
+/// RUST_BACKTRACE set, all of them are.
+fn tell_panics_that_are_no_errors() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !grainstore::is_guarded() || std::env::var_os("RUST_BACKTRACE").is_some() {
+            tell(panic);
+        }
+    }));
+}
+
 fn main() -> ExitCode {
     outlive_file_size_limits();
+    tell_panics_that_are_no_errors();
     let (globals, command) = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(usage) if usage.use_stderr() && asks_for_json() => {

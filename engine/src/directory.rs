@@ -75,6 +75,91 @@ pub(crate) fn has_store(path: &Path) -> Result<bool> {
     }
 }
 
+/// The directory of the store that a name lies in, be it that of a file, of a link to one, or of what is not
+/// there yet.
+///
+/// # Errors
+/// `ERR_CONFLICT` for a name whose place cannot be told before something is made; `ERR_IO`.
+pub(crate) fn store_around(name: &Path) -> Result<Option<PathBuf>> {
+    let around = |place: &Path| -> Result<Option<PathBuf>> {
+        // A file has nothing in it.
+        for above in place.ancestors().skip(usize::from(!place.is_dir())) {
+            if has_store(above)? {
+                return Ok(Some(above.to_owned()));
+            }
+        }
+        Ok(None)
+    };
+    let mut missing = false;
+    for above in name.ancestors() {
+        // The name itself may be replaced where it stands, or be a link to what is written.
+        let here = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        match fs::canonicalize(here) {
+            Ok(place) => {
+                if let Some(store) = around(&place)? {
+                    return Ok(Some(store));
+                }
+                if missing || here != name || !is_link(name)? {
+                    return Ok(None);
+                }
+            }
+            Err(error) if error.kind() == Io::NotFound => {
+                missing = true;
+                if is_link(here)? || above.file_name().is_none() {
+                    let message = format!("where {} leads cannot be told", name.display());
+                    let hint = "name a file without links that lead nowhere, and without ..";
+                    return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+fn is_link(name: &Path) -> Result<bool> {
+    match fs::symlink_metadata(name) {
+        Err(error) if error.kind() == Io::NotFound => Ok(false),
+        found => Ok(found?.is_symlink()),
+    }
+}
+
+/// Refuses the name of a file to be written that lies in the directory of a store: the files there are the
+/// store's, also those that it makes for a while. Every command that writes a file asks this first.
+///
+/// # Errors
+/// `ERR_CONFLICT`; `ERR_IO`.
+pub fn check_outside(file: &Path) -> Result<()> {
+    match store_around(file)? {
+        None => Ok(()),
+        Some(store) => {
+            let (file, store) = (file.display(), store.display());
+            let message =
+                format!("{file} lies in the store at {store}, where all files are its own");
+            Err(Error::new(ErrorKind::Conflict, message)
+                .with_hint("name a file outside of every store"))
+        }
+    }
+}
+
+/// Refuses the file of a key that lies in the directory of the store that is made with it, or in another store.
+///
+/// # Errors
+/// `ERR_CONFLICT`; `ERR_IO`.
+pub(crate) fn check_beside(key: &Path, store: &Path) -> Result<()> {
+    check_outside(key)?;
+    let store = fs::canonicalize(store)?;
+    let above = key.parent().filter(|above| !above.as_os_str().is_empty());
+    for place in [key, above.unwrap_or(Path::new("."))] {
+        if real(place)?.starts_with(&store) {
+            let message = format!("the key file {} lies in the store it opens", key.display());
+            let hint = "keep the key elsewhere: who has the directory would have all that is in it";
+            return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
 /// Makes the directory and those above it, durably.
 ///
 /// # Errors
@@ -381,6 +466,35 @@ mod tests {
             assert_eq!(fs::read(&elsewhere).unwrap(), vec![0; former.len()]);
             assert_eq!(fs::read(&file).unwrap(), b"what is there");
             fs::remove_file(&elsewhere).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_lies_in_a_store_whichever_way_it_is_written() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let (store, beside) = (dir.path().join("store"), dir.path().join("beside"));
+        fs::create_dir_all(store.join("reads")).unwrap();
+        fs::create_dir(&beside).unwrap();
+        fs::write(grains(&store), b"what is there").unwrap();
+        let linked = |to: PathBuf, name: &str| std::os::unix::fs::symlink(to, beside.join(name));
+        linked(store.clone(), "store").unwrap();
+        linked(grains(&store), "file").unwrap();
+        linked(store.join("absent"), "dangling").unwrap();
+        linked(beside.join("other"), "out").unwrap();
+        linked(beside.join("out"), "twice").unwrap();
+        std::os::unix::fs::symlink(beside.join("kept"), store.join("out")).unwrap();
+        fs::write(beside.join("kept"), b"").unwrap();
+        fs::write(beside.join("other"), b"").unwrap();
+        let code = |name: &Path| check_outside(name).map_err(|error| error.code());
+        for name in ["grains.redb", "LOCK", "absent", "reads/0.log", "a/b/c", "../store/x", "out"] {
+            assert_eq!(code(&store.join(name)), Err("ERR_CONFLICT"), "{name}");
+        }
+        for name in ["store/x", "file", "dangling", "../store/x", "absent/../../store/x"] {
+            assert_eq!(code(&beside.join(name)), Err("ERR_CONFLICT"), "{name}");
+        }
+        for name in ["x", "kept", "a/b/c", "out", "twice", "../x"] {
+            assert_eq!(code(&beside.join(name)), Ok(()), "{name}");
         }
     }
 

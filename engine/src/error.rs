@@ -398,6 +398,36 @@ fn is_damage(error: &std::io::Error) -> bool {
 /// # Errors
 /// Those of `run`; `ERR_INTEGRITY` where it panicked.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(Error::integrity("the storage failed on damaged data")))
+    GUARDS.set(GUARDS.get().saturating_add(1));
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    GUARDS.set(GUARDS.get().saturating_sub(1));
+    done.unwrap_or_else(|_| Err(Error::integrity("the storage failed on damaged data")))
+}
+
+/// Whether a panic of this thread becomes an error (`ERR_INTEGRITY`): for the panic hook of a host, which need
+/// not tell of it as of a failure of the program.
+#[must_use]
+pub fn is_guarded() -> bool {
+    GUARDS.get() > 0
+}
+
+thread_local! {
+    /// Guards around what this thread does.
+    static GUARDS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_is_told_until_it_is_left_also_by_a_panic() {
+        let failed = guarded(|| {
+            guarded(|| Ok(()))?;
+            assert!(is_guarded());
+            std::panic::resume_unwind(Box::new("a damaged page"))
+        });
+        assert_eq!(failed.map(|()| ()).map_err(|error| error.code()), Err("ERR_INTEGRITY"));
+        assert!(!is_guarded());
+    }
 }

@@ -1,6 +1,6 @@
 //! Versions: the supersession chain of a grain, and all versions of a subject's relation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use grainstore_cal::{Cancel, Visibility, is_known_at};
@@ -85,22 +85,36 @@ impl Session {
     ) -> Result<(Vec<Stored>, bool)> {
         let mut bytes = 0_usize;
         let mut versions = Vec::new();
-        let mut level = vec![from];
-        while !level.is_empty() && versions.len() < limit {
-            let mut before = Vec::new();
-            for version in level {
-                for address in predecessors(view, &version, time)? {
-                    before.extend(self.lookup(view, &address)?);
-                }
-                bytes = bytes.saturating_add(version.blob.len());
-                check_size(versions.len(), bytes)?;
-                versions.push(version);
+        // One grain may have superseded very many: they wait as addresses, and are read one by one.
+        let mut waiting = VecDeque::new();
+        let mut next = Some(from);
+        while let Some(version) = next {
+            if versions.len() >= limit {
+                return Ok((versions, true));
             }
-            level = before;
+            bytes = bytes.saturating_add(version.blob.len());
+            check_size(versions.len(), bytes)?;
+            waiting.extend(predecessors(view, &version, time)?);
+            versions.push(version);
+            next = self.first_seen(view, &mut waiting, time)?;
         }
-        let more = !level.is_empty() || versions.len() > limit;
-        versions.truncate(limit);
-        Ok((versions, more))
+        Ok((versions, false))
+    }
+
+    /// Takes addresses until there is one that the session sees.
+    fn first_seen(
+        &self,
+        view: &View,
+        waiting: &mut VecDeque<ContentAddress>,
+        time: &Time,
+    ) -> Result<Option<Stored>> {
+        while let Some(address) = waiting.pop_front() {
+            time.check()?;
+            if let Some(found) = self.lookup(view, &address)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// A version and those before it, newest first: a chain of any length in parts. Go on from the

@@ -1,5 +1,6 @@
 //! A history by an index that lies.
 
+use grainstore_format::Value;
 use grainstore_index::{Facts, Tail};
 use tempfile::TempDir;
 
@@ -8,7 +9,7 @@ use crate::format::BeliefBuilder;
 use crate::indexed::Indexed;
 use crate::keys::AddressKey;
 use crate::truth::Logged;
-use crate::{OpenOptions, SessionOptions, Store};
+use crate::{Grain, OpenOptions, SessionOptions, Store};
 
 /// Puts a belief into a namespace.
 fn put(store: &Store, namespace: &str, subject: &str, relation: &str) -> ContentAddress {
@@ -79,4 +80,35 @@ fn a_history_whose_time_is_over_is_given_up() {
     for given_up in [head, newest, back] {
         assert_eq!(given_up.map_err(|error| error.code()), Err("ERR_TIMEOUT"));
     }
+}
+
+#[test]
+fn one_grain_that_superseded_very_much_is_answered_as_far_as_it_is_asked_for() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path(), &OpenOptions::new().create(true)).unwrap();
+    let session = store.session(SessionOptions::default());
+    // Together more than a history may hold.
+    let large = "x".repeat(900_000);
+    let mut old = Vec::new();
+    for n in 0..80 {
+        let subject = format!("one {n}");
+        let grain =
+            BeliefBuilder::new(EpochMs::new(1000 + n), subject, "likes", large.as_str(), 1.0);
+        old.push(session.put(grain.build().unwrap()).unwrap().address());
+    }
+    let digest = BeliefBuilder::new(EpochMs::new(2000), "all", "likes", "tea", 1.0);
+    let mut fields = digest.build().unwrap().into_fields();
+    let parents = old.iter().map(|parent| Value::from(parent.to_string())).collect();
+    fields.insert("derived_from".to_owned(), Value::Array(parents));
+    let digest = Grain::from_fields(fields).unwrap();
+    for parent in &old {
+        session.supersede(parent, digest.clone(), None).unwrap();
+    }
+    let head = session.get(&old[0]).unwrap().state.superseded_by.unwrap();
+    let some = session.older_versions(&head, 4).unwrap();
+    assert_eq!((some.items.len(), some.more), (4, true));
+    let all = session.older_versions(&head, 81).map(drop).map_err(|error| error.code());
+    assert_eq!(all, Err("ERR_LIMIT"));
+    let one = session.older_versions(&old[0], 4).unwrap();
+    assert_eq!((one.items.len(), one.more), (1, false));
 }

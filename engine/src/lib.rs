@@ -86,10 +86,11 @@ pub use calls::{
     StreamedEntry, Streaming, Terms,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use directory::check_outside;
 pub use erase::{
     Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, Returned, SubjectReport, Swept,
 };
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, is_guarded};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};

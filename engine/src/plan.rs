@@ -48,7 +48,8 @@ pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
 pub(crate) use embed::mixed;
 pub(crate) use import::{
-    Claim, Successor, arriving, by_successor, not_cleared, prevails, unreviewed,
+    Claim, Successor, arriving, by_successor, is_lift_refused, not_cleared, not_lifted, prevails,
+    unreviewed,
 };
 pub(crate) use mark::{Mark, is_earlier_end};
 use replace::Succession;

@@ -145,6 +145,10 @@ impl Store {
         }
         let lock = directory::lock(path, options.wait)?;
         let created = !directory::has_store(path)?;
+        let key = options.key.as_ref().and_then(|key| key.0.file());
+        if let Some(key) = key.filter(|_| created) {
+            directory::check_beside(key, path)?;
+        }
         directory::clear_leftovers(path)?;
         if !created {
             directory::clear_former(&directory::real(&directory::grains(path))?)?;

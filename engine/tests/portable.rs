@@ -251,3 +251,56 @@ fn what_is_no_regular_file_is_not_replaced() {
     assert_ne!(fs::read(at("work")).unwrap(), b"years of work");
     assert_eq!(names(to.path()).len(), 5);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_leaves_an_encrypted_store_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = TempDir::new().unwrap();
+    let options = OpenOptions::new().create(true).key(grainstore::MasterKey::new([7; 32]));
+    let encrypted = Store::open(dir.path().join("encrypted"), &options).unwrap();
+    let file = dir.path().join("memory.mg");
+    let looked = RefCell::new(Vec::new());
+    let progress = |_, _| {
+        let partial = names(dir.path()).into_iter().find(|name| name.ends_with(".mg.partial"));
+        let mode = |name: String| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        looked.borrow_mut().extend(partial.map(mode));
+    };
+    let how = Exporting { progress: Some(&progress), ..Exporting::default() };
+    let session = operator(&encrypted);
+    session.put(belief(1000, "a", "tea")).unwrap();
+    session.export(&file, &Query::default(), &how).unwrap();
+    looked.borrow_mut().push(fs::metadata(&file).unwrap().permissions().mode());
+    assert!(looked.borrow().len() >= 2);
+    assert!(looked.borrow().iter().all(|mode| mode & 0o777 == 0o600), "{looked:?}");
+}
+
+#[test]
+fn what_a_killed_export_has_left_goes_with_the_next_to_its_target() {
+    let dir = TempDir::new().unwrap();
+    let store = store(dir.path());
+    let session = operator(&store);
+    session.put(belief(1000, "a", "tea")).unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let others =
+        [".other.mg.AAAAAA.mg.partial", ".memory.mg.AAAAA.mg.partial", "AAAAAA.mg.partial"];
+    for name in
+        [".memory.mg.AAAAAA.mg.partial", ".memory.mg.BBBBBB.mg.partial"].iter().chain(&others)
+    {
+        fs::write(at(name), "left").unwrap();
+    }
+    // Somebody is still at work on this one.
+    let held = File::open(at(".memory.mg.BBBBBB.mg.partial")).unwrap();
+    held.try_lock().unwrap();
+    session.export(at("memory.mg"), &Query::default(), &Exporting::default()).unwrap();
+    let mut expected = vec![".memory.mg.BBBBBB.mg.partial", "memory.grains", "memory.mg"];
+    expected.extend(others);
+    expected.sort_unstable();
+    assert_eq!(names(dir.path()), expected);
+    drop(held);
+    // A name may be as long as names can be.
+    let long = "é".repeat(125);
+    session.export(at(&long), &Query::default(), &Exporting::default()).unwrap();
+    session.export(at("memory.mg"), &Query::default(), &Exporting::default()).unwrap();
+    assert!(!at(".memory.mg.BBBBBB.mg.partial").exists());
+}

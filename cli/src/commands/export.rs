@@ -3,9 +3,16 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::{
+    sync::Arc,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
 
 use clap::Args;
-use grainstore::cal::Query;
+use grainstore::cal::{Cancel, Query};
 use grainstore::{Exported, Exporting};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -13,7 +20,12 @@ use tempfile::TempDir;
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
+use crate::repl::Interrupt;
 use crate::shape::CompressionName;
+
+/// Time between two looks at whether the process is to end.
+#[cfg(unix)]
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Write the grains the session sees, with their history and state, into a portable .mg file
 ///
@@ -51,14 +63,14 @@ impl Export {
             bar.set_length(total);
             bar.set_position(done);
         };
-        let how = Exporting {
-            compression: self.compress.into(),
-            progress: Some(&progress),
-            ..Exporting::default()
-        };
-        let exported = session.export(&to, &query, &how);
+        let exported = stoppable(|cancel| {
+            let compression = self.compress.into();
+            let progress = Some(&progress as &dyn Fn(u64, u64));
+            let how = Exporting { compression, progress, cancel, ..Exporting::default() };
+            session.export(&to, &query, &how)
+        });
         bar.finish_and_clear();
-        let exported = exported?;
+        let exported = exported??;
         if stdout.is_some() {
             return stream(&exported, context);
         }
@@ -74,6 +86,35 @@ impl Export {
         }
     }
 }
+
+/// Runs what Ctrl-C and a request to end stop, so that nothing half written is left.
+pub(super) fn stoppable<T>(run: impl FnOnce(Cancel) -> T) -> Result<T> {
+    Ok(Interrupt::caught()?.during(|cancel| {
+        stop_at_end(&cancel);
+        run(cancel)
+    }))
+}
+
+/// Has a request to end the process stop what runs first.
+#[cfg(unix)]
+fn stop_at_end(cancel: &Cancel) {
+    let asked = Arc::new(AtomicBool::new(false));
+    let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&asked));
+    // Where it cannot be registered the system does what it did before.
+    if registered.is_ok() {
+        let cancel = cancel.clone();
+        thread::spawn(move || {
+            while !asked.load(Ordering::SeqCst) {
+                thread::sleep(LOOK_EVERY);
+            }
+            cancel.cancel();
+        });
+    }
+}
+
+/// Elsewhere there is no such signal.
+#[cfg(not(unix))]
+fn stop_at_end(_: &Cancel) {}
 
 /// What rules kept here, for a person; nothing where they kept nothing.
 pub(super) fn left_out(exported: &Exported) -> Option<String> {

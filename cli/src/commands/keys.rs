@@ -154,6 +154,7 @@ fn new_key(algorithm: AlgorithmName) -> Result<(SigningKey, Zeroizing<[u8; 32]>)
 
 /// Writes a file that was not there, durably; what is left of a failure is removed.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    grainstore::check_outside(path)?;
     let mut file = create_new(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             let message = format!("{} is there already", path.display());

@@ -6,7 +6,7 @@ use clap::Args;
 use grainstore::Exporting;
 
 use super::erase::no_grain_of;
-use super::export::left_out;
+use super::export::{left_out, stoppable};
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
 use crate::shape::Version;
@@ -47,11 +47,13 @@ impl SubjectReport {
             }
             return Ok(());
         };
-        let how = Exporting::default();
-        let exported = match self.access_request {
-            true => session.access_request(out, &user, &how)?,
-            false => session.export_subject(out, &user, &how)?,
-        };
+        let exported = stoppable(|cancel| {
+            let how = Exporting { cancel, ..Exporting::default() };
+            match self.access_request {
+                true => session.access_request(out, &user, &how),
+                false => session.export_subject(out, &user, &how),
+            }
+        })??;
         if exported.exported == 0 {
             context.output.note(&no_grain_of(&user));
         }

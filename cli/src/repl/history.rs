@@ -52,6 +52,8 @@ impl Kept {
     /// Makes sure that the file is there and only its owner's.
     pub(crate) fn prepare(&self) -> io::Result<Option<&Path>> {
         let Self::In(path) = self else { return Ok(None) };
+        grainstore::check_outside(path)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string()))?;
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             private_directory(parent)?;
         }
@@ -65,7 +67,9 @@ impl Kept {
     /// Forgets what is in the file.
     pub(crate) fn clear(&self) -> io::Result<()> {
         match self {
-            Self::In(path) if path.exists() => fs::write(path, ""),
+            Self::In(path) if path.exists() => {
+                self.prepare()?.map_or(Ok(()), |path| fs::write(path, ""))
+            }
             _ => Ok(()),
         }
     }

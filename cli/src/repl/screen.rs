@@ -50,6 +50,7 @@ impl Screen {
     /// Puts answers into a file from now on, or here again. The file is its owner's alone.
     pub(crate) fn divert(&mut self, path: Option<&str>) -> Result<()> {
         let open = |path: &str| {
+            grainstore::check_outside(Path::new(path))?;
             into(Path::new(path)).map_err(|error| {
                 let message = format!("cannot write {path}: {error}");
                 Error::new(Code::Io, message, "name a file that is not there, or a regular one")
@@ -122,6 +123,9 @@ fn into(path: &Path) -> io::Result<File> {
     };
     let refused = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     match found.file_type() {
+        kind if kind.is_file() && has_other_names(&found) => {
+            return refused("it has other names, under which it may be something else");
+        }
         kind if kind.is_file() => {}
         kind if kind.is_dir() => return refused("it is a directory"),
         kind if kind.is_symlink() => return refused("it is a link"),
@@ -141,6 +145,18 @@ fn into(path: &Path) -> io::Result<File> {
 fn is_same(seen: &fs::Metadata, opened: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (seen.dev(), seen.ino()) == (opened.dev(), opened.ino())
+}
+
+/// Whether a file stands under other names as well: one may be a name that a store has for it.
+#[cfg(unix)]
+fn has_other_names(found: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(found) > 1
+}
+
+/// Elsewhere names are not counted.
+#[cfg(not(unix))]
+fn has_other_names(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// Elsewhere files have no numbers that can be compared.
@@ -183,14 +199,18 @@ mod tests {
         fs::write(at("kept"), "kept").unwrap();
         symlink(at("kept"), at("link")).unwrap();
         symlink(at("absent"), at("dangling")).unwrap();
+        fs::write(at("many"), "many").unwrap();
+        fs::hard_link(at("many"), at("other")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for name in ["link", "dangling", "socket", "."] {
+        for name in ["link", "socket", ".", "many"] {
             let refused = screen.divert(Some(&at(name)));
             let mut told = Vec::new();
             refused.unwrap_err().write(&mut told, false).unwrap();
             assert!(told.starts_with(b"error: ERR_IO: cannot write "), "{name}");
         }
+        assert!(screen.divert(Some(&at("dangling"))).is_err());
         assert_eq!(fs::read_to_string(at("kept")).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(at("many")).unwrap(), "many");
         assert!(!Path::new(&at("absent")).exists());
         for name in ["kept", "new"] {
             screen.divert(Some(&at(name))).unwrap();

@@ -4,8 +4,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+
+use crate::error::Code;
 
 /// A struct that stands as a JSON object, never as an array of its fields.
 #[derive(Debug)]
@@ -50,6 +52,62 @@ fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         }
     }
     source.deserialize_map(Fields(PhantomData, form))
+}
+
+/// A list of so many items at most. What is beyond them is passed over while it is read, so that it takes no
+/// memory; who takes the list refuses it then.
+#[derive(Debug)]
+pub(crate) struct Few<T, const MOST: usize> {
+    items: Vec<T>,
+    more: bool,
+}
+
+impl<T, const MOST: usize> Default for Few<T, MOST> {
+    fn default() -> Self {
+        Self { items: Vec::new(), more: false }
+    }
+}
+
+impl<T, const MOST: usize> Few<T, MOST> {
+    /// The items of the list with this name.
+    ///
+    /// # Errors
+    /// `ERR_LIMIT` where there are more.
+    pub(crate) fn all(self, name: &str) -> crate::error::Result<Vec<T>> {
+        if self.more {
+            let message = format!("{name} has more than {MOST} items");
+            return Err(crate::error::Error::new(Code::Limit, message, "give fewer, in parts"));
+        }
+        Ok(self.items)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for Few<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+        struct Items<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Items<T, MOST> {
+            type Value = Few<T, MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T, MOST>, A::Error> {
+                let mut few = Few::default();
+                while few.items.len() < MOST {
+                    match list.next_element()? {
+                        Some(item) => few.items.push(item),
+                        None => return Ok(few),
+                    }
+                }
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    few.more = true;
+                }
+                Ok(few)
+            }
+        }
+        source.deserialize_seq(Items(PhantomData))
+    }
 }
 
 /// Bytes, base64 in JSON.

@@ -4,17 +4,22 @@
 use grainstore::cal::Operation;
 use grainstore::embed::Embedding;
 use grainstore::format::Encoding;
-use grainstore::{CalSwitch, ContentAddress, EpochMs, Grain, Offer, Preset, SessionOptions};
+use grainstore::{
+    CalSwitch, ContentAddress, EpochMs, Grain, MAX_BATCH, Offer, Preset, SessionOptions,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::embedder::Maker;
 use super::fault::Fault;
-use super::json::{Base64, Form, Formed, Object, Pairs};
+use super::json::{Base64, Few, Form, Formed, Object, Pairs};
 use super::misread::misread;
 use super::vectors::{Given, embeddings};
 use crate::ask::FormatName;
 use crate::shape::{AlgorithmName, EncodingName, SameFact};
+
+/// Vectors of one grain.
+const MAX_VECTORS: usize = 10_000;
 
 /// Reads the parameters of a method; without any, an empty object is read.
 pub(crate) fn read<'p, T: Deserialize<'p>>(params: Option<&'p RawValue>) -> Result<T, Fault> {
@@ -328,17 +333,18 @@ impl Put<'_> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutBatch<'p> {
     #[serde(borrow)]
-    pub(crate) grains: Option<Vec<&'p RawValue>>,
-    pub(crate) blobs: Option<Vec<Base64>>,
-    pub(crate) cose: Option<Vec<Base64>>,
+    pub(crate) grains: Option<Few<&'p RawValue, MAX_BATCH>>,
+    pub(crate) blobs: Option<Few<Base64, MAX_BATCH>>,
+    pub(crate) cose: Option<Few<Base64, MAX_BATCH>>,
     #[serde(default)]
-    vectors: Vec<Vec<Formed<Given>>>,
+    vectors: Few<Few<Formed<Given>, MAX_VECTORS>, MAX_BATCH>,
 }
 
 impl PutBatch<'_> {
     /// The vectors of each grain, in their order; none where none are given.
     pub(crate) fn vectors(&mut self) -> Result<Vec<Vec<Embedding>>, Fault> {
-        std::mem::take(&mut self.vectors).into_iter().map(embeddings).collect()
+        let of_each = std::mem::take(&mut self.vectors).all("vectors")?;
+        of_each.into_iter().map(|vectors| embeddings(vectors.all("vectors")?)).collect()
     }
 }
 
@@ -395,7 +401,7 @@ pub(crate) struct Address {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Addresses {
-    pub(crate) addresses: Vec<String>,
+    pub(crate) addresses: Few<String, MAX_BATCH>,
 }
 
 /// `history`: of an address, or of a subject's relation.

@@ -1,5 +1,7 @@
 //! The method `query`: conditions as an object, answered in the envelope of OMS 28.1.
 
+use std::collections::BTreeSet;
+
 use grainstore::cal::{
     Expansion, Link, Near, Predicate, Query, Reach, TimeRange, TypeSet, Visibility,
 };
@@ -12,7 +14,7 @@ use super::answer::{Answer, List};
 use super::fault::Fault;
 use super::graph::DirectionName;
 use super::host::Host;
-use super::json::{Form, Formed};
+use super::json::{Few, Form, Formed};
 use super::params::{self, time};
 use super::vectors;
 use crate::error::{Code, Error};
@@ -21,6 +23,11 @@ use crate::error::{Code, Error};
 const COUNT_TO: u64 = 1_000;
 /// Bytes of payloads in a page, so that as JSON it stays below what an answer may hold.
 const PAGE_BYTES: usize = 2 << 20;
+
+/// Tags of a list of `where`.
+const MAX_TAGS: usize = 1_000;
+/// Kinds of links that are named.
+const MAX_LINKS: usize = 100;
 
 /// `query`.
 #[derive(Debug, Deserialize)]
@@ -52,8 +59,8 @@ struct Conditions<'p> {
     object: Option<&'p RawValue>,
     user_id: Option<String>,
     session_id: Option<String>,
-    tags_all: Option<Vec<String>>,
-    tags_none: Option<Vec<String>>,
+    tags_all: Option<Few<String, MAX_TAGS>>,
+    tags_none: Option<Few<String, MAX_TAGS>>,
     time_from: Option<i64>,
     time_to: Option<i64>,
     as_of: Option<i64>,
@@ -78,7 +85,7 @@ impl Form for Vector {
 struct Expand {
     hops: Option<usize>,
     seeds: Option<usize>,
-    links: Option<Vec<String>>,
+    links: Option<Few<String, MAX_LINKS>>,
     #[serde(default)]
     direction: DirectionName,
     fan_out: Option<usize>,
@@ -152,7 +159,8 @@ impl Expand {
     /// What it asks for; what it leaves out is as usual.
     fn expansion(self) -> Result<Expansion, Fault> {
         let usual = Expansion::default();
-        let links = self.links.map(|names| names.iter().map(|name| link(name)).collect());
+        let links = self.links.map(|names| names.all("links")).transpose()?;
+        let links = links.map(|names| names.iter().map(|name| link(name)).collect());
         Ok(Expansion {
             hops: self.hops.unwrap_or(usual.hops),
             seeds: self.seeds.unwrap_or(usual.seeds),
@@ -204,11 +212,11 @@ impl Conditions<'_> {
         if let Some(object) = self.object {
             query = query.when(same_object(object)?);
         }
-        if let Some(tags) = self.tags_all.filter(|tags| !tags.is_empty()) {
-            query = query.when(Predicate::tags_include(all_texts(&tags)?));
+        if let Some(tags) = tags("tags_all", self.tags_all)? {
+            query = query.when(Predicate::tags_include(tags));
         }
-        if let Some(tags) = self.tags_none.filter(|tags| !tags.is_empty()) {
-            query = query.when(Predicate::tags_exclude(all_texts(&tags)?));
+        if let Some(tags) = tags("tags_none", self.tags_none)? {
+            query = query.when(Predicate::tags_exclude(tags));
         }
         let from = self.time_from.map_or(TimeRange::ALWAYS.from, EpochMs::new);
         let to = self.time_to.map_or(TimeRange::ALWAYS.to, EpochMs::new);
@@ -237,8 +245,11 @@ fn text(text: &str) -> Result<String, Fault> {
     Ok(grainstore::format::normalise_text(text)?.into_owned())
 }
 
-fn all_texts(texts: &[String]) -> Result<Vec<String>, Fault> {
-    texts.iter().map(|tag| text(tag)).collect()
+/// The tags of a list, each once; nothing where there are none.
+fn tags(name: &str, given: Option<Few<String, MAX_TAGS>>) -> Result<Option<Vec<String>>, Fault> {
+    let given = given.unwrap_or_default().all(name)?;
+    let tags = given.iter().map(|tag| text(tag)).collect::<Result<BTreeSet<_>, _>>()?;
+    Ok((!tags.is_empty()).then(|| tags.into_iter().collect()))
 }
 
 /// The condition that a grain has this object, brought into the form grains have it in.

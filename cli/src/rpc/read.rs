@@ -31,8 +31,9 @@ pub(crate) fn get(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, 
 pub(crate) fn get_batch(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let params: params::Addresses = params::read(params)?;
     let session = host.session()?;
+    let addresses = params.addresses.all("addresses")?;
     let addresses: Vec<ContentAddress> =
-        params.addresses.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
+        addresses.iter().map(|text| address(text)).collect::<Result<_, _>>()?;
     let mut grains = List::default();
     // A few at a time: what is too much is refused before it is read.
     for some in addresses.chunks(16) {

@@ -35,10 +35,14 @@ pub(crate) fn put_batch(host: &mut Host, params: Option<&RawValue>) -> Result<An
     let vectors = params.vectors()?;
     let offers: Vec<Offer> = match (params.grains, params.blobs, params.cose) {
         (Some(grains), None, None) => {
-            each(grains, |grain| Ok(Grain::from_json(grain.get())?.into()))?
+            each(grains.all("grains")?, |grain| Ok(Grain::from_json(grain.get())?.into()))?
         }
-        (None, Some(blobs), None) => each(blobs, |Base64(blob)| Ok(Offer::Blob(blob)))?,
-        (None, None, Some(cose)) => each(cose, |Base64(cose)| Ok(Offer::Signed(cose)))?,
+        (None, Some(blobs), None) => {
+            each(blobs.all("blobs")?, |Base64(blob)| Ok(Offer::Blob(blob)))?
+        }
+        (None, None, Some(cose)) => {
+            each(cose.all("cose")?, |Base64(cose)| Ok(Offer::Signed(cose)))?
+        }
         _ => return Err(Fault::params("give exactly one of grains, blobs and cose")),
     };
     let offers = with_vectors(offers, vectors)?;

@@ -122,6 +122,32 @@ fn rpc_refuses_answers_too_large() {
 }
 
 #[test]
+fn rpc_refuses_lists_too_long_and_takes_a_tag_that_comes_often_once() {
+    let place = Place::empty();
+    let mut rpc = place.rpc_with_store();
+    let mut grain: serde_json::Value = serde_json::from_str(&belief("a", "tea")).unwrap();
+    grain["structural_tags"] = json!(["t"]);
+    let put = rpc.result("put", &json!({ "grain": grain }));
+    let tags = |count: usize| vec!["t"; count];
+    for name in ["tags_all", "tags_none"] {
+        let asked = |count| json!({ "where": { name: tags(count) } });
+        let found = rpc.result("query", &asked(1000))["results"].as_array().unwrap().len();
+        assert_eq!(found, usize::from(name == "tags_all"));
+        assert_eq!(rpc.refusal("query", &asked(1001)), "ERR_LIMIT", "{name}");
+    }
+    let links = json!({ "text": "tea", "expand": { "links": tags(101) } });
+    assert_eq!(rpc.refusal("query", &links), "ERR_LIMIT");
+    let many = vec![&put["address"]; 100_001];
+    assert_eq!(rpc.refusal("get_batch", &json!({ "addresses": many })), "ERR_LIMIT");
+    for name in ["vectors", "blobs"] {
+        let empty = if name == "vectors" { json!([]) } else { json!("") };
+        let batch = json!({ "grains": [], name: vec![empty; 100_001] });
+        let batch = if name == "blobs" { json!({ "blobs": batch["blobs"] }) } else { batch };
+        assert_eq!(rpc.refusal("put_batch", &batch), "ERR_LIMIT", "{name}");
+    }
+}
+
+#[test]
 fn rpc_ends_quietly_when_its_reader_leaves() {
     let place = Place::empty();
     let mut child = place.start(&["rpc"]);

@@ -207,6 +207,37 @@ fn answers_go_into_a_file_and_statements_come_from_one() {
 }
 
 #[test]
+fn no_command_writes_a_file_into_the_directory_of_a_store() {
+    let place = place();
+    for name in ["grains.redb", "index.redb", "LOCK", "keyring", "keyring.new", "reads/x", "new"] {
+        let file = format!("memory.grains/{name}");
+        let script = format!(".output {file}\nRECALL;");
+        fs::write(place.path().join("script.cal"), &script).unwrap();
+        let limited = ["--namespace", "team", "repl"];
+        for (arguments, stdin) in [
+            (&["repl"][..], script.as_str()),
+            (&limited, ".read script.cal"),
+            (&["export", &file], ""),
+            (&["--user", "ann", "subject-report", "--out", &file], ""),
+            (&["keys", "new", &file], ""),
+            (&["--store", "other", "--key-file", &file, "init", "--encrypt"], ""),
+            (&["backup", &file], ""),
+        ] {
+            let there = place.path().join(&file).exists();
+            let run = place.feed(arguments, stdin);
+            // What is there is read as a key, and never written.
+            let is_read = there && arguments.contains(&"init");
+            let code = if is_read { "ERR_KEY" } else { "ERR_CONFLICT" };
+            assert_eq!(run.error_code(), code, "{arguments:?} {file}: {}", run.err);
+            assert_eq!(place.path().join(&file).exists(), there, "{arguments:?} {file}");
+        }
+    }
+    assert!(!place.path().join("other").exists());
+    assert!(place.grain(&["recall", "alice"]).done().text().contains("milk"));
+    place.grain(&["verify"]).done();
+}
+
+#[test]
 fn garbage_is_refused_and_ends() {
     let place = place();
     let mut noise: Vec<u8> = (0..=255).cycle().take(20_000).collect();

@@ -199,3 +199,22 @@ fn a_missing_and_a_damaged_store_come_with_a_way_out() {
         assert!(run.err.contains("copy the directory first"), "{command}: {}", run.err);
     }
 }
+
+#[test]
+fn what_the_storage_fails_on_is_told_as_an_error_and_not_as_a_failure_of_the_program() {
+    let place = place();
+    let file = place.path().join("memory.grains/grains.redb");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[4096..4112].fill(0xff);
+    std::fs::write(&file, bytes).unwrap();
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_grain"))
+        .args(["recall", "alice"])
+        .current_dir(place.path())
+        .env_remove("RUST_BACKTRACE")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(run.stderr).unwrap();
+    assert!(told.starts_with("error: ERR_INTEGRITY: "), "{told}");
+    assert!(told.contains("the storage failed on damaged data"), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+}

@@ -452,6 +452,19 @@ impl Keyring {
         Ok(Rewrapped { store, wrap, wrapped, bytes })
     }
 
+    /// Sees that what a provider has opens what was wrapped for it. What an exchange of the file overwrites
+    /// is overwritten before that: a key that lay there is missed here.
+    ///
+    /// # Errors
+    /// `ERR_KEY`; `ERR_IO`.
+    pub(crate) fn check_opens(&self, provider: &dyn KeyProvider, new: &Rewrapped) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.medium.read()?;
+        let wrap = wrapping(provider, &new.store.derivation, &self.store_id)?;
+        let opened = unwrap_in(&wrap, &new.store.bound(), &new.store.wrapped);
+        opened.map(drop).ok_or_else(|| bad_key("the new key is another one when it is read again"))
+    }
+
     /// Goes on with secrets under another master key. No row is written anew. Nobody gets or loses a slot
     /// in between: that is the writer's, who does this.
     ///

@@ -52,6 +52,11 @@ pub trait KeyProvider: fmt::Debug + Send + Sync {
         Ok(Derivation::Raw)
     }
 
+    /// The file it comes from, where there is one: a store is given no key that lies in its own directory.
+    fn file(&self) -> Option<&Path> {
+        None
+    }
+
     /// The key, made as it was when the store was created.
     ///
     /// # Errors
@@ -100,9 +105,10 @@ impl KeyFile {
     /// Writes a new random key into a new file that its owner alone may read.
     ///
     /// # Errors
-    /// `ERR_IO`, also where the file exists.
+    /// `ERR_CONFLICT` for a file within a store; `ERR_IO`, also where the file exists.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
+        directory::check_outside(&path)?;
         let key = MasterKey::random()?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -119,6 +125,10 @@ impl KeyFile {
 }
 
 impl KeyProvider for KeyFile {
+    fn file(&self) -> Option<&Path> {
+        Some(&self.0)
+    }
+
     fn master_key(&self, derivation: &Derivation) -> Result<MasterKey> {
         check_private(&self.0)?;
         let bytes = Zeroizing::new(fs::read(&self.0).map_err(|error| {

@@ -110,18 +110,15 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
 
 /// A backup within a store would be in the way of its own files.
 fn check_outside(to: &Path) -> Result<()> {
-    let existing = to.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
-    let place =
-        fs::canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing })?;
-    for above in place.ancestors() {
-        // The directory itself may be one that is empty, which is looked at later.
-        if directory::has_store(above)? && above != to {
-            let message = format!("{} lies in the store at {}", to.display(), above.display());
+    match directory::store_around(to)? {
+        // The directory itself may be one that is not empty, which is told later.
+        Some(store) if store != to => {
+            let message = format!("{} lies in the store at {}", to.display(), store.display());
             let hint = "name a directory outside of every store";
-            return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+            Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Takes the lock of the directory. Somebody may have made a store there before that: it is looked

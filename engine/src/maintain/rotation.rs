@@ -7,6 +7,7 @@ use grainstore_format::{ContentAddress, normalise_text};
 use redb::{TableDefinition, TableError};
 
 use crate::audit::{AuditRecord, Operation};
+use crate::directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keyring::{KeyProvider, Keyring};
 use crate::keys::{self, RowKey, Sealed};
@@ -37,8 +38,9 @@ impl Store {
     /// copies that were made before still open with the former key.
     ///
     /// # Errors
-    /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key; `ERR_IO`, after
-    /// which the store opens with one of the two keys.
+    /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key, or another one when it
+    /// is asked again; `ERR_CONFLICT` for a key file within a store; `ERR_IO`, after which the store opens with
+    /// one of the two keys.
     pub fn rotate_key(&self, key: impl KeyProvider + 'static) -> Result<()> {
         let key: Arc<dyn KeyProvider> = Arc::new(key);
         self.alone(move |writer| writer.rotate_key(key.as_ref()))
@@ -61,8 +63,13 @@ impl Store {
 impl Writer {
     fn rotate_key(&mut self, key: &dyn KeyProvider) -> Result<()> {
         let keyring = self.keyring()?;
+        if let Some(file) = key.file() {
+            directory::check_outside(file)?;
+        }
         // A key that cannot be had leaves no entry.
         let prepared = keyring.rewrapped(key)?;
+        // What opens the store from now on is had once more before anything depends on it.
+        keyring.check_opens(key, &prepared)?;
         self.record(AuditRecord::of(Operation::RotateKey, Vec::new()))?;
         self.or_stop(|_| keyring.rewrap(prepared))
     }

@@ -6,13 +6,17 @@ use grainstore_format::{ContentAddress, Grain, GrainState, GrainType, Verificati
 use grainstore_index::Sequence;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::Transition;
+use crate::policy::{Maker, Proofs, Transition};
+use crate::view::{Row, with_fields};
 
-use super::protection::Gathered;
-use super::{Author, Plan};
+use super::protection::{Gathered, parents_in};
+use super::roots::names_parent;
+use super::{Author, Plan, disguise};
 
 /// Versions that are followed to the heads of chains, for one grain.
 const MAX_FOLLOWED: usize = 16_384;
+/// Grains that what a transition adds to its sources may derive from.
+const MAX_SOURCES: usize = 1024;
 
 impl Plan<'_> {
     /// Refuses an active goal that depends on goals which are not satisfied. Each is judged by the
@@ -40,6 +44,64 @@ impl Plan<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What replacing `old` by `new` changes of a goal's state; nothing where that stays.
+    pub(super) fn transition<'g>(
+        &self,
+        old: &ContentAddress,
+        row: &Row,
+        new: &'g Grain,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<Option<Transition<'g>>> {
+        let maker = Maker {
+            actor: author.actor.as_deref(),
+            signer: proofs.signer.as_deref(),
+            is_host: author.actor.is_none() && author.speaks_for_store(),
+            now: self.now,
+        };
+        let found = with_fields(&row.blob, |stored| {
+            let transition = Transition::of(stored, new);
+            let mut added = disguise::parents(new);
+            added.retain(|parent| parent != old && !names_parent(stored, &parent.to_string()));
+            Ok(transition.map(|transition| (transition.by(stored, &maker), added)))
+        })?;
+        let Some((transition, added)) = found else { return Ok(None) };
+        Ok(Some(transition.keeping(self.bring_nothing(&added, row.sequence, author)?)))
+    }
+
+    /// Whether no policy comes to a goal with these parents, now or later: the author sees them, all they derive
+    /// from is stored, and what protects them protects the goal already.
+    fn bring_nothing(
+        &self,
+        parents: &BTreeSet<ContentAddress>,
+        goal: Sequence,
+        author: &Author,
+    ) -> Result<bool> {
+        let known: BTreeSet<_> = self.roots(goal)?.into_iter().collect();
+        let mut queue = Vec::new();
+        for parent in parents {
+            let Some(row) = self.visible(parent, author)? else { return Ok(false) };
+            if !self.reaching(row.sequence)?.is_subset(&known) {
+                return Ok(false);
+            }
+            queue.push(row.sequence);
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(sequence) = queue.pop() {
+            if !seen.insert(sequence) {
+                continue;
+            }
+            if seen.len() > MAX_SOURCES {
+                return Ok(false);
+            }
+            for above in self.read(sequence, |_, grain| Ok(parents_in(grain)))? {
+                let Some(above) = self.locate(&above)? else { return Ok(false) };
+                queue.push(above);
+            }
+        }
+        Ok(true)
     }
 
     /// How much evidence a transition has: different grains the author can read and nobody has

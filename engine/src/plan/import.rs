@@ -127,6 +127,25 @@ pub(crate) fn not_cleared(
     AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
 }
 
+/// Whether the word of a file that the hold of a policy was lifted is not taken: whoever imports could not have
+/// lifted it.
+pub(crate) fn is_lift_refused(stated: &Carried, declares_hold: bool, author: &Author) -> bool {
+    stated.hold_lifted && declares_hold && !author.speaks_for_store()
+}
+
+/// Notes that a hold was not lifted by the word of a file.
+pub(crate) fn not_lifted(
+    address: ContentAddress,
+    author: &Author,
+    conflicts: &mut Conflicts,
+) -> AuditRecord {
+    let rule = Rule::LiftNotOperator;
+    let why = format!("lifted in the file, and held here: {}", rule.row().text);
+    conflicts.note(address, Disputed::Grain, why);
+    let rules = vec![rule.row().name];
+    AuditRecord { rules, refused: true, ..author.record(Operation::LiftHold, vec![address]) }
+}
+
 impl<'v> Plan<'v> {
     /// A plan that goes on behind what an import has written.
     pub(crate) fn over(view: &'v View, beneath: &'v dyn Beneath, now: EpochMs) -> Result<Self> {
@@ -184,7 +203,11 @@ impl<'v> Plan<'v> {
                 };
                 let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
                 let sequence = self.stage(prepared.clone(), None)?;
-                let state = arriving(stated, declares_hold, refused.is_none(), self.now);
+                let lifts = is_lift_refused(stated, declares_hold, author);
+                let hold_lifted = stated.hold_lifted && !lifts;
+                let stated = Carried { hold_lifted, ..stated.clone() };
+                let state = arriving(&stated, declares_hold, refused.is_none(), self.now);
+                self.audit.extend(lifts.then(|| not_lifted(by, author, conflicts)));
                 self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
                 let needs_review = state.needs_review || review;
                 self.states.insert(sequence, GrainState { needs_review, ..state });
@@ -397,15 +420,30 @@ impl<'v> Plan<'v> {
     }
 }
 
-/// The claims about supersession, by the grain that is to have superseded.
-pub(crate) fn by_successor(claims: &[Claim]) -> BTreeMap<ContentAddress, Vec<&Claim>> {
+/// The claims about supersession, by the grain that is to have superseded: of a chain the older first, since
+/// what protects a version is known by what it replaced.
+pub(crate) fn by_successor(claims: &[Claim]) -> Vec<(ContentAddress, Vec<&Claim>)> {
     let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
     for claim in claims {
         if let Some(by) = claim.stated.superseded_by {
             groups.entry(by).or_default().push(claim);
         }
     }
-    groups
+    let (mut order, mut seen) = (Vec::with_capacity(groups.len()), BTreeSet::new());
+    for by in groups.keys() {
+        let mut stack = vec![(*by, false)];
+        while let Some((by, is_next)) = stack.pop() {
+            if is_next {
+                order.push(by);
+            } else if let Some(claims) = groups.get(&by)
+                && seen.insert(by)
+            {
+                stack.push((by, true));
+                stack.extend(claims.iter().map(|claim| (claim.address, false)));
+            }
+        }
+    }
+    order.into_iter().filter_map(|by| groups.remove_entry(&by)).collect()
 }
 
 fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {

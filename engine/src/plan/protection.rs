@@ -149,7 +149,9 @@ impl Plan<'_> {
                 queue.extend(parents.into_iter().map(|parent| (parent, hops + 1)));
             }
         }
+        let walked = inquiry.found.facts.protectors.len();
         self.note_roots(target, roots, &mut inquiry)?;
+        inquiry.found.facts.judge_by_first_author(walked);
         if new.is_none() {
             self.note_later(target, &mut inquiry)?;
         }

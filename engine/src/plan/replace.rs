@@ -7,9 +7,7 @@ use grainstore_index::Sequence;
 use crate::audit::{AuditRecord, Operation};
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::{
-    Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide,
-};
+use crate::policy::{Act, Attempt, Decision, Proofs, Rule, Tie, check_ownership, decide};
 use crate::view::{Row, stored_grain, with_fields};
 
 use super::protection::Gathered;
@@ -171,7 +169,7 @@ impl Plan<'_> {
         proofs: &Proofs,
         author: &Author,
     ) -> Result<(Decision, Gathered)> {
-        let transition = with_fields(&old_row.blob, |stored| Ok(Transition::of(stored, grain)))?;
+        let transition = self.transition(old, old_row, grain, proofs, author)?;
         // Whoever signed a grain that only derives from this one has not agreed to its end.
         let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
         let signer = proofs.signer.clone().filter(|_| means_it);

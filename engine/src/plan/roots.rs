@@ -119,6 +119,11 @@ impl Plan<'_> {
         Ok(roots)
     }
 
+    /// The roots of a grain that reach what is derived from it.
+    pub(super) fn reaching(&self, sequence: Sequence) -> Result<BTreeSet<Sequence>> {
+        self.passed_on(sequence, Tie::Source, &mut Reach::new())
+    }
+
     /// Those roots of a grain that reach what comes after it under this tie.
     fn passed_on(
         &self,

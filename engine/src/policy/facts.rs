@@ -1,6 +1,6 @@
 //! What a decision is about. Whoever decides looks at these and at nothing else.
 
-use grainstore_format::{EpochMs, GrainRef, GrainState, VerificationStatus};
+use grainstore_format::{EpochMs, GrainRef, GrainState, GrainType, VerificationStatus};
 
 use super::goals::GoalTerms;
 use super::proofs::Proofs;
@@ -114,6 +114,7 @@ pub(crate) struct Protector {
     pub(crate) author: Option<String>,
     /// Who is said to have signed it, where that is asked.
     pub(crate) signer: Option<String>,
+    pub(crate) is_goal: bool,
     /// What it says about its transitions, where the attempt is one and it is a version of the goal.
     pub(crate) goal: Option<GoalTerms>,
 }
@@ -123,7 +124,8 @@ impl Protector {
     pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: Tie) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
         let terms = Terms::of(grain);
-        Self { terms, tie, held: state.held, author, signer: None, goal: None }
+        let is_goal = grain.grain_type() == GrainType::Goal;
+        Self { terms, tie, held: state.held, author, signer: None, is_goal, goal: None }
     }
 
     /// Whether its policy reaches the target.
@@ -136,6 +138,27 @@ impl Protector {
                 Tie::Released => terms.covers_chain() || terms.covers_derived(),
                 Tie::Source => terms.covers_derived(),
             }
+    }
+}
+
+impl Facts {
+    /// Takes the author of the version of a goal that brought a policy for that of all versions that repeat it:
+    /// a transition may name another (OMS 23.5), and the policy goes on binding as it did. The versions stand
+    /// newest first, and from `walked` on oldest first.
+    pub(crate) fn judge_by_first_author(&mut self, walked: usize) {
+        let is_version = |one: &Protector| one.is_goal && one.tie == Tie::Version;
+        let firsts = self.protectors.iter().map(|one| {
+            let repeats = |other: &&Protector| {
+                is_version(one) && is_version(other) && other.terms == one.terms
+            };
+            let beyond = self.protectors.iter().skip(walked).find(repeats);
+            let first = beyond.or_else(|| self.protectors.iter().take(walked).rfind(repeats));
+            first.map_or_else(|| one.author.clone(), |first| first.author.clone())
+        });
+        let firsts: Vec<_> = firsts.collect();
+        for (protector, author) in self.protectors.iter_mut().zip(firsts) {
+            protector.author = author;
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Goals under protection: which transitions they allow of themselves, and on what evidence (OMS
 //! 23.4, 23.5).
 
-use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity};
+use grainstore_format::{EpochMs, Grain, GrainRef, GrainType, Sensitivity};
+
+use super::same_did;
 
 /// What a transition may change of a goal; all else has to be as it was. A field that is not here, one
 /// of later standards or of nobody's, stays.
@@ -25,6 +27,8 @@ const FREE: [&str; 16] = [
     "origin_did",
     "origin_namespace",
 ];
+/// How far another clock may be ahead of the store's.
+const MAX_AHEAD_MS: i64 = 5 * 60 * 1000;
 /// What the new version may leave out, since the old one keeps binding it (OMS 23.5), but not say
 /// otherwise.
 const INHERITED: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
@@ -40,6 +44,17 @@ pub(crate) struct Transition<'a> {
     keeps: bool,
 }
 
+/// Who makes a transition, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Maker<'m> {
+    pub(crate) actor: Option<&'m str>,
+    /// Who signed the new version.
+    pub(crate) signer: Option<&'m str>,
+    /// Whether it is the host itself, which answers for the names it gives.
+    pub(crate) is_host: bool,
+    pub(crate) now: EpochMs,
+}
+
 impl<'a> Transition<'a> {
     /// What replacing `old` by `new` changes of its state; nothing where that stays.
     pub(crate) fn of(old: &GrainRef<'_>, new: &'a Grain) -> Option<Self> {
@@ -47,6 +62,26 @@ impl<'a> Transition<'a> {
         let to =
             new.text("goal_state").filter(|to| is_goal && old.text("goal_state") != Some(to))?;
         Some(Self { new, to, keeps: keeps(old, new) })
+    }
+
+    /// The same by this maker: what says that somebody else wrote it, or that it was made before the version it
+    /// replaces or at a time to come, is for the full policy.
+    pub(crate) fn by(self, old: &GrainRef<'_>, maker: &Maker<'_>) -> Self {
+        let Self { new, .. } = self;
+        let author = new.text("author_did");
+        let is_known = |did: &str| {
+            let known = [old.text("author_did"), maker.actor, maker.signer];
+            maker.is_host || known.into_iter().flatten().any(|known| same_did(known, did))
+        };
+        let latest = maker.now.get().saturating_add(MAX_AHEAD_MS);
+        let (from, at) = (old.int("created_at"), new.int("created_at"));
+        let is_timely = from <= at && at <= Some(latest);
+        self.keeping(author.is_none_or(is_known) && is_timely)
+    }
+
+    /// The same, where it also has to keep this.
+    pub(crate) fn keeping(self, keeps: bool) -> Self {
+        Self { keeps: self.keeps && keeps, ..self }
     }
 }
 

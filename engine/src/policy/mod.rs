@@ -29,7 +29,7 @@ pub(crate) use doubts::{may_be as may_be_doubted, of as doubts};
 pub(crate) use explain::explain_in;
 pub use explain::{Explanation, Ruling, explain};
 pub(crate) use facts::{Act, Attempt, Facts, Protector, Standing, Tie};
-pub(crate) use goals::{GoalTerms, Transition};
+pub(crate) use goals::{GoalTerms, Maker, Transition};
 pub(crate) use ownership::check_ownership;
 pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
 pub(crate) use rules::Rule;

@@ -107,7 +107,7 @@ impl Session {
         let view = self.view_of_named(self.view()?, query)?;
         let all = Visibility { superseded: true, contradicted: true, retracted: true };
         let query = query.clone().seeing(all).of_any_type();
-        let export = Export { session: self, view: &view, how, directory: &target.directory };
+        let export = Export { session: self, view: &view, how, target: &target };
         guarded(|| {
             let mut leaving = Leaving::new(self, &view);
             let grains = export.select(&query, &mut leaving)?;
@@ -128,9 +128,9 @@ impl Session {
         how: &Exporting<'_>,
     ) -> Result<Exported> {
         let target = Target::of(to).map_err(|error| error.within(to))?;
-        let export = Export { session: self, view, how, directory: &target.directory };
+        let export = Export { session: self, view, how, target: &target };
         guarded(|| {
-            let mut sorter = Sorter::new(export.directory);
+            let mut sorter = Sorter::new(&export.target.directory);
             let mut leaving = Leaving::new(self, view).to(recipient);
             for at in places {
                 let place = view.with_blob(*at, |blob| {
@@ -178,15 +178,13 @@ impl Target {
             Some(above) if !above.as_os_str().is_empty() => above,
             _ => Path::new("."),
         };
-        let real = fs::canonicalize(directory).map_err(|error| {
+        fs::canonicalize(directory).map_err(|error| {
             Error::from(error).with_hint("make the directory of the file first, or name another")
         })?;
-        for above in real.ancestors() {
-            if directory::has_store(above)? {
-                return Err(refused("this lies in a store, whose files must not be replaced"));
-            }
-        }
-        Ok(Self { directory: directory.to_owned(), file: to.to_owned() })
+        directory::check_outside(to)?;
+        let target = Self { directory: directory.to_owned(), file: to.to_owned() };
+        clear_partials(&target)?;
+        Ok(target)
     }
 
     /// Gives files their names, durably.
@@ -226,13 +224,13 @@ struct Export<'e, 'p> {
     session: &'e Session,
     view: &'e View,
     how: &'e Exporting<'p>,
-    directory: &'e Path,
+    target: &'e Target,
 }
 
 impl Export<'_, '_> {
     /// The grains that match, in the order of a container.
     fn select(&self, query: &Query, leaving: &mut Leaving<'_>) -> Result<Sorted> {
-        let mut sorter = Sorter::new(self.directory);
+        let mut sorter = Sorter::new(&self.target.directory);
         if query.is_impossible() {
             return Ok(sorter.finish());
         }
@@ -301,7 +299,7 @@ impl Export<'_, '_> {
     /// What goes into the next file, and which grains of it have a state to carry.
     fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(Plan, Sorted)> {
         let mut plan = Plan::new(self.how.compression).limited_to(self.how.file_bytes);
-        let mut stated = Sorter::new(self.directory);
+        let mut stated = Sorter::new(&self.target.directory);
         while let Some(next) = grains.peek() {
             let place = *next.as_ref().map_err(Clone::clone)?;
             let planned = portable(self.view, place.sequence, |entry| {
@@ -329,7 +327,7 @@ impl Export<'_, '_> {
 
     /// Writes one file.
     fn file(&self, plan: Plan, grains: &mut Counted<'_>, stated: &Sorted) -> Result<Finished> {
-        let mut temporary = unnamed(self.directory)?;
+        let mut temporary = unnamed(self.target, self.session.store().is_encrypted())?;
         let count = plan.len();
         let mut writer = Writer::new(BufWriter::new(temporary.as_file_mut()), plan)?;
         for _ in 0..count {
@@ -430,12 +428,56 @@ fn check_replaceable(name: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
 }
 
-/// A file in this directory that goes away unless it is given a name, with the permissions any
-/// new file has.
-fn unnamed(directory: &Path) -> Result<NamedTempFile> {
+/// How the names of files end that are being written.
+const PARTIAL: &str = ".mg.partial";
+/// Characters between that and the name of the target.
+const RANDOM: usize = 6;
+/// Bytes of the name of the target that stand before them: a name has 255 at most.
+const MAX_NAMED: usize = 200;
+
+/// How the names of files begin that are on their way to this one.
+fn on_the_way_to(target: &Path) -> String {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let end = name.floor_char_boundary(MAX_NAMED);
+    format!(".{}.", name.get(..end).unwrap_or_default())
+}
+
+/// A file beside the target that goes away unless it is given a name. What comes out of an encrypted store is
+/// its owner's alone; else it has the permissions any new file has. Its lock says that somebody is at work on it.
+fn unnamed(target: &Target, encrypted: bool) -> Result<NamedTempFile> {
+    let prefix = on_the_way_to(&target.file);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".").suffix(".mg.partial");
+    builder.prefix(&prefix).suffix(PARTIAL).rand_bytes(RANDOM);
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    Ok(builder.tempfile_in(directory)?)
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(match encrypted {
+        true => 0o600,
+        false => 0o666,
+    }));
+    #[cfg(not(unix))]
+    let _ = encrypted;
+    let file = builder.tempfile_in(&target.directory)?;
+    // A file system without locks has nobody who looks for them.
+    let _ = file.as_file().try_lock();
+    Ok(file)
+}
+
+/// Removes what exports to this target have left that were killed: what nobody is at work on.
+fn clear_partials(target: &Target) -> Result<()> {
+    let prefix = on_the_way_to(&target.file);
+    for entry in fs::read_dir(&target.directory)? {
+        let file = entry?;
+        let name = file.file_name();
+        let random =
+            name.to_str().and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(PARTIAL));
+        let is_ours = random.is_some_and(|random| {
+            random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        });
+        if is_ours && file.file_type()?.is_file() {
+            let opened = fs::File::open(file.path());
+            if opened.is_ok_and(|opened| opened.try_lock().is_ok()) {
+                directory::remove(&file.path())?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Other keys: everything stays readable, and what the former key opened it opens no more.
 
 use grainstore::cal::Query;
-use grainstore::{Erasing, MasterKey, Passphrase, Store};
+use grainstore::{Derivation, Erasing, KeyFile, KeyProvider, MasterKey, Passphrase, Store};
 
 use super::world::{World, asked, belief, open, options, turn};
 
@@ -102,6 +102,62 @@ fn a_change_of_a_persons_key_that_was_cut_short_is_ended_by_the_next_opening() {
         store.close().unwrap();
         assert_eq!(asked(&super::world::as_user(&open(path), "ann"), &tea).unwrap().len(), 30);
     }
+}
+
+#[test]
+fn a_key_within_the_store_opens_nothing_anew_and_the_former_one_still_does() {
+    let world = World::new();
+    let address = world.operator().put(belief(Some("ann"), "a", "tea", 1)).unwrap().address();
+    let code = |error: grainstore::Error| error.code();
+    for name in ["keyring.new", "keyring.old", "grains.redb.new", "probe-0.redb.new", "new.key"] {
+        let file = world.dir.path().join(name);
+        assert_eq!(KeyFile::create(&file).map_err(code).err(), Some("ERR_CONFLICT"), "{name}");
+        assert!(!file.exists());
+        let elsewhere = tempfile::TempDir::new().unwrap();
+        let outside = elsewhere.path().join("key");
+        KeyFile::create(&outside).unwrap();
+        std::fs::copy(&outside, &file).unwrap();
+        let refused = world.store.rotate_key(KeyFile::new(&file));
+        assert_eq!(refused.map_err(code), Err("ERR_CONFLICT"), "{name}");
+        assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&outside).unwrap());
+        std::fs::remove_file(&file).unwrap();
+    }
+    let world = world.reopened();
+    assert!(world.operator().exists(&address).unwrap());
+    let entries = world.operator().audit(None, 99).unwrap();
+    assert!(entries.iter().all(|entry| entry.operation != "rotate_key"));
+}
+
+#[test]
+fn a_store_is_not_made_with_a_key_in_its_own_directory() {
+    let dir = tempfile::TempDir::new().unwrap();
+    for name in ["keyring.new", "grains.redb.new", "mine"] {
+        let file = dir.path().join(name);
+        let key = KeyFile::create(&file).unwrap();
+        let refused = Store::open(dir.path(), &options(key)).map_err(|error| error.code());
+        assert_eq!(refused.err(), Some("ERR_CONFLICT"), "{name}");
+        assert_eq!(std::fs::read(&file).unwrap().len(), 32, "{name}");
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+/// A key that is another one each time it is asked for.
+#[derive(Debug)]
+struct Forgetful;
+
+impl KeyProvider for Forgetful {
+    fn master_key(&self, _: &Derivation) -> grainstore::Result<MasterKey> {
+        MasterKey::random()
+    }
+}
+
+#[test]
+fn a_key_that_is_another_one_when_it_is_read_again_is_not_changed_to() {
+    let world = World::new();
+    let address = world.operator().put(belief(Some("ann"), "a", "tea", 1)).unwrap().address();
+    let refused = world.store.rotate_key(Forgetful).map_err(|error| error.code());
+    assert_eq!(refused, Err("ERR_KEY"));
+    assert!(world.reopened().operator().exists(&address).unwrap());
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod arrivals;
 mod claims;
+mod dead;
 mod disguises;
 mod ends;
 mod hostile;

@@ -9,6 +9,7 @@
 mod case;
 mod consent;
 mod derivation;
+mod goals;
 mod refusals;
 mod spec;
 mod store;

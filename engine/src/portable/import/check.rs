@@ -11,6 +11,7 @@ use grainstore_format::{
 };
 use sha2::{Digest, Sha256};
 
+use super::arrivals::{self, Arrivals};
 use super::claims::{self, Stated};
 use super::entering::Entering;
 use super::{Importing, in_file, of_file};
@@ -39,6 +40,8 @@ pub(super) struct Checked {
     /// One for each file.
     pub(super) files: Vec<Found>,
     pub(super) stated: Vec<Stated>,
+    /// What is said of the end of protected grains that are new here.
+    pub(super) arrivals: Arrivals,
     pub(super) claims: Vec<Claim>,
     pub(super) successors: BTreeMap<ContentAddress, Successor>,
     pub(super) conflicts: Conflicts,
@@ -99,15 +102,22 @@ impl<S: ReadAt> Files<S> {
         let view = session.view()?;
         let stated =
             claims::stated(&view, self, &Reach::new(session.viewer(), &*view, session.now()))?;
+        let arrivals = match session.author().speaks_for_store() {
+            true => Arrivals::new(),
+            false => arrivals::stated(&view, self)?,
+        };
         let mut checked = Checked {
             files: Vec::new(),
             stated,
+            arrivals,
             claims: Vec::new(),
             successors: BTreeMap::new(),
             conflicts: Conflicts::default(),
             people: BTreeSet::new(),
         };
-        let mut wanted = self.wanted(&checked.stated)?;
+        let claimed_ends = checked.arrivals.iter().map(|(address, state)| (*address, *state));
+        let all: Vec<Stated> = checked.stated.iter().copied().chain(claimed_ends).collect();
+        let mut wanted = self.wanted(&all)?;
         let entering = Entering::new(session, &view, self)?;
         let (room, total) = (MAX_BATCH_BYTES, self.len());
         let mut pass = Pass {
@@ -135,9 +145,13 @@ impl<S: ReadAt> Files<S> {
                 checked.successors.insert(address, Successor { prepared, stated });
             }
         }
+        for (address, successor) in &mut checked.successors {
+            if checked.arrivals.contains_key(address) {
+                successor.stated.state = arrivals::without_end(&successor.stated.state);
+            }
+        }
         self.check_embedded(session, &view, &mut checked)?;
-        checked.claims = checked
-            .stated
+        checked.claims = all
             .iter()
             .map(|stated| claim(stated, &checked.successors, session.store().inner().resolver()))
             .collect::<Result<_>>()?;

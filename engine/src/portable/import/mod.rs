@@ -7,6 +7,7 @@
 //! What is in memory does not grow with the number of grains, but for 8 bytes of each that derives
 //! from another or restricts who replaces it, and 4 of each that is signed.
 
+mod arrivals;
 mod check;
 mod claims;
 mod entering;

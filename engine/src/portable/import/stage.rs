@@ -17,6 +17,7 @@ use grainstore_format::{ContentAddress, Envelope, GrainState, GrainType, Verific
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
 
+use super::arrivals::without_end;
 use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, wrapping};
 use super::staging::{Outcome, Staging};
 use super::{Imported, claims, in_file, of_file};
@@ -24,8 +25,8 @@ use crate::audit::{AuditRecord, ImportNote, Operation};
 use crate::erase::check_not_erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::{
-    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, not_cleared, own_terms,
-    parents, unreviewed,
+    Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, is_lift_refused,
+    not_cleared, not_lifted, own_terms, parents, unreviewed,
 };
 use crate::policy::Rule;
 use crate::query::Halt;
@@ -223,10 +224,21 @@ impl Stage<'_> {
         files.each_manifest_entry(|address, carried| {
             let Some(sequence) = self.staging.sequence_of(&address)? else { return Ok(()) };
             let before = self.staging.state_at(sequence)?;
+            let lifts = is_lift_refused(&carried, before.held, self.author);
+            let mut carried = carried;
+            carried.hold_lifted &= !lifts;
+            if self.checked.arrivals.contains_key(&address) {
+                carried.state = without_end(&carried.state);
+            }
             let refused = self.unreviewed(sequence, &carried)?;
             let state = arriving(&carried, before.held, refused.is_none(), self.ground.now);
             // Several files may speak of one grain: the first that does counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
+            if lifts && is_first {
+                claims::check_room(self.audit.len())?;
+                let refusal = not_lifted(address, self.author, &mut self.conflicts);
+                self.tell(refusal);
+            }
             if let Some(rule) = refused.filter(|_| is_first) {
                 claims::check_room(self.audit.len())?;
                 let refusal = not_cleared(address, rule, self.author, &mut self.conflicts);
@@ -341,7 +353,7 @@ impl Stage<'_> {
     /// Decides what is claimed of grains that are here already.
     fn claim(&mut self) -> Result<()> {
         let Checked { claims, successors, .. } = self.checked;
-        let groups: Vec<_> = by_successor(claims).into_iter().collect();
+        let groups = by_successor(claims);
         for chunk in groups.chunks(CHUNK) {
             let mut plan = plan(self.ground, &self.staging)?;
             for (by, claims) in chunk {

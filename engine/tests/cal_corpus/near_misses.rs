@@ -112,7 +112,7 @@ fn substituted(query: &str, error: &Error) -> Option<String> {
 /// Asks a statement; one that writes is prepared, which checks it as far as can be without writing.
 fn ask(built: &Built, query: &str, params: &Map<String, Json>) -> Result<(), Error> {
     // MY asks for a session of a user.
-    let user = query.split_whitespace().any(|word| word == "MY").then(|| "alice".to_owned());
+    let user = query.contains("MY ").then(|| "alice".to_owned());
     let session = built.session(&As { user, ..As::default() });
     let writes = Source::read(query)?.statement()?.tier() > 0;
     let params: Vec<(String, Json)> =

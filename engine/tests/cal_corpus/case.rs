@@ -146,6 +146,8 @@ pub(crate) struct Refusal {
     /// The JSON Pointer of its place in the form in JSON.
     pub(crate) pointer: Option<String>,
     pub(crate) suggestion: Option<String>,
+    /// The same in the form in JSON, where it has a spelling of its own.
+    pub(crate) json_suggestion: Option<String>,
     pub(crate) example: Option<String>,
     pub(crate) valid_values: Option<Vec<String>>,
 }

@@ -11,6 +11,9 @@ const ELSEWHERE: [(&str, &str); 7] = [
     ("FORMAT", "AS"),
 ];
 
+/// Words that say something else elsewhere, near as they are to some of ours.
+const STRANGERS: [&str; 3] = ["HTML", "XML", "JOIN"];
+
 /// The known word that is meant, with its distance: the one another language spells like `given`,
 /// else the closest one that is close enough.
 ///
@@ -21,7 +24,7 @@ pub(crate) fn closest(
     known: impl IntoIterator<Item = &'static str>,
 ) -> Option<(&'static str, usize)> {
     const LONGEST: usize = 40;
-    if given.len() > LONGEST {
+    if given.len() > LONGEST || STRANGERS.iter().any(|word| word.eq_ignore_ascii_case(given)) {
         return None;
     }
     let translated = ELSEWHERE.iter().find(|(word, _)| word.eq_ignore_ascii_case(given));
@@ -86,8 +89,9 @@ mod tests {
             (".tmier", Some(".timer")),
             ("a", None),
             ("x", None),
+            ("html", None),
         ] {
-            let known = ["beliefs", "goals", "events", "tags", "AS", "|", ".timer"];
+            let known = ["beliefs", "goals", "events", "tags", "sml", "AS", "|", ".timer"];
             let found = closest(given, known).map(|(word, _)| word);
             assert_eq!(found, expected, "{given}");
         }

@@ -72,8 +72,7 @@ pub(crate) fn unknown_plural(word: &str) -> Error {
             }
         }
     };
-    let error = unknown(word).suggest(suggestion).valid(plurals());
-    error.example("RECALL beliefs WHERE subject = \"alice\"")
+    unknown(word).suggest(suggestion).valid(plurals())
 }
 
 /// E003 for a word that is no singular.

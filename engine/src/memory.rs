@@ -31,12 +31,15 @@ const LOOKED_AT: usize = 256;
 /// build on each other, so that what lies above it is there but for what [`CAL_EXCEPTIONS`] lists.
 pub const CAL_CONFORMANCE: &str = "core";
 /// What this version leaves out of CAL, by section and with the level that asks for it.
-pub const CAL_EXCEPTIONS: [&str; 5] = [
+pub const CAL_EXCEPTIONS: [&str; 8] = [
+    "2.3: a token is of prepare and execute, a statement in one step has none; that of a session without a namespace is bound to none",
+    "3.6, D: reserved words are names where the position tells so: labels, names of assemblies, templates and LETs",
     "16.4 (extended): no cross-lingual search is claimed; whether a query in one language finds text in another is the embedder's",
     "11.3 (full): streams are an iterator, a listener or lines of JSON; none goes over SSE or WebSocket",
-    "11.6 (full): none is paused or taken up again (CAL-E081), and a stream has 60 seconds of patience in place of a buffer of 64 KB and a stall of 30",
+    "11.6 (full): none is paused or taken up again (CAL-E081), a stream has 60 seconds of patience in place of a buffer of 64 KB and a stall of 30, and nothing counts the 3 streams of a client",
     "8.1: next_cursor is always null; a statement goes on with OFFSET",
     "20.1: refusals have the codes of the registry, which tell causes apart, and come without jitter",
+    "18.3: a namespace below that of the session, and any in a session without one, is taken from the statement; another is overwritten",
 ];
 /// What is left out beyond it where the operator wants no read log.
 const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
@@ -44,7 +47,20 @@ const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator h
 /// The same where the store was opened to be read.
 const READ_ONLY: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
 
+/// The level where not even what core asks for is there: without the audit of reads.
+const NO_LEVEL: &str = "none";
+
 impl Store {
+    /// The level of CAL whose every requirement holds in this store: [`CAL_CONFORMANCE`], or `none` where reads are
+    /// recorded nowhere.
+    #[must_use]
+    pub fn cal_conformance(&self) -> &'static str {
+        match self.reads_recorded() {
+            ReadsRecorded::Nowhere => NO_LEVEL,
+            _ => CAL_CONFORMANCE,
+        }
+    }
+
     /// What this store leaves out of [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists it.
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
@@ -250,7 +266,7 @@ impl Memory for Reading<'_> {
         Ok(Host {
             name: "grainstore".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            cal_conformance: CAL_CONFORMANCE,
+            cal_conformance: self.session.store().cal_conformance(),
             exceptions: self.session.store().cal_exceptions(),
             namespaces,
             full_text: true,

@@ -144,7 +144,7 @@ fn cal_has_never_heard_of_other_types() {
         }
     }
     let found = ask(&session, &format!("RECALL WHERE hash = sha256:{address} | COUNT")).unwrap();
-    assert!(matches!(found, Answer::Count { count: 0 }));
+    assert!(matches!(found, Answer::Count { count: 0, .. }));
 }
 
 #[test]

@@ -235,6 +235,7 @@ fn reads_that_must_be_noted_are_refused_and_others_are_not_noted() {
         }
         assert_eq!(session.audit_head().unwrap().0, entries);
         assert_eq!(store.reads_recorded(), ReadsRecorded::Nowhere);
+        assert_eq!(store.cal_conformance(), "none", "core asks for the audit of reads");
         let told = store.cal_exceptions().pop().unwrap();
         assert!(told.contains("opened to be read"), "{told}");
         store.close().unwrap();

@@ -66,7 +66,7 @@ pub use budget::Budget;
 pub use cell::Cell;
 pub use chunks::Chunk;
 pub use error::{Error, ErrorKind, Place};
-pub use format::{Format, render, render_watched};
+pub use format::{Format, RowFormat, Rows, Shape, render, render_watched};
 pub use item::{Chosen, Item, Level};
 pub use project::{Projection, attribute, attribute_names, project};
 pub use summarize::summarize;

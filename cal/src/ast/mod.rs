@@ -16,8 +16,8 @@ use crate::types::TypeName;
 
 pub use grainstore_sml::Format;
 pub(crate) use recall::{
-    Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor, InSet,
-    LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
+    AsFormat, Between, Condition, ConditionField, Consistency, Direction, DiversityOf, Extractor,
+    InSet, LevelName, Project, ProjectField, Recall, Stage, Test, Thread, WithOption, Within,
 };
 pub(crate) use stream::{StreamClause, StreamOption};
 

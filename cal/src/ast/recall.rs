@@ -1,6 +1,6 @@
 //! The syntax of RECALL: its clauses, conditions, stages and options.
 
-use grainstore_sml::Format;
+use grainstore_sml::{Format, RowFormat};
 
 use super::{CountArg, HashArg, Literal, NumberArg, TextArg};
 use crate::fields::FieldRef;
@@ -25,7 +25,51 @@ pub(crate) struct Recall<'a> {
     pub(crate) stages: Vec<Spanned<Stage<'a>>>,
     pub(crate) recent: Option<Spanned<CountArg<'a>>>,
     pub(crate) contradictions: Option<Spanned<()>>,
-    pub(crate) format: Option<Spanned<Format>>,
+    pub(crate) format: Option<Spanned<AsFormat>>,
+}
+
+/// The format behind AS: of grains, or of rows of values alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AsFormat {
+    Of(Format),
+    Csv,
+    Table,
+}
+
+impl AsFormat {
+    /// Those that hold no grains.
+    const ROWS: [Self; 2] = [Self::Csv, Self::Table];
+
+    /// Every one.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Format::ALL.into_iter().map(Self::Of).chain(Self::ROWS)
+    }
+
+    /// The one of this name, in any case.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::all().find(|format| format.name().eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Of(format) => format.name(),
+            Self::Csv => RowFormat::Csv.name(),
+            Self::Table => RowFormat::Table.name(),
+        }
+    }
+
+    /// The format of whole grains it is, if it is one.
+    pub(crate) fn of_grains(self) -> Option<Format> {
+        match self {
+            Self::Of(format) => Some(format),
+            Self::Csv | Self::Table => None,
+        }
+    }
+
+    /// The format of rows of values it is, if it is one.
+    pub(crate) fn of_rows(self) -> Option<RowFormat> {
+        RowFormat::named(self.name())
+    }
 }
 
 impl Recall<'_> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use grainstore_format::{ContentAddress, GrainType, Map};
-use grainstore_sml::{Budget, Disclosure, Template};
+use grainstore_sml::{Budget, Disclosure, RowFormat, Template};
 
 use crate::ast::{Describe, Extractor, Format, SetOperator, StatementType};
 use crate::codes::ErrorKind;
@@ -87,7 +87,10 @@ pub(crate) struct RecallPlan {
     pub(crate) grain_type: Option<GrainType>,
     /// The fields the query asks about.
     pub(crate) matched_fields: Vec<Cow<'static, str>>,
+    /// AS of whole grains.
     pub(crate) format: Option<Format>,
+    /// AS of what SELECT, COUNT, GROUP BY and the extractors answer.
+    pub(crate) rows: Option<RowFormat>,
     pub(crate) show: Show,
     /// The statement without shortcuts, where someone wants to see it.
     pub(crate) desugared: Option<String>,
@@ -408,7 +411,7 @@ impl RecallPlan {
             .map(|project| ("PROJECT shapes shown grains", "drop PROJECT", project.place));
         let told = [
             (self.show.summarize, "summarize is about shown grains", "drop summarize"),
-            (self.format.is_some(), "AS shows grains", "drop AS"),
+            (self.format.is_some() || self.rows.is_some(), "AS shows grains", "drop AS"),
             (
                 self.show.disclosure.is_some(),
                 "progressive_disclosure shapes their text",

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use grainstore_format::{GrainType, SHARED};
+use grainstore_sml::{Format, RowFormat};
 
 use super::desugar::desugar;
 use super::plan::{End, RecallPlan, ThreadOf};
 use super::{Context, comparison, condition, effects, options, stages};
-use crate::ast::{Arg, ConditionField, Extractor, Recall, Stage, Thread, Within};
+use crate::ast::{Arg, AsFormat, ConditionField, Extractor, Recall, Stage, Thread, Within};
 use crate::bounds::{Reach, TimeRange, TypeSet, is_within};
 use crate::codes::{self, ErrorKind};
 use crate::error::{Error, Result};
@@ -67,6 +68,8 @@ pub(super) fn recall_for(
     {
         *limit = Arg::Given(stages::default_limit(recall, context).into());
     }
+    let whole = pipeline.end == End::Grains && pipeline.select.is_none();
+    let format = recall.format.map(|format| format.node);
     let plan = RecallPlan {
         otherwise: about.filter(|_| query.search.is_none()),
         query,
@@ -79,7 +82,8 @@ pub(super) fn recall_for(
         project: pipeline.project,
         grain_type,
         matched_fields: distinct(fields),
-        format: recall.format.map(|format| format.node),
+        format: format.filter(|_| whole).and_then(AsFormat::of_grains),
+        rows: format.filter(|_| !whole).and_then(AsFormat::of_rows),
         show,
         desugared: desugared.map(|recall| recall.to_string()),
     };
@@ -258,20 +262,45 @@ fn refuse_contrary(plan: &RecallPlan, recall: &Recall<'_>) -> Result<()> {
     if let End::Values(extractor) = plan.end {
         check_extractor(extractor, plan, last)?;
     }
-    let (place, name) = match (&recall.format, &plan.project) {
-        (Some(format), _) => (format.span, "AS"),
-        (None, Some(project)) => (project.place, "PROJECT"),
-        (None, None) => return Ok(()),
-    };
     let what = match plan.end {
         End::Count => "COUNT answers a number",
         End::Values(_) => "an extractor answers values",
         End::Groups(_) => "GROUP BY answers groups",
         End::Grains if plan.select.is_some() => "SELECT shows parts of grains",
-        End::Grains => return Ok(()),
+        End::Grains => return recall.format.map_or(Ok(()), |format| holds_grains(&format)),
     };
-    let error = Error::new(ErrorKind::WrongStage, format!("{what}, {name} needs whole grains"));
-    Err(error.at(place).suggest(format!("drop {name}, or the stage")))
+    if let Some(project) = &plan.project {
+        let message = format!("{what}, PROJECT needs whole grains");
+        let error = Error::new(ErrorKind::WrongStage, message).at(project.place);
+        return Err(error.suggest("drop PROJECT, or the stage"));
+    }
+    recall.format.map_or(Ok(()), |format| holds_rows(&format, plan, what))
+}
+
+/// E021: the formats of rows alone hold no grains.
+fn holds_grains(format: &Spanned<AsFormat>) -> Result<()> {
+    if format.node.of_grains().is_some() {
+        return Ok(());
+    }
+    let message = format!("{} holds values, and the answer is whole grains", format.node.name());
+    let error = Error::new(ErrorKind::WrongStage, message).at(format.span);
+    let advice = "name what to show by SELECT, or use one of the listed formats";
+    Err(error.suggest(advice).valid(Format::ALL.map(Format::name)))
+}
+
+/// E021: the other formats hold grains alone, and no text shows addresses.
+fn holds_rows(format: &Spanned<AsFormat>, plan: &RecallPlan, what: &str) -> Result<()> {
+    let refused = |message: String| Error::new(ErrorKind::WrongStage, message).at(format.span);
+    if plan.end == End::Values(Extractor::Hashes) {
+        let error = refused("HASHES answers addresses, which no formatted text shows".to_owned());
+        return Err(error.suggest("drop AS"));
+    }
+    if plan.rows.is_some() {
+        return Ok(());
+    }
+    let error = refused(format!("{what}, and {} holds whole grains", format.node.name()));
+    let names = RowFormat::ALL.map(RowFormat::name);
+    Err(error.suggest("use one of the listed formats, or drop AS").valid(names))
 }
 
 /// E022: of the ten types, beliefs alone are sure to have subjects and objects.

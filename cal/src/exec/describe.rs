@@ -2,8 +2,8 @@
 
 use grainstore_format::GrainType;
 use grainstore_sml::{
-    MAX_TEMPLATE_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_EACH, Section, TEMPLATE_CHARS_A_TOKEN,
-    template_variables,
+    MAX_TEMPLATE_BYTES, MAX_TEMPLATE_DEPTH, MAX_TEMPLATE_EACH, RowFormat, Section,
+    TEMPLATE_CHARS_A_TOKEN, template_variables,
 };
 use serde_json::{Value, json};
 
@@ -53,6 +53,7 @@ impl Run<'_> {
             "tiers": tiers,
             "token_counter": self.options.counter.name(),
             "formats": Format::ALL.map(Format::name),
+            "row_formats": RowFormat::ALL.map(RowFormat::name),
             "full_text": host.full_text,
             "embedding_model": host.embedding_model,
             "supported_languages": host.supported_languages,

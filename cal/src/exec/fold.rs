@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use grainstore_format::Value;
+use grainstore_sml::Rows;
 
 use super::ready::Texts;
 use super::value::Looked;
@@ -32,7 +33,7 @@ impl Run<'_> {
         if plan.show.dedup.is_some() {
             let found = self.find(plan)?;
             self.release(found.bytes);
-            return Ok(Answer::Count { count: count(found.hits.len()) });
+            return self.number(plan, count(found.hits.len()));
         }
         let counted = self.reading(plan, |run, query| {
             let counted = if query.is_impossible() {
@@ -48,14 +49,20 @@ impl Run<'_> {
             Step::Take(taken) => left.min(*taken),
             Step::Sort(_) | Step::Dedup(_) => left,
         };
-        Ok(Answer::Count { count: plan.steps.iter().fold(counted.matches, cut) })
+        self.number(plan, plan.steps.iter().fold(counted.matches, cut))
+    }
+
+    fn number(&mut self, plan: &RecallPlan, count: u64) -> Result<Answer> {
+        let formatted = self.written(plan, || Rows::number("count", count))?;
+        Ok(Answer::Count { count, formatted })
     }
 
     /// An extractor: distinct values in the order of the result.
     pub(super) fn values(&mut self, plan: &RecallPlan, extractor: Extractor) -> Result<Answer> {
         let (values, complete) = self.extract(plan, extractor, limits::VALUES)?;
         let total = complete.then_some(count(values.len()));
-        Ok(Answer::Values { values, total })
+        let formatted = self.list(plan, extractor, &values)?;
+        Ok(Answer::Values { values, total, formatted })
     }
 
     /// The texts an extractor takes out, for an IN. Objects that are maps equal no text.
@@ -133,7 +140,8 @@ impl Run<'_> {
         let mut groups: Vec<Group> = groups.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         groups.truncate(limits::VALUES);
-        Ok(Answer::Groups { groups, total })
+        let formatted = self.tally(plan, field, &groups)?;
+        Ok(Answer::Groups { groups, total, formatted })
     }
 
     /// Hands the grains of a pipeline to `each`, without keeping them where no step needs them all;

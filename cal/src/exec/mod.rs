@@ -8,6 +8,7 @@ mod evolve;
 mod explain;
 mod fold;
 mod history;
+mod listed;
 mod part;
 mod prepare;
 mod project;

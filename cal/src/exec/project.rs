@@ -54,7 +54,7 @@ fn domain<'g>(grain: &'g Grain, name: &str) -> Option<&'g Value> {
 }
 
 /// A value without the addresses in it, which formatted text never shows: nothing where it is one.
-fn plain(value: &Value) -> Option<Cell<'static>> {
+pub(super) fn plain(value: &Value) -> Option<Cell<'static>> {
     let parts: Vec<&Value> = match value.as_array() {
         Some(list) => list.iter().filter(|part| !is_address(part)).collect(),
         None if is_address(value) => return None,

@@ -45,7 +45,8 @@ impl Run<'_> {
             found.total = self.total(query)?;
         }
         self.returned(found.hits.len());
-        let format = self.options.as_format.filter(|_| plan.select.is_none()).or(plan.format);
+        let whole = plan.select.is_none();
+        let format = self.options.as_format.filter(|_| whole).or(plan.format);
         let formatted = match format {
             Some(format) => {
                 let project = plan.project.as_ref();
@@ -53,7 +54,7 @@ impl Run<'_> {
                 self.used.tokens_used += count(self.options.counter.count(&text));
                 Some(text)
             }
-            None => None,
+            None => self.selected(plan, &found.hits)?,
         };
         let summarized = self.summarize(&found.hits, &plan.show, plan.project.as_ref())?;
         let asked = Asked { query: found.query.as_ref(), explanation: found.explanation.as_ref() };

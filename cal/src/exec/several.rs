@@ -48,6 +48,6 @@ impl Run<'_> {
                 break;
             }
         }
-        Ok(last.unwrap_or(Answer::Count { count: 0 }))
+        Ok(last.unwrap_or(Answer::Count { count: 0, formatted: None }))
     }
 }

@@ -1,13 +1,17 @@
 //! The JSON form against the text form: both ways, what it spells, and the places of errors.
 
+use grainstore_format::EpochMs;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{locate, spell};
+use crate::exec::{Options, execute};
 use crate::limits;
 use crate::parse::parse;
 use crate::parse::tests::{PRINTED, piece};
 use crate::source::Source;
+use crate::testutil::Fake;
+use crate::writes::Writes;
 
 /// Holds that JSON keeps the statement, and that its printing is one that stays.
 fn survives(text: &str) {
@@ -202,6 +206,17 @@ fn near_misses_are_told_what_was_probably_meant() {
         let error = Source::read(document).and_then(|source| source.statement().map(|_| ()));
         assert_eq!(error.unwrap_err().suggestion(), suggestion, "{document}");
     }
+}
+
+#[test]
+fn a_type_that_is_not_named_is_named_by_the_key_of_a_document() {
+    let document =
+        r#"{"statement":"recall","where":[{"field":"goal_state","op":"=","value":"active"}]}"#;
+    let options = Options::at(EpochMs::new(0));
+    let refused = execute(&Fake::at_work(), document, &options, &Writes::default());
+    let error = refused.unwrap_err();
+    assert_eq!(error.code(), "CAL-E061");
+    assert_eq!(error.suggestion(), "name the type: \"grain_type\": \"goals\"");
 }
 
 #[test]

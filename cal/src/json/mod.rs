@@ -14,6 +14,7 @@ mod write;
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::types;
 
 pub(crate) use read::Spelled;
 pub use schema::schema;
@@ -41,11 +42,21 @@ pub(crate) fn locate(error: Error, spelled: &Spelled, source: &str) -> Error {
     let error = spelled.in_document(error);
     let error = match error.kind() {
         ErrorKind::MissingReason => error.suggest("add the key \"reason\", which says why"),
+        ErrorKind::TypeNotNamed => named_by_key(error),
         _ => error,
     };
     match node::document(source) {
         Ok(root) => point(error, &root).locate(source),
         Err(_) => error.locate(source),
+    }
+}
+
+/// The advice to name a type, in the spelling of this form.
+fn named_by_key(error: Error) -> Error {
+    let plural = error.suggestion().split(' ').find_map(types::by_plural).map(|name| name.plural);
+    match plural {
+        Some(plural) => error.suggest(format!("name the type: \"grain_type\": \"{plural}\"")),
+        None => error,
     }
 }
 

@@ -238,7 +238,8 @@ pub(super) static RECALL: Form = stated(
     "find grains",
 );
 
-static FORMATS: [&str; 7] = ["markdown", "json", "yaml", "text", "sml", "triples", "toon"];
+static FORMATS: [&str; 9] =
+    ["markdown", "json", "yaml", "text", "sml", "triples", "toon", "csv", "table"];
 static CONDITIONS: List = list(Shape::Condition, "AND");
 static RECALL_OPTIONS: List = list(Shape::Choice(&OPTIONS), ",");
 static STAGES: List = list(Shape::Choice(&STAGE), "|");

@@ -6,11 +6,14 @@
 //! does (DELETE ...) is left alone.
 
 mod document;
+mod either;
 mod nobody;
 mod pattern;
 mod plain;
 mod rules;
+mod whole;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use grainstore_format::EpochMs;
@@ -23,11 +26,14 @@ use crate::params::Params;
 use crate::scan::{Piece, PieceKind, scan};
 use crate::source::Source;
 use nobody::Nobody;
+use pattern::Pieces;
 
 /// How many rewritings may follow each other.
 const STEPS: usize = 6;
 /// How many statements are read on the way.
 const READS: usize = 60;
+/// How many pieces are looked at on the way: so many that only long queries of many parts run out of them.
+const LOOKS: usize = 1_000_000;
 /// Bytes beyond which a query is not mended.
 const LONGEST: usize = 4096;
 
@@ -47,8 +53,12 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
     if source.len() > LONGEST || error.is_mended() || !is_mendable(error.kind()) {
         return error;
     }
-    let mut search = Search { seen: BTreeSet::from([source.to_owned()]), reads: READS };
-    let Some((advice, text)) = search.find(source, &error, STEPS) else { return error };
+    let mut search =
+        Search { seen: BTreeSet::from([source.to_owned()]), reads: READS, looks: Cell::new(LOOKS) };
+    let found = search.find(source, &error, STEPS);
+    let Some((advice, text)) = found.filter(|(_, text)| asks_as_much(source, text)) else {
+        return error;
+    };
     let said = error.suggestion();
     let error = match !advice.is_empty() && is_vague(&error) {
         // A short list of what may stand there helps as well.
@@ -60,6 +70,26 @@ pub(crate) fn mended(error: Error, source: &str) -> Error {
         false => error,
     };
     error.correct(text)
+}
+
+/// Whether a statement asks for no write where the one it stands for may have asked for none: a write is suggested only
+/// in the place of what begins as one.
+fn asks_as_much(source: &str, text: &str) -> bool {
+    const WRITES: [&str; 7] =
+        ["ADD", "SUPERSEDE", "REVERT", "UPDATE", "REPLACE", "MODIFY", "CHANGE"];
+    const BEFORE: [&str; 8] = ["CAL", "PLEASE", "NOW", "THEN", "RUN", "EXECUTE", "DO", "QUERY"];
+    let writes = Source::plain_read(text)
+        .and_then(|source| source.plain_statement().map(|statement| statement.tier() > 0));
+    if !writes.unwrap_or(false) {
+        return true;
+    }
+    let among = |words: &[&str], word: &str| words.iter().any(|one| one.eq_ignore_ascii_case(word));
+    let words = source.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let mut words = words.filter(|word| word.starts_with(char::is_alphabetic));
+    match json::is_json(source) || source.trim_start().starts_with('[') {
+        true => !words.any(|word| word.eq_ignore_ascii_case("explain")),
+        false => words.find(|word| !among(&BEFORE, word)).is_some_and(|word| among(&WRITES, word)),
+    }
 }
 
 /// Whether what the error suggests says nothing of what was meant.
@@ -83,6 +113,7 @@ fn is_vague(error: &Error) -> bool {
         "add the key",
         "list at least one",
         "write {",
+        "a number starts with",
     ]
     .iter()
     .any(|start| said.starts_with(start))
@@ -117,12 +148,13 @@ fn is_mendable(kind: ErrorKind) -> bool {
 struct Search {
     seen: BTreeSet<String>,
     reads: usize,
+    looks: Cell<usize>,
 }
 
 impl Search {
     /// The first statement without an error that these rewritings lead to, and what the first of them does.
     fn find(&mut self, text: &str, error: &Error, steps: usize) -> Option<(String, String)> {
-        for step in rewritings(text, error) {
+        for step in rewritings(text, error, &self.looks) {
             if self.reads == 0 {
                 return None;
             }
@@ -160,7 +192,7 @@ fn read(text: &str) -> Result<()> {
 }
 
 /// What may be done about the error, the likeliest first.
-fn rewritings(text: &str, error: &Error) -> Vec<Step> {
+fn rewritings(text: &str, error: &Error, looks: &Cell<usize>) -> Vec<Step> {
     if json::is_json(text) || text.trim_start().starts_with('[') {
         return document::rewritings(text, error);
     }
@@ -172,18 +204,50 @@ fn rewritings(text: &str, error: &Error) -> Vec<Step> {
     let start = error.position().map_or(text.len(), |at| at.start);
     let place = place_of(&pieces, start);
     steps.extend(variable(text, error));
-    steps.extend(rules::rewritings(text, &pieces, place));
+    let query = Pieces { text, all: &pieces, steps: looks };
+    steps.extend(whole::rewritings(query));
+    steps.extend(rules::rewritings(query, place));
     steps.extend(meant(text, error));
     steps
 }
 
 /// A variable of a template with the name of what has it.
-fn variable(text: &str, error: &Error) -> Option<Step> {
-    let at = error.position().filter(|_| error.kind() == ErrorKind::UnknownVariable)?;
-    let name = text.get(at.start..at.end)?.trim_matches(['{', '}', ' ']);
-    let text = [text.get(..at.start)?, "{{grain.", name, "}}", text.get(at.end..)?].concat();
-    let advice = format!("what a grain holds is named {{{{grain.{name}}}}}");
-    Some(Step { advice, text })
+fn variable(text: &str, error: &Error) -> Vec<Step> {
+    const OWNERS: [&str; 4] = ["grain", "assembly", "budget", "source"];
+    let at = error.position().filter(|_| error.kind() == ErrorKind::UnknownVariable);
+    let tag = at.and_then(|at| text.get(at.start..at.end));
+    let Some(name) = tag.map(name_in_tag) else { return Vec::new() };
+    let step = |owner: &str| {
+        let full = format!("{owner}.{name}");
+        error.valid_values().iter().any(|known| **known == full).then(|| Step {
+            advice: format!("what it shows is named {{{{{full}}}}}"),
+            text: renamed(text, name, &full),
+        })
+    };
+    OWNERS.into_iter().filter_map(step).collect()
+}
+
+/// The signs around the name in a tag of a template.
+const TAG_SIGNS: [char; 8] = ['{', '}', ' ', '#', '^', '/', '\n', '\t'];
+
+fn name_in_tag(tag: &str) -> &str {
+    tag.trim_matches(TAG_SIGNS)
+}
+
+/// The text with another name in each tag that has this one.
+fn renamed(text: &str, name: &str, new: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, tag)) = rest.split_once("{{") {
+        let Some((tag, behind)) = tag.split_once("}}") else { break };
+        let tag = match name_in_tag(tag) == name {
+            true => tag.replacen(name, new, 1),
+            false => tag.to_owned(),
+        };
+        out.extend([before, "{{", &tag, "}}"]);
+        rest = behind;
+    }
+    out + rest
 }
 
 /// The piece an error stands at.
@@ -195,6 +259,10 @@ fn place_of(pieces: &[Piece], start: usize) -> usize {
 fn meant(text: &str, error: &Error) -> Option<Step> {
     let word = error.suggestion().strip_prefix("Did you mean \"")?.strip_suffix("\"?")?;
     let at = error.position()?;
+    if error.kind() == ErrorKind::UnknownVariable {
+        let text = renamed(text, name_in_tag(text.get(at.start..at.end)?), word);
+        return Some(Step { advice: String::new(), text });
+    }
     let quoted = json::is_json(text) && text.get(at.start..)?.starts_with('"');
     let word = if quoted { format!("\"{word}\"") } else { word.to_owned() };
     let text = [text.get(..at.start)?, &word, text.get(at.end..)?].concat();
@@ -205,3 +273,7 @@ fn meant(text: &str, error: &Error) -> Option<Step> {
 fn is_value(kind: PieceKind) -> bool {
     matches!(kind, PieceKind::Text | PieceKind::Number | PieceKind::Hash | PieceKind::Parameter)
 }
+
+#[cfg(test)]
+#[path = "mend_tests.rs"]
+mod tests;

@@ -3,25 +3,35 @@
 //! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that text in
 //! any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a value, `$h` an address,
 //! `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x` anything, `$u` text without its quotes, `$q` a
-//! string with quotes in it, `$e` a number with an exponent,
-//! `$l` names and `$L` values apart by commas, `$*` whatever stands up to the next, `^` the beginning, `END` the end,
-//! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR`, `AT` and `HASH_SIGN`.
+//! string with quotes in it, `$e` a number with an exponent, `$d` a string that tells a time, `$r` a word that begins
+//! a statement that reads,
+//! `$l` names and `$L` values apart by commas, `$*` whatever stands up to the next, `$c`
+//! the same without a pipeline, `^` the beginning, `END` the end,
+//! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR` and `AT_SIGN`.
 //!
 //! In the text `#1` is what was kept first and `#1:how` a change of it; what follows `>>` goes to the end of the
 //! statement.
+
+use std::cell::Cell;
+
+use grainstore_format::EpochMs;
 
 use crate::fields;
 use crate::lex;
 use crate::scan::{Piece, PieceKind};
 use crate::types;
+use crate::when;
 
-use super::is_value;
+use super::whole::is_tail;
+use super::{LATE, is_value};
 
 /// A query in pieces.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces<'a> {
     pub(super) text: &'a str,
     pub(super) all: &'a [Piece],
+    /// How many pieces may still be looked at: what is not mended by then is not mended, on any machine.
+    pub(super) steps: &'a Cell<usize>,
 }
 
 /// Where a pattern was found: the pieces from, to, and those of each part that is kept.
@@ -31,32 +41,23 @@ pub(super) struct Found {
     kept: Vec<(usize, usize)>,
 }
 
-const STATEMENTS: [&str; 12] = [
-    "RECALL",
-    "ASSEMBLE",
-    "EXISTS",
-    "HISTORY",
-    "EXPLAIN",
-    "DESCRIBE",
-    "BATCH",
-    "COALESCE",
-    "ADD",
-    "SUPERSEDE",
-    "REVERT",
-    "LET",
-];
+/// The words that begin statements that read.
+const READS: [&str; 9] =
+    ["RECALL", "ASSEMBLE", "EXISTS", "HISTORY", "EXPLAIN", "DESCRIBE", "BATCH", "COALESCE", "LET"];
+/// The words that begin statements that write.
+const WRITES: [&str; 3] = ["ADD", "SUPERSEDE", "REVERT"];
 
 impl<'a> Pieces<'a> {
-    fn of(&self, at: usize) -> &'a str {
+    pub(super) fn of(&self, at: usize) -> &'a str {
         self.between(at, at + 1)
     }
 
-    fn kind(&self, at: usize) -> Option<PieceKind> {
+    pub(super) fn kind(&self, at: usize) -> Option<PieceKind> {
         self.all.get(at).map(|piece| piece.kind)
     }
 
     /// The text of these pieces, with what stands between them.
-    fn between(&self, from: usize, to: usize) -> &'a str {
+    pub(super) fn between(&self, from: usize, to: usize) -> &'a str {
         if from >= to {
             return "";
         }
@@ -66,37 +67,42 @@ impl<'a> Pieces<'a> {
         self.text.get(first.range.start..last.range.end).unwrap_or("")
     }
 
-    fn is_word(&self, at: usize) -> bool {
+    pub(super) fn is_word(&self, at: usize) -> bool {
         matches!(self.kind(at), Some(PieceKind::Keyword | PieceKind::Name))
     }
 
     /// Finds a pattern that begins at this piece.
     pub(super) fn find(&self, pattern: &str, from: usize) -> Option<Found> {
-        let mut elements: Vec<&str> = pattern.split(' ').collect();
-        if elements.first() == Some(&"^") {
-            if from > 0 {
-                return None;
-            }
-            elements.remove(0);
-        }
+        let elements = match pattern.strip_prefix("^ ") {
+            Some(_) if from > 0 => return None,
+            Some(elements) => elements,
+            None => pattern,
+        };
         let mut kept = Vec::new();
-        let to = self.matches(&elements, from, &mut kept)?;
+        let to = self.matches(Some(elements), from, &mut kept)?;
         Some(Found { from, to, kept })
     }
 
     /// Where the pieces that these elements stand for end.
     fn matches(
         &self,
-        elements: &[&str],
+        elements: Option<&str>,
         at: usize,
         kept: &mut Vec<(usize, usize)>,
     ) -> Option<usize> {
-        let Some((first, rest)) = elements.split_first() else { return Some(at) };
-        if *first == "END" {
+        let Some(elements) = elements else { return Some(at) };
+        let (first, rest) = match elements.split_once(' ') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (elements, None),
+        };
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        if first == "END" {
             return (at == self.all.len()).then_some(at);
         }
         let keeps = first.starts_with('$') || first.starts_with('@');
-        for end in self.ends(first, at, kept) {
+        let ends = self.ends(first, at, kept);
+        self.steps.set(self.steps.get().saturating_sub(ends.len()));
+        for end in ends {
             let before = kept.len();
             if keeps {
                 kept.push((at, end));
@@ -116,6 +122,11 @@ impl<'a> Pieces<'a> {
         let kind = self.kind(at);
         match element {
             "$*" => (at..=self.all.len()).collect(),
+            "$c" => {
+                let ends = |at: &usize| is_tail(self.of(*at));
+                (at..=(at..self.all.len()).find(ends).unwrap_or(self.all.len())).collect()
+            }
+            "$d" => one(kind == Some(PieceKind::Text) && self.is_time(at)),
             "$w" => one(self.is_word(at)),
             "$s" => one(kind == Some(PieceKind::Text)),
             "$o" => one(kind == Some(PieceKind::OpenText)),
@@ -126,7 +137,8 @@ impl<'a> Pieces<'a> {
             "$v" => one(self.is_value(at)),
             "$p" => one(types::by_plural(text).is_some()),
             "$f" => one(self.is_word(at) && fields::by_name(text).is_some()),
-            "$k" => one(STATEMENTS.iter().any(|word| word.eq_ignore_ascii_case(text))),
+            "$k" => one(self.begins_statement(at)),
+            "$r" => one(READS.iter().any(|word| word.eq_ignore_ascii_case(text))),
             "$e" => match (kind, self.kind(at + 1)) {
                 (Some(PieceKind::Wrong), Some(PieceKind::Number)) => vec![at + 2],
                 _ => Vec::new(),
@@ -146,9 +158,18 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    fn is_value(&self, at: usize) -> bool {
+    pub(super) fn is_value(&self, at: usize) -> bool {
         let flag = ["true", "false"].iter().any(|flag| flag.eq_ignore_ascii_case(self.of(at)));
         self.kind(at).is_some_and(is_value) || flag
+    }
+
+    /// Whether a statement begins here.
+    pub(super) fn begins_statement(&self, at: usize) -> bool {
+        READS.iter().chain(&WRITES).any(|word| word.eq_ignore_ascii_case(self.of(at)))
+    }
+
+    fn is_time(&self, at: usize) -> bool {
+        when::of_text(self.of(at).trim_matches('"'), EpochMs::new(LATE)).is_some()
     }
 
     /// Text without its quotes: names, numbers and what is no token; the longest first.
@@ -156,6 +177,7 @@ impl<'a> Pieces<'a> {
         let loose = |at: &usize| {
             let kind = self.kind(*at);
             matches!(kind, Some(PieceKind::Name | PieceKind::Number | PieceKind::Wrong))
+                && self.of(*at) != "$"
                 || matches!(self.of(*at), ":" | "/")
         };
         let mut ends: Vec<usize> =
@@ -266,7 +288,7 @@ fn is_named(name: &str, text: &str) -> bool {
     let name = match name {
         "PIPE" => "|",
         "DOLLAR" => "$",
-        "AT" => "@",
+        "AT_SIGN" => "@",
         _ => name,
     };
     name.eq_ignore_ascii_case(text)
@@ -286,6 +308,16 @@ fn changed(kept: &str, how: &str) -> Option<String> {
             let wanted = bare.trim_matches(['%', '*', '.', '_']).trim();
             (!wanted.is_empty()).then(|| format!("\"{wanted}\""))?
         }
+        "begin" => {
+            let wanted = bare.trim_matches(['%', '*']).trim();
+            (!wanted.is_empty()).then(|| format!("\"{wanted}*\""))?
+        }
+        "span" => match bare.to_ascii_lowercase() {
+            phrase if phrase.starts_with("last") || phrase.ends_with("ago") => {
+                format!("\"{bare}\"")
+            }
+            _ => format!("\"last {bare}\""),
+        },
         "slug" => {
             let letters = bare.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
             let name: String = letters.collect();

@@ -2,6 +2,7 @@
 //! other scripts that look like Latin ones, comments of other languages.
 
 use super::Step;
+use crate::{fields, types};
 
 /// The query in the characters of CAL; none where it is already.
 pub(super) fn rewriting(text: &str) -> Option<Step> {
@@ -33,6 +34,7 @@ fn unwrapped(text: &str) -> &str {
 }
 
 const QUOTES: &str = "strings stand in double quotes: \"text\"";
+const NAMES: &str = "names stand without quotes";
 const LETTERS: &str = "names, keywords and operators are ASCII; text stands in double quotes";
 const COMMENTS: &str = "a comment is -- and the rest of the line";
 
@@ -48,9 +50,15 @@ fn characters(text: &str) -> (String, &'static str) {
             ends
         } else if let Some((inner, ends)) = quoted(rest).filter(|_| !template) {
             why = QUOTES;
-            out.push('"');
-            out.push_str(&inner.replace("\\'", "'").replace('"', "\\\""));
-            out.push('"');
+            if first == '`' && is_name(inner) {
+                why = NAMES;
+                out.push_str(inner);
+            } else {
+                out.push('"');
+                let plain = inner.replace("\\'", "'").replace("''", "'");
+                out.push_str(&plain.replace('"', "\\\""));
+                out.push('"');
+            }
             ends
         } else if let Some(ends) = comment_ends(rest).filter(|_| !template) {
             why = COMMENTS;
@@ -69,6 +77,11 @@ fn characters(text: &str) -> (String, &'static str) {
         rest = rest.get(taken..).unwrap_or("");
     }
     (if why == COMMENTS { out.trim().to_owned() } else { out }, why)
+}
+
+/// Whether this is the name of a field or a type.
+fn is_name(text: &str) -> bool {
+    fields::by_name(text).is_some() || types::by_plural(text).is_some()
 }
 
 /// Where a string in double quotes that begins here ends.
@@ -101,6 +114,12 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         if !escaped && closing.contains(&c) {
+            // SQL writes a quote within quotes twice.
+            let twice = c == '\'' && text.get(at + 1..).is_some_and(|rest| rest.starts_with('\''));
+            if twice && at > first.len_utf8() {
+                escaped = true;
+                continue;
+            }
             return Some((text.get(first.len_utf8()..at)?, at + c.len_utf8()));
         }
         escaped = c == '\\' && !escaped;

@@ -5,17 +5,17 @@
 
 use super::Step;
 use super::pattern::Pieces;
-use crate::scan::Piece;
 
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the rows make of the query around the piece at `place`.
-pub(super) fn rewritings(text: &str, pieces: &[Piece], place: usize) -> Vec<Step> {
-    let query = Pieces { text, all: pieces };
+pub(super) fn rewritings(query: Pieces<'_>, place: usize) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (advice, rows) in GROUPS.into_iter().flatten() {
+    let writes = ["ADD", "SUPERSEDE"].iter().any(|word| query.is(0, word));
+    let groups = if writes { OF_WRITES } else { GROUPS };
+    for (advice, rows) in groups.iter().copied().flatten() {
         for (pattern, instead) in *rows {
-            for from in 0..=pieces.len() {
+            for from in 0..=query.all.len().min(place + 1) {
                 let Some(found) = query.find(pattern, from) else { continue };
                 let covers = found.from <= place + 1 && place <= found.to;
                 let text = covers.then(|| query.replace(&found, instead)).flatten();
@@ -28,16 +28,21 @@ pub(super) fn rewritings(text: &str, pieces: &[Piece], place: usize) -> Vec<Step
     steps
 }
 
-const GROUPS: [&[Group]; 6] = [HEADS, RECALLS, CONDITIONS, STAGES, ASSEMBLES, OTHERS];
+const GROUPS: &[&[Group]] = &[HEADS, RECALLS, CONDITIONS, STAGES, ASSEMBLES, OTHERS];
+/// What a statement that writes takes looks like conditions, and is none.
+const OF_WRITES: &[&[Group]] = &[HEADS, OTHERS, CONDITIONS];
 
 #[rustfmt::skip]
 const HEADS: &[Group] = &[
     ("a query is RECALL and a type; what is shown of it stands in a SELECT behind it", &[
-        ("^ SELECT COUNT ( * ) FROM $p", "RECALL #1 >> | COUNT"),
-        ("^ SELECT DISTINCT subject FROM $p", "RECALL #1 >> | SUBJECTS"),
         ("^ SELECT * FROM $p", "RECALL #1"),
         ("^ SELECT $l FROM $p", "RECALL #2 >> | SELECT #1"),
     ]),
+    ("HISTORY takes an address, or WHERE subject = ... AND relation = ... alone", &[
+        ("^ HISTORY OF|FOR|ABOUT $s END", "RECALL WHERE subject = #1 WITH superseded"),
+        ("^ HISTORY $s END", "RECALL WHERE subject = #1 WITH superseded"),
+    ]),
+    ("MY stands behind RECALL", &[("^ MY $p", "RECALL MY #1")]),
     ("a query begins with RECALL", &[
         ("^ FIND|GET|FETCH|LIST|SHOW|QUERY|SEARCH|LOOKUP|RETRIEVE|READ|MATCH|SELECT $p", "RECALL #1"),
         ("^ FIND|GET|FETCH|SEARCH|QUERY|LOOKUP $s", "RECALL LIKE #1"),
@@ -47,6 +52,7 @@ const HEADS: &[Group] = &[
         ("^ COUNT ( $p )", "RECALL #1 >> | COUNT"),
         ("^ COUNT $p", "RECALL #1 >> | COUNT"),
         ("RECALL COUNT $p", "RECALL #1 >> | COUNT"),
+        ("RECALL COUNT ( * ) FROM $p", "RECALL #1 >> | COUNT"),
     ]),
     ("DESCRIBE tells what there is", &[
         ("^ SHOW TEMPLATES", "DESCRIBE templates"),
@@ -66,7 +72,12 @@ const HEADS: &[Group] = &[
         ("^ DIFF|COMPARE $h $h", "HISTORY #1 DIFF #2"),
     ]),
     ("write EXPLAIN and the statement", &[
-        ("^ EXPLAIN ANALYZE|PLAN|QUERY $k", "EXPLAIN #1"),
+        ("^ EXPLAIN ANALYZE|PLAN|QUERY|:|, $k", "EXPLAIN #1"),
+        ("^ EXPLAIN ( $k $* ) END", "EXPLAIN #1 #2"),
+        ("^ DRYRUN|DRY_RUN|TEST|PREVIEW|SIMULATE|PLAN : $k", "EXPLAIN #1"),
+        ("^ DRYRUN|DRY_RUN|TEST|PREVIEW|SIMULATE|PLAN $k", "EXPLAIN #1"),
+        ("^ DRY RUN : $k", "EXPLAIN #1"),
+        ("^ DRY RUN $k", "EXPLAIN #1"),
         ("^ EXPLAIN $p", "EXPLAIN RECALL #1"),
     ]),
     ("write DEFINE TEMPLATE and its name", &[("^ DEFINE $w ELEMENT", "DEFINE TEMPLATE #1 ELEMENT")]),
@@ -79,7 +90,7 @@ const HEADS: &[Group] = &[
     ]),
     ("a query is the statement alone", &[
         ("^ PLEASE|CAL|NOW|THEN|RUN|EXECUTE|DO|QUERY $k", "#1"),
-        ("^ $w : $k", "#2"),
+        ("^ $w : $r", "#2"),
         ("^ > $k", "#1"),
         ("; END", ""),
         (". END", ""),
@@ -88,9 +99,9 @@ const HEADS: &[Group] = &[
     ]),
     ("parentheses stand around the parts of a set operation, and around no query alone", &[
         ("^ ( RECALL $* ) END", "RECALL #1"),
-        ("^ RECALL $* UNION RECALL $* END", "(RECALL #1) UNION (RECALL #2)"),
-        ("^ RECALL $* INTERSECT RECALL $* END", "(RECALL #1) INTERSECT (RECALL #2)"),
-        ("^ RECALL $* EXCEPT RECALL $* END", "(RECALL #1) EXCEPT (RECALL #2)"),
+        ("^ RECALL $c UNION RECALL $c END", "(RECALL #1) UNION (RECALL #2)"),
+        ("^ RECALL $c INTERSECT RECALL $c END", "(RECALL #1) INTERSECT (RECALL #2)"),
+        ("^ RECALL $c EXCEPT RECALL $c END", "(RECALL #1) EXCEPT (RECALL #2)"),
         (") UNION ALL|DISTINCT (", ") UNION ("),
         (") +|OR|, (", ") UNION ("),
         (") AND|& (", ") INTERSECT ("),
@@ -107,7 +118,27 @@ const RECALLS: &[Group] = &[
         ("RECALL $n $p", "RECALL #2 >> LIMIT #1"),
         ("RECALL TOP|FIRST $n $p", "RECALL #2 >> LIMIT #1"),
         ("RECALL LAST|LATEST|RECENT|NEWEST $n $p", "RECALL #2 >> RECENT #1"),
+    ]),
+    ("RECENT stands behind the type, and says how many", &[
+        ("RECALL LAST|LATEST|RECENT|NEWEST $p", "RECALL #1 RECENT 20"),
+    ]),
+    ("LIMIT takes one number, and OFFSET stands before it", &[
         ("LIMIT $n , $n", "OFFSET #1 LIMIT #2"),
+    ]),
+    ("a span of time stands behind SINCE", &[
+        ("IN|OVER|FOR|WITHIN THE LAST|PAST $n DAYS|DAY", "SINCE \"last #1 days\""),
+        ("IN|OVER|FOR|WITHIN LAST|PAST $n DAYS|DAY", "SINCE \"last #1 days\""),
+        ("LAST|PAST $n DAYS|DAY", "SINCE \"last #1 days\""),
+        ("LAST|PAST $n WEEKS|WEEK", "SINCE \"last #1 weeks\""),
+        ("LAST|PAST $n HOURS|HOUR", "SINCE \"last #1 hours\""),
+        ("LAST|PAST $n MONTHS|MONTH", "SINCE \"last #1 months\""),
+        ("SINCE $n @DAYS|DAY|WEEKS|WEEK|HOURS|HOUR|MONTHS|MONTH AGO", "SINCE \"#1 #2 ago\""),
+        ("SINCE $n @DAYS|WEEKS|HOURS|MONTHS", "SINCE \"last #1 #2\""),
+        ("WITHIN|IN $d", "SINCE #1"),
+        ("WITHIN $s", "SINCE #1:span"),
+        ("ON|AT $d", "BETWEEN #1 AND #1"),
+    ]),
+    ("a type follows RECALL, and a number stands in LIMIT or RECENT", &[
         ("@LIMIT|RECENT|OFFSET $u", "#1 #2:cap"),
         ("@LIMIT|RECENT|OFFSET $s", "#1 #2:cap"),
         ("@LIMIT|RECENT|OFFSET =|: $n", "#1 #2"),
@@ -128,9 +159,10 @@ const RECALLS: &[Group] = &[
         ("RECALL PREFERENCES|PREFERENCE", "RECALL beliefs >> WHERE relation IS PREFERENCE"),
         ("RECALL MESSAGES|MESSAGE|EPISODES|CONVERSATIONS|TURNS", "RECALL events"),
         ("RECALL TASKS|TASK|TODOS|PLANS|INTENTIONS", "RECALL goals"),
-    ]),
-    ("a RECALL is about one type: join two by a set operation", &[
-        ("^ RECALL $p ,|AND|&|OR $p $* END", "(RECALL #1 #3) UNION (RECALL #2 #3)"),
+        ("RECALL TOOL_CALLS|TOOL_CALL|TOOLCALLS|CALLS|FUNCTION_CALLS|INVOCATIONS", "RECALL actions"),
+        ("RECALL TOOL CALLS", "RECALL actions"),
+        ("RECALL @ACTIVE|SATISFIED|FAILED|SUSPENDED|COMPLETED|ABANDONED|BLOCKED GOALS WHERE", "RECALL goals WHERE goal_state = #1:quoted AND"),
+        ("RECALL @ACTIVE|SATISFIED|FAILED|SUSPENDED|COMPLETED|ABANDONED|BLOCKED GOALS", "RECALL goals WHERE goal_state = #1:quoted"),
     ]),
     ("what it is about stands behind ABOUT, and words to search for behind LIKE", &[
         ("RECALL $s", "RECALL LIKE #1"),
@@ -140,6 +172,11 @@ const RECALLS: &[Group] = &[
         ("SIMILAR|MATCHING|NEAR|MATCH|CONTAINING|SEARCH $s", "LIKE #1"),
         ("ABOUT $s LIKE $s", "LIKE #2 WHERE subject = #1"),
         ("ABOUT $s ,|AND|OR $s", "WHERE subject IN (#1, #2)"),
+        ("ABOUT ( $s , $L ) WHERE|AND", "WHERE subject IN (#1, #2) AND"),
+        ("ABOUT ( $s , $L )", "WHERE subject IN (#1, #2)"),
+        ("ABOUT [ $s , $L ] WHERE|AND", "WHERE subject IN (#1, #2) AND"),
+        ("ABOUT [ $s , $L ]", "WHERE subject IN (#1, #2)"),
+        ("@ABOUT|LIKE [ $s ]", "#1 #2"),
     ]),
     ("text stands in double quotes", &[
         ("@ABOUT|LIKE|SINCE|THREAD|IN|FOR|SCOPE|NAMESPACE $u", "#1 #2:quoted"),
@@ -152,8 +189,8 @@ const RECALLS: &[Group] = &[
         ("NAMESPACE $s", "IN #1"),
         ("FROM $s TO|UNTIL|AND $s", "BETWEEN #1 AND #2"),
         ("FROM $s", "IN #1"),
-        ("IN THREAD", "THREAD"),
     ]),
+    ("the events of a session are those of THREAD \"id\"", &[("IN THREAD", "THREAD")]),
     ("a time stands behind SINCE, or two in BETWEEN ... AND ...", &[
         ("SINCE $s UNTIL|TO|BEFORE $s", "BETWEEN #1 AND #2"),
         ("AFTER $s", "SINCE #1"),
@@ -179,6 +216,11 @@ const CONDITIONS: &[Group] = &[
         ("TAGS|TAG != [", "tags EXCLUDE ["),
         ("$s IN TAGS", "tags INCLUDE [#1]"),
         ("TAGGED $s", "WHERE tags INCLUDE [#1]"),
+        ("@WHERE|AND TAGS|TAGGED $L", "#1 tags INCLUDE [#2]"),
+        ("WITH TAGS|TAG [ $L ]", "WHERE tags INCLUDE [#1]"),
+        ("WITH TAGS|TAG $L", "WHERE tags INCLUDE [#1]"),
+        ("TAGS|TAGGED [ $L ]", "WHERE tags INCLUDE [#1]"),
+        ("TAGS $L", "WHERE tags INCLUDE [#1]"),
     ]),
     ("a category of relations stands behind IS, without quotes", &[
         ("RELATION =|IS PREFERENCES", "relation IS PREFERENCE"),
@@ -190,6 +232,17 @@ const CONDITIONS: &[Group] = &[
         ("WHERE $f LIKE|CONTAINS|MATCHES|ILIKE|~ $s", "LIKE #2:like"),
         ("AND $f LIKE|CONTAINS|MATCHES|ILIKE|~ $s", "AND query = #2:like"),
         ("LIKE $s", "LIKE #1:like"),
+        ("WHERE CONTAINS|MATCHES|SEARCH ( $f , $s ) AND", "LIKE #2:like WHERE"),
+        ("WHERE CONTAINS|MATCHES|SEARCH ( $f , $s )", "LIKE #2:like"),
+        ("AND CONTAINS|MATCHES|SEARCH ( $f , $s )", "AND query = #2:like"),
+    ]),
+    ("words that begin so are searched by LIKE \"begin*\", beside the conditions", &[
+        ("WHERE $f STARTSWITH|STARTS_WITH|BEGINS_WITH|PREFIX $s AND", "LIKE #2:begin WHERE"),
+        ("WHERE $f STARTSWITH|STARTS_WITH|BEGINS_WITH|PREFIX $s", "LIKE #2:begin"),
+        ("WHERE $f STARTS|BEGINS|STARTING WITH $s AND", "LIKE #2:begin WHERE"),
+        ("WHERE $f STARTS|BEGINS|STARTING WITH $s", "LIKE #2:begin"),
+        ("AND $f STARTSWITH|STARTS_WITH|BEGINS_WITH|PREFIX $s", "AND query = #2:begin"),
+        ("AND $f STARTS|BEGINS|STARTING WITH $s", "AND query = #2:begin"),
     ]),
     ("several values stand in parentheses behind IN", &[
         ("$f IN [ $L ]", "#1 IN (#2)"),
@@ -199,8 +252,6 @@ const CONDITIONS: &[Group] = &[
         ("$f NOT IN ( $v )", "#1 != #2"),
         ("$f NOT IN ( $v , $v )", "#1 != #2 AND #1 != #3"),
         ("$f = $v OR $v", "#1 IN (#2, #3)"),
-        ("$f = $v OR #1 = $v", "#1 IN (#2, #3)"),
-        ("^ RECALL $p WHERE $* OR $* END", "(RECALL #1 WHERE #2) UNION (RECALL #1 WHERE #3)"),
         ("PIPE PIPE $f", "OR #1"),
     ]),
     ("equality is one =", &[
@@ -215,9 +266,24 @@ const CONDITIONS: &[Group] = &[
         ("$f IS NOT $v", "#1 != #2"),
         ("$f NOT =", "#1 !="),
         ("NOT $f = $v", "#1 != #2"),
+        ("$f GTE|GE $v", "#1 >= #2"),
+        ("$f LTE|LE $v", "#1 <= #2"),
+        ("$f GT $v", "#1 > #2"),
+        ("$f LT $v", "#1 < #2"),
+        ("$f NE|NEQ $v", "#1 != #2"),
+        ("$f IS AT LEAST $v", "#1 >= #2"),
+        ("$f AT LEAST $v", "#1 >= #2"),
+        ("$f AT MOST $v", "#1 <= #2"),
         ("$f :|EQUALS|EQ|IS $v", "#1 = #2"),
         ("$f GREATER|MORE|ABOVE|OVER THAN $v", "#1 > #2"),
         ("$f LESS|FEWER|BELOW|UNDER THAN $v", "#1 < #2"),
+    ]),
+    ("the field stands first, then what it is compared with", &[
+        ("@WHERE|AND|OR|( $v < $f", "#1 #3 > #2"),
+        ("@WHERE|AND|OR|( $v <= $f", "#1 #3 >= #2"),
+        ("@WHERE|AND|OR|( $v > $f", "#1 #3 < #2"),
+        ("@WHERE|AND|OR|( $v >= $f", "#1 #3 <= #2"),
+        ("@WHERE|AND|OR|( $v @=|!= $f", "#1 #4 #3 #2"),
     ]),
     ("conditions are joined by AND, behind one WHERE, without parentheses", &[
         ("WHERE AND", "WHERE"),
@@ -247,6 +313,9 @@ const CONDITIONS: &[Group] = &[
         ("$f BETWEEN $n AND $n", "#1 >= #2 AND #1 <= #3"),
     ]),
     ("a time takes = and BETWEEN, or use SINCE", &[
+        ("TIME >|>= $v AND TIME <|<= $v", "time BETWEEN #1 AND #2"),
+        ("@DEADLINE|EXPIRES_AT >|>= $v AND #1 <|<= $v", "#1 BETWEEN #2 AND #3"),
+        ("@DEADLINE|EXPIRES_AT <|<= $v", "#1 BETWEEN 0 AND #2"),
         ("TIME >|>= $v", "time BETWEEN #1 AND \"now\""),
         ("TIME <|<= $v", "time BETWEEN 0 AND #1"),
     ]),
@@ -277,7 +346,7 @@ const CONDITIONS: &[Group] = &[
         ("DOLLAR { $w }", "$#1"),
         ("= { $w }", "= $#1"),
         ("= : $w", "= $#1"),
-        ("= AT $w", "= $#1"),
+        ("= AT_SIGN $w", "= $#1"),
     ]),
     ("write the value in the form the field takes", &[
         ("GOAL_STATE = \"open\"|\"pending\"|\"in_progress\"|\"todo\"", "goal_state = \"active\""),
@@ -295,9 +364,13 @@ const STAGES: &[Group] = &[
     ("it is ORDER BY field, then ASC or DESC; and one field", &[
         ("ORDERBY", "ORDER BY"),
         ("ORDER BY @ASC|DESC $f", "ORDER BY #2 #1"),
+        ("ORDER BY $f @ASC|DESC , $f ASC|DESC", "ORDER BY #1 #2"),
+        ("ORDER BY $f @ASC|DESC , $f", "ORDER BY #1 #2"),
+        ("ORDER BY $f , $f ASC|DESC", "ORDER BY #1"),
         ("ORDER BY $f , $f", "ORDER BY #1"),
         ("ORDER $f", "ORDER BY #1"),
         ("SORT|SORTED BY", "ORDER BY"),
+        ("SORT|SORTED $f", "ORDER BY #1"),
         ("DESCENDING", "DESC"),
         ("ASCENDING", "ASC"),
     ]),
@@ -327,15 +400,29 @@ const STAGES: &[Group] = &[
         ("@AS|FORMAT MD", "#1 markdown"),
         ("@AS|FORMAT $s", "#1 #2:bare"),
         ("AS FORMAT $w", "AS #1"),
-        ("FORMAT|TO|OUTPUT $w", "AS #1"),
+        ("^ RECALL $* FORMAT|TO|OUTPUT $w", "RECALL #1 AS #2"),
         ("AS @SML|MARKDOWN|JSON|YAML|TEXT|TRIPLES|TOON", "FORMAT #1"),
+    ]),
+    ("structured, readable, compact and data are presets of FORMAT in an ASSEMBLE; behind AS stands a format", &[
+        ("AS STRUCTURED", "AS sml"),
+        ("AS READABLE", "AS markdown"),
+        ("AS COMPACT", "AS text"),
+        ("AS DATA", "AS json"),
+    ]),
+    ("the best of each value are those WITH dedup(field)", &[
+        ("PIPE DEDUP|DEDUPLICATE BY|ON $f", "WITH dedup(#1)"),
+        ("PIPE DEDUP|DEDUPLICATE ( $f )", "WITH dedup(#1)"),
+        ("WITH DEDUP|DEDUPLICATE BY|ON $f", "WITH dedup(#1)"),
+        ("DEDUP|DEDUPLICATE BY|ON $f", "WITH dedup(#1)"),
+        ("DISTINCT BY|ON $f", "WITH dedup(#1)"),
+        ("DEDUP|DEDUPLICATE ( $f )", "WITH dedup(#1)"),
     ]),
     ("options stand behind one WITH, apart by commas, what they take in parentheses", &[
         ("WITH EXPLAIN", "WITH explanation"),
         ("WITH ( $l )", "WITH #1"),
         ("WITH $w AND|WITH $w", "WITH #1, #2"),
         ("WITH $w AND WITH $w", "WITH #1, #2"),
-        ("WITH $w = TRUE", "WITH #1"),
+        ("WITH $w =|: TRUE", "WITH #1"),
         ("WITH $w ( )", "WITH #1"),
         ("WITH $w = $w", "WITH #1(#2)"),
         ("WITH $w ( $s )", "WITH #1(#2:bare)"),
@@ -354,7 +441,6 @@ const ASSEMBLES: &[Group] = &[
         ("FROM RECALL $* END", "FROM (RECALL #1)"),
         ("ASSEMBLE RECALL $* END", "ASSEMBLE FROM (RECALL #1)"),
         ("ASSEMBLE (", "ASSEMBLE FROM ("),
-        ("$w : RECALL $* , $w : RECALL $* END", "#1: (RECALL #2), #3: (RECALL #4)"),
         ("FROM $w : RECALL $* END", "FROM #1: (RECALL #2)"),
         (") $w :", "), #1:"),
         ("FROM $w = (", "FROM #1: ("),
@@ -373,10 +459,14 @@ const ASSEMBLES: &[Group] = &[
         ("BUDGET @TOKENS|GRAINS $n", "BUDGET #2 #1"),
         ("BUDGET =|: $n", "BUDGET #1"),
         ("BUDGET ( $n $w )", "BUDGET #1 #2"),
-        ("BUDGET $n TOKEN|TOK|GRAIN", "BUDGET #1 grains"),
+        ("BUDGET $n TOKEN|TOK|TOKS|T", "BUDGET #1 tokens"),
+        ("BUDGET $n GRAIN", "BUDGET #1 grains"),
         ("BUDGET $x @TOKENS|GRAINS", "BUDGET #1:count #2"),
         ("BUDGET $x", "BUDGET #1:count tokens"),
-        ("LIMIT|MAX $n @TOKENS|GRAINS", "BUDGET #1 #2"),
+        ("LIMIT|MAX|WITHIN $n @TOKENS|GRAINS", "BUDGET #1 #2"),
+        ("MAX @TOKENS|GRAINS $n", "BUDGET #2 #1"),
+        ("MAX_TOKENS =|: $n", "BUDGET #1 tokens"),
+        ("MAX_TOKENS $n", "BUDGET #1 tokens"),
     ]),
     ("PRIORITY sets labels apart by >, the first one first", &[
         ("PRIORITY ( $w > $w )", "PRIORITY #1 > #2"),
@@ -399,6 +489,9 @@ const OTHERS: &[Group] = &[
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF ( $h )", "#1 #2"),
         ("@EXISTS|HISTORY|SUPERSEDE|REVERT|DIFF $x", "#1 #2:address"),
         ("HISTORY OF|FOR $h", "HISTORY #1"),
+        ("$h . . .", "#1"),
+        ("$h ...", "#1"),
+        ("$h . .", "#1"),
     ]),
     ("EXISTS takes an address; conditions are counted by RECALL ... | COUNT", &[
         ("EXISTS $p $* END", "RECALL #1 #2 | COUNT"),

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::value;
-use crate::ast::{Add, Revert, SetClause, Supersede, TextArg};
+use crate::ast::{Add, HashArg, Revert, SetClause, Supersede, TextArg};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -25,7 +25,7 @@ pub(super) fn add<'a>(c: &mut Cursor<'a>) -> Result<Add<'a>> {
 /// `supersede := SUPERSEDE h set+ REASON STR`.
 pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
     c.expect(Keyword::Supersede)?;
-    let target = value::hash_arg(c)?;
+    let target = target(c)?;
     let sets = sets(c)?;
     if sets.is_empty() && ends_sets(c) {
         let error = Error::new(ErrorKind::MissingSet, "SUPERSEDE sets no field").at(c.peek().span);
@@ -37,12 +37,26 @@ pub(super) fn supersede<'a>(c: &mut Cursor<'a>) -> Result<Supersede<'a>> {
 /// `revert := REVERT h REASON STR`.
 pub(super) fn revert<'a>(c: &mut Cursor<'a>) -> Result<Revert<'a>> {
     c.expect(Keyword::Revert)?;
-    let target = value::hash_arg(c)?;
+    let target = target(c)?;
     if c.keyword() == Some(Keyword::Set) {
         let error = Error::new(ErrorKind::UnexpectedToken, "REVERT sets nothing").at(c.peek().span);
         return Err(error.suggest("use SUPERSEDE to set fields, or drop SET"));
     }
     Ok(Revert { target, reason: reason(c, &["REASON"])? })
+}
+
+/// The grain that is replaced: one, by its address. Whoever names it by conditions is told where addresses come from.
+fn target<'a>(c: &mut Cursor<'a>) -> Result<Spanned<HashArg<'a>>> {
+    let word = c.text(c.peek());
+    let by_conditions = c.keyword() == Some(Keyword::Where)
+        || types::by_singular(word).is_some()
+        || types::by_plural(word).is_some();
+    value::hash_arg(c).map_err(|error| match by_conditions {
+        true => error.suggest(
+            "it takes the address of one grain: RECALL it first, then name its content_address",
+        ),
+        false => error,
+    })
 }
 
 /// `singular := belief | event | ...`: the type ADD names; `consent` is a type here although it is no word of CAL.

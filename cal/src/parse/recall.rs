@@ -4,7 +4,7 @@ use grainstore_format::GrainType;
 
 use super::cursor::Cursor;
 use super::{condition, option, stage, value};
-use crate::ast::{Between, CountArg, Extractor, Format, Recall, Stage, TextArg, Thread, Within};
+use crate::ast::{AsFormat, Between, CountArg, Extractor, Recall, Stage, TextArg, Thread, Within};
 use crate::codes::ErrorKind;
 use crate::error::{Error, Result};
 use crate::lex::{Kind, Mark};
@@ -153,11 +153,12 @@ fn thread<'a>(c: &mut Cursor<'a>) -> Result<Thread<'a>> {
 }
 
 /// `as := AS format_type` with
-/// `format_type := sml | markdown | json | yaml | text | triples | toon`.
-fn format_as(c: &mut Cursor<'_>) -> Result<Format> {
+/// `format_type := sml | markdown | json | yaml | text | triples | toon`; of rows of values csv and table too.
+fn format_as(c: &mut Cursor<'_>) -> Result<AsFormat> {
     c.bump()?;
-    let Some(format) = Format::named(c.text(c.peek())) else {
-        return Err(c.unexpected(&Format::ALL.map(Format::name)));
+    let Some(format) = AsFormat::named(c.text(c.peek())) else {
+        let names: Vec<_> = AsFormat::all().map(AsFormat::name).collect();
+        return Err(c.unexpected(&names));
     };
     c.bump()?;
     Ok(format)

@@ -74,11 +74,15 @@ impl Response {
 }
 
 impl Answer {
-    /// Whether it has text, or in a BATCH holds some; an entry that failed might have had.
+    /// Whether it has a text of whole grains, which a host can choose the format of, or in a BATCH holds one; an
+    /// entry that failed might have had.
     #[must_use]
     pub fn has_text(&self) -> bool {
         match self {
-            Self::Grains(grains) => grains.formatted.is_some(),
+            Self::Grains(grains) => {
+                let in_parts = grains.results.iter().any(|row| row.selected.is_some());
+                grains.formatted.is_some() && !in_parts
+            }
             Self::Assembly { .. } => true,
             Self::Coalesced { answer, .. } => answer.has_text(),
             Self::Batch { batch } => batch.0.iter().any(|(_, slot)| match slot {
@@ -93,7 +97,7 @@ impl Answer {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Grains(grains) => grains.results.is_empty(),
-            Self::Count { count } => *count == 0,
+            Self::Count { count, .. } => *count == 0,
             Self::Values { values, .. } => values.is_empty(),
             Self::Groups { groups, .. } => groups.is_empty(),
             _ => false,
@@ -103,6 +107,9 @@ impl Answer {
     fn formatted(&self) -> Option<&str> {
         match self {
             Self::Grains(grains) => grains.formatted.as_deref(),
+            Self::Count { formatted, .. }
+            | Self::Values { formatted, .. }
+            | Self::Groups { formatted, .. } => formatted.as_deref(),
             Self::Coalesced { answer, .. } => answer.formatted(),
             _ => None,
         }
@@ -120,6 +127,9 @@ pub enum Answer {
     Count {
         /// Grains that match.
         count: u64,
+        /// The number as text, with AS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        formatted: Option<String>,
     },
     /// RECALL with an extractor.
     Values {
@@ -127,6 +137,9 @@ pub enum Answer {
         values: Vec<Value>,
         /// How many there are; null where there are more than shown.
         total: Option<u64>,
+        /// The values as text, with AS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        formatted: Option<String>,
     },
     /// RECALL .. GROUP BY.
     Groups {
@@ -134,6 +147,9 @@ pub enum Answer {
         groups: Vec<Group>,
         /// How many there are.
         total: u64,
+        /// The groups as text, with AS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        formatted: Option<String>,
     },
     /// COALESCE: the answer of the first branch that found something.
     Coalesced {

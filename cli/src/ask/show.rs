@@ -68,9 +68,12 @@ pub(crate) fn show_answer(shown: &Answer, output: &mut Output<'_>) -> Result<()>
 
 fn lines(shown: &Answer, output: &mut Output<'_>) -> Result<()> {
     match shown {
-        Answer::Grains(Grains { formatted: Some(shown), .. }) => text(shown, output),
+        Answer::Grains(Grains { formatted: Some(shown), .. })
+        | Answer::Count { formatted: Some(shown), .. }
+        | Answer::Values { formatted: Some(shown), .. }
+        | Answer::Groups { formatted: Some(shown), .. } => text(shown, output),
         Answer::Assembly { formatted_context, .. } => text(&formatted_context.text, output),
-        Answer::Count { count } => output.line(&count.to_string()),
+        Answer::Count { count, .. } => output.line(&count.to_string()),
         Answer::Exists { exists } => output.line(&exists.to_string()),
         Answer::Values { values, .. } => values.iter().try_for_each(|one| output.line(&value(one))),
         Answer::Groups { groups, .. } => counted(groups, output),
@@ -128,8 +131,8 @@ fn counted(groups: &[Group], output: &mut Output<'_>) -> Result<()> {
 /// Says beside a list that there is more of it.
 pub(crate) fn cut(answer: &Answer, output: &mut Output<'_>) {
     let (shown, total, what) = match answer {
-        Answer::Values { values, total } => (values.len(), *total, "values"),
-        Answer::Groups { groups, total } => (groups.len(), Some(*total), "groups"),
+        Answer::Values { values, total, .. } => (values.len(), *total, "values"),
+        Answer::Groups { groups, total, .. } => (groups.len(), Some(*total), "groups"),
         Answer::Versions { versions, total } => (versions.len(), *total, "versions"),
         _ => return,
     };

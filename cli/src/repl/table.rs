@@ -27,7 +27,7 @@ pub(crate) fn table(answer: &Answer, width: u16) -> Option<String> {
             return Some(String::new());
         }
         Answer::Grains(grains @ Grains { formatted: None, .. }) => of_grains(&grains.results),
-        Answer::Groups { groups, .. } => of_groups(groups),
+        Answer::Groups { groups, formatted: None, .. } => of_groups(groups),
         Answer::Versions { versions, .. } => of_versions(versions),
         Answer::Diff { diff, requires_human_review: false } => of_changes(diff),
         Answer::Coalesced { answer, .. } => return table(answer, width),

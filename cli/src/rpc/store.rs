@@ -24,13 +24,14 @@ const OMS_LEVEL: u8 = 3;
 pub(crate) fn hello(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
     let Nothing {} = params::read(params)?;
     let every = || CAL_EXCEPTIONS.map(str::to_owned).to_vec();
+    let level = host.session().map_or(CAL_CONFORMANCE, |own| own.store().cal_conformance());
     let exceptions = host.session().map_or_else(|_| every(), |own| own.store().cal_exceptions());
     let methods = methods::all(host.clock().is_some()).map(|method| method.name);
     Answer::of(&json!({
         "name": "grainstore",
         "version": env!("CARGO_PKG_VERSION"),
         "oms_level": OMS_LEVEL,
-        "cal_conformance": CAL_CONFORMANCE,
+        "cal_conformance": level,
         "cal_exceptions": exceptions,
         // `cal` with tier 1 is the host's own choice to write in one call.
         "cal_one_step_writes": true,

@@ -240,7 +240,7 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
     let many = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     match answer {
         Answer::Grains(grains) => many(grains.results.len()),
-        Answer::Count { count } => *count,
+        Answer::Count { count, .. } => *count,
         Answer::Exists { exists } => u64::from(*exists),
         Answer::Values { values, .. } => many(values.len()),
         Answer::Groups { groups, .. } => many(groups.len()),

@@ -146,6 +146,8 @@ pub(crate) struct Refusal {
     /// The JSON Pointer of its place in the form in JSON.
     pub(crate) pointer: Option<String>,
     pub(crate) suggestion: Option<String>,
+    /// The same in the form in JSON, where it has a spelling of its own.
+    pub(crate) json_suggestion: Option<String>,
     pub(crate) example: Option<String>,
     pub(crate) valid_values: Option<Vec<String>>,
 }
@@ -256,17 +258,21 @@ pub(crate) fn stores() -> BTreeMap<String, StoreSpec> {
     read(&folder().join("stores.json"))
 }
 
-/// Statements that are nearly CAL.
-pub(crate) fn near_misses<T: DeserializeOwned>() -> Vec<T> {
-    read(&folder().join("near-misses.json"))
+/// Statements that are nearly CAL, of one of the files of [`NEAR_MISSES`].
+pub(crate) fn near_misses<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    read(&folder().join(file).with_extension("json"))
 }
+
+/// The files of statements that are nearly CAL: those that mending was made with, and others.
+pub(crate) const NEAR_MISSES: [&str; 2] = ["near-misses", "near-misses-2"];
 
 /// All cases, in the order of their files.
 pub(crate) fn all() -> Vec<Case> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| {
-        path.file_stem().is_some_and(|stem| stem != "stores" && stem != "near-misses")
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        stem.is_some_and(|stem| stem != "stores" && !NEAR_MISSES.contains(&stem))
     });
     files.sort();
     let mut cases = Vec::new();

@@ -73,7 +73,9 @@ pub(crate) fn of_error(
         }
     };
     same("code", Some(Json::from(expected.code.as_str())));
-    same("suggestion", expected.suggestion.as_deref().map(|text| labels.spell(text).into()));
+    let of_json = expected.json_suggestion.as_ref().filter(|_| query.is_none());
+    let suggestion = of_json.or(expected.suggestion.as_ref());
+    same("suggestion", suggestion.map(|text| labels.spell(text).into()));
     same("example", expected.example.as_deref().map(Json::from));
     same("valid_values", expected.valid_values.clone().map(Json::from));
     if let Some(query) = query {

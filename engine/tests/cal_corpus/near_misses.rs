@@ -6,11 +6,11 @@ use grainstore::cal::{Error, Options, Source, Tier};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::case::{As, near_misses, stores};
+use crate::case::{As, NEAR_MISSES, near_misses, stores};
 use crate::stores::Built;
 
-/// Of a hundred that have a meaning in CAL, those that answer after one substitution.
-const MENDED: usize = 90;
+/// Of a hundred of each file that have a meaning in CAL, those that answer after one substitution.
+const MENDED: [usize; 2] = [90, 80];
 
 /// A statement that was meant to be CAL.
 #[derive(Debug, Deserialize)]
@@ -33,12 +33,20 @@ pub(crate) struct NearMiss {
 #[test]
 fn what_is_suggested_answers_after_one_substitution() {
     let built = Built::of(&stores()["people"]);
-    let misses: Vec<NearMiss> = near_misses();
-    assert!(misses.len() >= 200, "{}", misses.len());
+    for (file, least) in NEAR_MISSES.into_iter().zip(MENDED) {
+        let misses: Vec<NearMiss> = near_misses(file);
+        assert!(misses.len() >= 60, "{}", misses.len());
+        let (meant, mended) = substitutions(&built, &misses);
+        assert!(mended * 100 >= meant * least, "{file}: {mended} of {meant}");
+    }
+}
+
+/// How many of these have a meaning in CAL, and how many of those answer.
+fn substitutions(built: &Built, misses: &[NearMiss]) -> (usize, usize) {
     let (mut meant, mut mended, mut exact) = (0, 0, 0);
-    for miss in &misses {
+    for miss in misses {
         let query = built.labels.spell(&miss.query);
-        let error = match ask(&built, &query, &miss.params) {
+        let error = match ask(built, &query, &miss.params) {
             Ok(()) => {
                 assert!(miss.answers, "{query} answers");
                 continue;
@@ -58,7 +66,7 @@ fn what_is_suggested_answers_after_one_substitution() {
             println!("{query}\n    {error}. {}", error.suggestion());
             continue;
         };
-        match ask(&built, &again, &miss.params) {
+        match ask(built, &again, &miss.params) {
             Ok(()) => mended += 1,
             Err(still) => {
                 println!("{query}\n    {error}. {}\n    {again}\n    {still}", error.suggestion());
@@ -77,13 +85,13 @@ fn what_is_suggested_answers_after_one_substitution() {
         "{} near misses, {meant} with a meaning, {mended} answer, {exact} as meant",
         misses.len()
     );
-    assert!(mended * 100 >= meant * MENDED, "{mended} of {meant}");
+    (meant, mended)
 }
 
 #[test]
 fn what_near_misses_mean_is_cal() {
     let built = Built::of(&stores()["people"]);
-    for miss in near_misses::<NearMiss>() {
+    for miss in NEAR_MISSES.into_iter().flat_map(near_misses::<NearMiss>) {
         for means in &miss.means {
             let answer = ask(&built, &built.labels.spell(means), &miss.params);
             assert!(answer.is_ok(), "{means}: {}", answer.unwrap_err());
@@ -103,7 +111,9 @@ fn substituted(query: &str, error: &Error) -> Option<String> {
 
 /// Asks a statement; one that writes is prepared, which checks it as far as can be without writing.
 fn ask(built: &Built, query: &str, params: &Map<String, Json>) -> Result<(), Error> {
-    let session = built.session(&As::default());
+    // MY asks for a session of a user.
+    let user = query.contains("MY ").then(|| "alice".to_owned());
+    let session = built.session(&As { user, ..As::default() });
     let writes = Source::read(query)?.statement()?.tier() > 0;
     let params: Vec<(String, Json)> =
         params.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

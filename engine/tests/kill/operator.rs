@@ -87,7 +87,7 @@ fn assert_whole(store: &Store, user: &str, grains: &[ContentAddress]) {
     let asked = format!("RECALL beliefs WHERE user_id = \"{user}\" | COUNT");
     let found = session.ask(&asked).unwrap_or_else(|error| panic!("{asked}: {error}")).answer;
     assert!(
-        matches!(found, Answer::Count { count } if count + 1 == grains.len() as u64),
+        matches!(found, Answer::Count { count, .. } if count + 1 == grains.len() as u64),
         "{found:?}"
     );
     assert_verifies(store);

@@ -89,7 +89,7 @@ fn of(answer: cal::Answer) -> Outcome {
             Outcome::Grains(rows.collect(), grains.total)
         }
         cal::Answer::Coalesced { answer, .. } => of(*answer),
-        cal::Answer::Count { count } => Outcome::Count(count),
+        cal::Answer::Count { count, .. } => Outcome::Count(count),
         cal::Answer::Values { values, .. } => Outcome::Values(values.iter().map(json).collect()),
         cal::Answer::Groups { groups, .. } => {
             Outcome::Groups(groups.iter().map(|group| (json(&group.key), group.count)).collect())

@@ -80,7 +80,7 @@ fn heading(first: &Element<'_>) -> String {
 }
 
 /// Whether a character is markup where it stands in a bullet, which the text begins or not.
-fn is_markup(text: &str, at: usize, c: char, begins: bool) -> bool {
+pub(super) fn is_markup(text: &str, at: usize, c: char, begins: bool) -> bool {
     match c {
         '`' | '*' | '[' | ']' | '<' | '~' => true,
         '_' => !(is_word(before(text, at)) && is_word(after(text, at))),

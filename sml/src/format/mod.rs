@@ -5,11 +5,13 @@
 //!
 //! - `line`: what the formats of one line a grain share
 //! - `quote`: text in the quotes of JSON and YAML
+//! - `rows`: rows of values in the formats that hold them
 
 mod json;
 mod line;
 mod markdown;
 mod quote;
+mod rows;
 mod sml;
 mod text;
 mod toon;
@@ -27,6 +29,7 @@ use crate::time::Clock;
 use crate::watch::Watch;
 
 pub(crate) use line::one_line;
+pub use rows::{RowFormat, Rows, Shape};
 #[cfg(test)]
 pub(crate) use sml::tag;
 pub(crate) use sml::{escape_attribute, escape_text};

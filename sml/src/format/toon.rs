@@ -185,14 +185,14 @@ fn cell<'e>(element: &'e Element<'_>, name: &str) -> Option<&'e Cell<'e>> {
 }
 
 /// A key as it is where TOON allows, else in quotes.
-fn key(out: &mut String, name: &str) {
+pub(super) fn key(out: &mut String, name: &str) {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let bare = starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     if bare { out.push_str(name) } else { quoted(out, &clean(name)) }
 }
 
 /// A text as it is where it can be taken for nothing else, else in quotes.
-fn text(out: &mut String, text: &str) {
+pub(super) fn text(out: &mut String, text: &str) {
     let text = clean(text);
     if needs_quotes(&text) { quoted(out, &text) } else { out.push_str(&text) }
 }

@@ -92,6 +92,17 @@ fn every_sentence_of_the_grammar_parses_and_every_word_of_it_is_said() {
 }
 
 #[test]
+fn every_terminal_of_the_grammar_is_told_what_it_is() {
+    for name in
+        ["ID", "WORD", "x_ID", "STR", "NUM", "INT", "HASH", "\"$\"ID", "RAW", "field", "attribute"]
+    {
+        let told = GRAMMAR.lines().filter_map(|line| line.strip_prefix("-- "));
+        let told: Vec<_> = told.filter(|line| line.split("  ").next() == Some(name)).collect();
+        assert_eq!(told.len(), 1, "{name}");
+    }
+}
+
+#[test]
 fn what_the_parser_takes_in_the_order_of_the_grammar_is_a_sentence_of_it() {
     let rules = &*RULES;
     for (_, printed) in PRINTED {

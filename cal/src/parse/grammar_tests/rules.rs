@@ -48,7 +48,7 @@ pub(super) type Rules = BTreeMap<String, Expr>;
 /// Reads a grammar.
 pub(super) fn rules(grammar: &str) -> Rules {
     let mut bodies: Vec<(String, String)> = Vec::new();
-    for line in grammar.lines() {
+    for line in grammar.lines().filter(|line| !line.starts_with("--")) {
         let line = line.split(" -- ").next().unwrap_or("");
         match line.split_once(":=") {
             Some((name, body)) => bodies.push((name.trim().to_owned(), body.to_owned())),

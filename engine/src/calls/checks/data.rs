@@ -34,7 +34,7 @@ pub(super) fn dsar_completeness(subject: &Subject) -> Checked {
     let asked = bound.and_then(|bound| subject.ask("RECALL WHERE user_id = $user | COUNT", bound));
     match asked {
         Ok(answer) => match answer.answer {
-            Answer::Count { count } if count >= seen as u64 => {
+            Answer::Count { count, .. } if count >= seen as u64 => {
                 Ok(Ok(format!("asking for a person finds {count}, of the newest {seen}")))
             }
             _ => Ok(Err(format!("asking for a person finds fewer than the {seen} there are"))),

@@ -204,9 +204,9 @@ fn a_missing_and_a_damaged_store_come_with_a_way_out() {
 fn what_the_storage_fails_on_is_told_as_an_error_and_not_as_a_failure_of_the_program() {
     let place = place();
     let file = place.path().join("memory.grains/grains.redb");
-    let mut bytes = std::fs::read(&file).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
     bytes[4096..4112].fill(0xff);
-    std::fs::write(&file, bytes).unwrap();
+    fs::write(&file, bytes).unwrap();
     let run = std::process::Command::new(env!("CARGO_BIN_EXE_grain"))
         .args(["recall", "alice"])
         .current_dir(place.path())

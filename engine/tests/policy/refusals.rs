@@ -377,7 +377,7 @@ fn equal_refusals_are_folded_across_openings() {
             let refused = session.put(Offer::Signed(cose.clone()));
             assert_eq!(refused.unwrap_err().code(), "ERR_SIGNATURE");
             drop(session);
-            store.close();
+            store.close().unwrap();
         };
         let told = |at: i64| {
             let store = open(at);

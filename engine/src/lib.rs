@@ -17,114 +17,70 @@
 //! - [`embed`]: vectors of text, by a program of the host's or a model in the process.
 //! - `maintain`: verify, compact, reindex, back up, examine. `portable`: grains in `.mg` files.
 
-mod access;
-mod advice;
-mod anchor;
-mod ask;
-mod audit;
-mod basis;
-mod calls;
-mod clock;
-mod compression;
-mod consent;
-mod derived;
-mod directory;
-pub mod embed;
-mod erase;
-mod error;
-mod folder;
-mod follow;
+mod base;
+mod disk;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod graph;
-mod history;
-mod indexed;
-mod keyring;
-mod keys;
-mod latest;
-mod maintain;
-mod marks;
-mod memory;
-mod meta;
-mod noting;
-mod offer;
-mod options;
-mod overlay;
-mod pending;
-mod plan;
-mod policy;
-mod portable;
-mod powers;
-mod preset;
-mod query;
-mod reach;
-mod reads;
-mod reason;
-mod report;
-mod retrieval;
+mod handle;
+mod operate;
+mod read;
 mod rules;
-mod session;
-mod source;
-mod store;
-mod sync;
-mod templates;
+mod search;
+mod state;
 #[cfg(test)]
 mod tests;
-mod texts;
-mod truth;
-mod upgrade;
-mod vault;
-mod vectors;
-mod view;
-mod writer;
+mod write;
 
-pub use access::{ACCESS_AGE_MS, Access};
-pub use audit::{AuditEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote};
-pub use calls::{
-    CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
-    StreamedEntry, Streaming, Terms,
-};
-pub use clock::{Clock, ManualClock, SystemClock};
-pub use erase::{Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept};
-pub use error::{Error, ErrorKind, Result};
+pub use base::clock::{Clock, ManualClock, SystemClock};
+pub use base::error::{Error, ErrorKind, Result};
+pub use base::pending::{Pending, PendingFuture};
+pub use disk::keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
-pub use graph::{
+pub use handle::options::{OpenOptions, SessionOptions};
+pub use handle::session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
+pub use handle::store::Store;
+pub use operate::erase::{
+    Certificate, DueErasure, Erasing, Erasure, MAX_REPORTED, SubjectReport, Swept,
+};
+pub use operate::maintain::{
+    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
+    Problem, Verification, doctor, verify,
+};
+pub use operate::portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
+pub use operate::report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
+pub use read::calls::{
+    CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
+    StreamedEntry, Streaming, Terms,
+};
+pub use read::graph::{
     Capability, Direction, Edge, Handoff, Lens, Listed, MAX_ANSWER_BYTES, MAX_CAPABILITIES,
     MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
     MAX_RELATIVES, Message, Owner, Ownership, Related, Relative, Thread, Walk,
 };
-pub use history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
-pub use keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
-pub use latest::AsOf;
-pub use maintain::{
-    Backup, Checked, Compaction, Diagnosis, Fault, FilePages, Finding, Health, MAX_PROBLEMS, Pages,
-    Problem, Verification, doctor, verify,
-};
-pub use marks::Trial;
-pub use memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
-pub use offer::Offer;
-pub use options::{OpenOptions, SessionOptions};
-pub use pending::{Pending, PendingFuture};
-pub use plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
-pub use policy::{Explanation, Ruling, explain};
-pub use portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
-pub use powers::Power;
-pub use preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
-pub use query::{
+pub use read::history::{HISTORY_TIME, MAX_HISTORY_BYTES, MAX_VERSIONS};
+pub use read::latest::AsOf;
+pub use read::marks::Trial;
+pub use read::memory::{CAL_CONFORMANCE, CAL_EXCEPTIONS, Reading};
+pub use read::query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
     QueryPlan,
 };
-pub use reads::ReadsRecorded;
-pub use reason::MAX_REASON_BYTES;
-pub use report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
-pub use rules::RulesChanged;
-pub use session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
-pub use store::Store;
-pub use texts::ObserverDomain;
-pub use vectors::VectorSpace;
+pub use rules::policy::{Explanation, Ruling, explain};
+pub use rules::preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
+pub use search::embed;
+pub use search::texts::ObserverDomain;
+pub use search::vectors::VectorSpace;
+pub use state::audit::{AuditEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote};
+pub use state::powers::Power;
+pub use state::reason::MAX_REASON_BYTES;
+pub use write::access::{ACCESS_AGE_MS, Access};
+pub use write::offer::Offer;
+pub use write::plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
+pub use write::reads::ReadsRecorded;
+pub use write::rule_changes::RulesChanged;
 
 /// The Rust example of the README, compiled and run.
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use redb::{Database, ReadableDatabase};
 use super::disk::{Cut, Disk, Event, Fault, Image};
 use super::power_cut::replay;
 use super::{START_MS, clock_at, open};
-use crate::keys::{self, AuditHead};
+use crate::disk::keys::{self, AuditHead};
 use crate::{AuditEntry, SessionOptions, Store};
 
 /// Any time after the fixture was written.

@@ -1,0 +1,11 @@
+//! TODO disk.
+
+pub(crate) mod anchor;
+pub(crate) mod compression;
+pub(crate) mod derived;
+pub(crate) mod directory;
+pub(crate) mod keyring;
+pub(crate) mod keys;
+pub(crate) mod overlay;
+pub(crate) mod source;
+pub(crate) mod vault;

@@ -1,0 +1,5 @@
+//! TODO handle.
+
+pub(crate) mod options;
+pub(crate) mod session;
+pub(crate) mod store;

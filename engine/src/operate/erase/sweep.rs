@@ -1,0 +1,260 @@
+//! Grains that end with the consent they rest on (OMS 23.2 `consent_cascade`; rulings 20, 39 and 40 of the
+//! project's reading): which of them are due, and their erasure.
+//!
+//! What was withdrawn by whoever may is due at once. What somebody else withdrew is marked for review, and
+//! due when the time the store promises is over, unless the subject or the operator has granted anew by then.
+
+use std::collections::BTreeMap;
+
+use grainstore_format::{ContentAddress, EpochMs, GrainType};
+use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
+use serde::Serialize;
+
+use super::judge::{Asked, judge_grain};
+use super::{Session, Target};
+use crate::base::error::{Error, Result, guarded};
+use crate::handle::store::Store;
+use crate::rules::policy::{Rule, Terms};
+use crate::state::powers::Power;
+use crate::state::view::{View, is_withdrawal, with_fields};
+use crate::write::plan::{Author, GRANTED_ANEW};
+use crate::write::writer::{Order as Erase, Writer};
+
+/// Grains that are erased in one transaction.
+const AT_ONCE: usize = 1000;
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// How often an open store sweeps by itself.
+pub(crate) const SWEEP_EVERY_MS: i64 = 3_600_000;
+/// What the audit log is told.
+const REASON: &str = "the consent it rests on was withdrawn";
+
+/// What a sweep came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
+pub struct Swept {
+    /// Grains that were erased, with those the store has erased by itself since it was opened, or since
+    /// somebody asked last.
+    pub erased: u64,
+    /// Grains that are due and stay: under hold, or to be kept.
+    pub skipped: u64,
+}
+
+/// A grain that ends with a consent that was withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DueErasure {
+    /// The grain.
+    pub address: ContentAddress,
+    /// From when on a sweep erases it.
+    pub due: EpochMs,
+    /// By when it has to be erased.
+    pub latest: EpochMs,
+    /// Whether something keeps it: a hold, or a time it has to be kept for.
+    pub kept: bool,
+}
+
+/// How a withdrawal ends what rests on a grant.
+struct Ending {
+    due: EpochMs,
+    latest: EpochMs,
+    /// Where it was granted anew: what came after that rests on the new grant.
+    before: Option<Sequence>,
+}
+
+impl Session {
+    /// Erases what is due: grains of mode `consent_cascade` whose `processing_basis` names a consent that
+    /// was withdrawn: at once where the subject, the grantee, the operator or a signature of the subject
+    /// withdrew it; where somebody else did, once
+    /// [`OpenOptions::cascade_after_days`](crate::OpenOptions::cascade_after_days) are over. What is held or
+    /// has to be kept stays, and so does consent itself. An open store does this by itself when it is
+    /// opened, and every hour.
+    ///
+    /// # Errors
+    /// `ERR_ACCESS` unless it is the operator who asks, without a namespace and a user; `ERR_IO`,
+    /// `ERR_INTEGRITY`.
+    pub fn sweep(&self) -> Result<Swept> {
+        self.check_power(Power::Sweep)?;
+        let author = self.author_to_erase(None, REASON)?;
+        let by_itself = self.store().alone(|writer| Ok(std::mem::take(&mut writer.swept)))?;
+        let view = self.view()?;
+        let now = self.now();
+        let days = self.store().inner().cascade_after_days();
+        let due = guarded(|| endings(&view, days, now))?.into_iter().filter(|(_, due)| *due <= now);
+        let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
+        drop(view);
+        let mut swept = Swept { erased: by_itself, skipped: 0 };
+        for chunk in due.chunks(AT_ONCE) {
+            let order = order(chunk, author.clone());
+            let done = self.store().alone(move |writer| writer.erase(&order))?;
+            let erased = done.map_or(0, |done| done.grains);
+            swept.erased = swept.erased.saturating_add(erased);
+            let view = self.view()?;
+            for address in chunk {
+                swept.skipped += u64::from(view.sequence_of(address)?.is_some());
+            }
+        }
+        Ok(swept)
+    }
+}
+
+impl Store {
+    /// The grains that end with consents that were withdrawn, whether a sweep erases them now or later.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub fn due_erasures(&self) -> Result<Vec<DueErasure>> {
+        let view = self.inner().view()?;
+        let now = self.inner().clock().now();
+        let (days, regime) = (self.inner().cascade_after_days(), self.inner().regime());
+        let asked = Asked { now, reason: REASON, overrides: false, regime };
+        guarded(|| {
+            let mut found = Vec::new();
+            for (address, Ending { due, latest, .. }) in ending(&view, days, now)? {
+                let Some(at) = view.sequence_of(&address)? else { continue };
+                let kept = judge_grain(&view, at, &asked)?.refusal.is_some();
+                found.push(DueErasure { address, due, latest, kept });
+            }
+            Ok(found)
+        })
+    }
+}
+
+impl Writer {
+    /// Erases what is due, where it is time to look. What fails is looked at again in an hour: nobody waits
+    /// for it, and `doctor` tells what is due.
+    pub(crate) fn sweep_when_due(&mut self) {
+        let now = self.clock.now();
+        if self.failed.is_some() || now < self.next_sweep {
+            return;
+        }
+        let hour = EpochMs::new(now.get().saturating_add(SWEEP_EVERY_MS));
+        self.next_sweep = hour;
+        let view = std::sync::Arc::clone(&self.view);
+        let Ok(endings) = guarded(|| endings(&view, self.cascade_after_days(), now)) else {
+            return;
+        };
+        drop(view);
+        // What is promised for a moment does not wait for the next hour.
+        let ahead = endings.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
+        self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
+        let due = endings.into_iter().filter(|(_, due)| *due <= now);
+        let due: Vec<ContentAddress> = due.map(|(address, _)| address).collect();
+        let author = Author { reason: Some(REASON.to_owned()), ..Author::default() };
+        for chunk in due.chunks(AT_ONCE) {
+            let Ok(done) = guarded(|| self.erase(&order(chunk, author.clone()))) else { return };
+            self.swept = self.swept.saturating_add(done.map_or(0, |done| done.grains));
+        }
+    }
+}
+
+fn order(chunk: &[ContentAddress], author: Author) -> Erase {
+    Erase {
+        target: Target::Due(chunk.to_vec()),
+        author,
+        overrides: false,
+        rule: Some(Rule::ConsentCascade.row().name),
+    }
+}
+
+/// The grains that end with consents that were withdrawn, and from when they are due.
+fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
+    let found = ending(view, days, now)?;
+    Ok(found.into_iter().map(|(address, ending)| (address, ending.due)).collect())
+}
+
+/// The same, with all there is to know of it, by address.
+fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
+    let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
+    let consents = Shape::Type(GrainType::Consent);
+    for posting in view.index().scan(&Scope::All, &consents, TimeRange::default(), Order::Oldest)? {
+        let at = posting?.sequence;
+        if view.is_erased(at)? || view.state_at(at)?.superseded_by.is_none() {
+            continue;
+        }
+        for Ending { due, latest, before } in withdrawals(view, at, days, now)? {
+            let grant = view.with_blob(at, |blob| Ok(ContentAddress::of(blob)))?;
+            for address in dependents(view, &grant, before, now)? {
+                let earlier = found.get(&address).is_none_or(|known| due < known.due);
+                if earlier {
+                    found.insert(address, Ending { due, latest, before });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How the grant at a place was withdrawn, once for each time it was, as itself or as what it was renewed as.
+fn withdrawals(view: &View, grant: Sequence, days: u32, now: EpochMs) -> Result<Vec<Ending>> {
+    let (mut at, most) = (grant, view.last_sequence()?.get());
+    let mut endings = Vec::new();
+    for _ in 0..=most {
+        let state = view.state_at(at)?;
+        let Some(by) = state.superseded_by else { return Ok(endings) };
+        // A withdrawal that was erased since has ended the grant all the same, and nobody knows that it
+        // was one.
+        let Some(next) = view.sequence_of(&by)? else { return Ok(endings) };
+        let withdrawn = view.with_blob(next, |blob| {
+            with_fields(blob, |grain| Ok(is_withdrawal(grain).then(|| grain.int("created_at"))))
+        })?;
+        at = next;
+        let Some(created) = withdrawn else { continue };
+        // A file may state an end that lies ahead, which is no reason to wait for it.
+        let stated = state.system_valid_to.filter(|stated| *stated <= now);
+        let when = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
+        let grace = i64::from(days).saturating_mul(DAY_MS);
+        let latest = EpochMs::new(when.get().saturating_add(grace));
+        let anew = granted_anew(view, next)?;
+        // The mark says that somebody else withdrew; whoever takes it away agrees to the withdrawal.
+        if !view.state_at(next)?.needs_review {
+            endings.push(Ending { due: when, latest, before: anew.map(|(at, ..)| at) });
+        } else if !anew.is_some_and(|(_, by_who_may, then)| by_who_may && then <= latest) {
+            endings.push(Ending { due: latest, latest, before: anew.map(|(at, ..)| at) });
+        }
+    }
+    Err(Error::integrity("a supersession chain runs in a circle"))
+}
+
+/// Where the grant lies that took the place of a withdrawal, whether the subject or the operator gave it, and
+/// when; nothing where it was not granted anew.
+fn granted_anew(view: &View, withdrawal: Sequence) -> Result<Option<(Sequence, bool, EpochMs)>> {
+    let record = view.state_record_at(withdrawal)?;
+    let Some(by) = record.state.superseded_by else { return Ok(None) };
+    let Some(at) = view.sequence_of(&by)? else { return Ok(None) };
+    let entry = view.audit()?.get(record.since)?.map(|entry| view.entry(entry.value()));
+    let entry = entry.transpose()?;
+    let by_who_may = entry.is_some_and(|entry| {
+        entry.decision == "done" && entry.rules.iter().any(|rule| rule == GRANTED_ANEW)
+    });
+    Ok(Some((at, by_who_may, record.state.system_valid_to.unwrap_or_default())))
+}
+
+/// The grains that rest on this consent, lie before a place, and end with it.
+fn dependents(
+    view: &View,
+    grant: &ContentAddress,
+    before: Option<Sequence>,
+    now: EpochMs,
+) -> Result<Vec<ContentAddress>> {
+    let digits = grant.to_string();
+    let shape = Shape::Value(Field::Basis, digits.as_str().into());
+    let mut found = Vec::new();
+    for posting in view.index().scan(&Scope::All, &shape, TimeRange::default(), Order::Oldest)? {
+        let at = posting?.sequence;
+        if before.is_some_and(|before| at > before) || view.is_erased(at)? {
+            continue;
+        }
+        let ends = view.with_blob(at, |blob| {
+            with_fields(blob, |grain| {
+                let basis = grain.text("processing_basis").unwrap_or_default();
+                let rests = basis.strip_prefix("sha256:").unwrap_or(basis) == digits;
+                let cascades = Terms::of(grain).ends_with_consent(now);
+                let ends = rests && cascades && grain.grain_type() != GrainType::Consent;
+                Ok(ends.then(|| ContentAddress::of(blob)))
+            })
+        })?;
+        found.extend(ends);
+    }
+    Ok(found)
+}

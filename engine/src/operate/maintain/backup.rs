@@ -1,0 +1,170 @@
+//! Backup: the truth of one view as a store of its own, without a pause for writers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::copy::copy_to;
+use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::directory;
+use crate::disk::keyring;
+use crate::disk::source::Opening;
+use crate::handle::store::Store;
+use crate::state::view::View;
+use crate::write::reads::directory_of;
+
+/// What a backup holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Backup {
+    /// Grains of the log.
+    pub grains: u64,
+    /// Entries of the audit log, genesis included.
+    pub audit_entries: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Memory for pages of a file that is written once and read once.
+const CACHE_BYTES: usize = 16 << 20;
+
+impl Store {
+    /// Writes everything acknowledged so far into a new directory, which is a whole store: its
+    /// index is rebuilt when it is first opened. It is durable when this returns. Reads and
+    /// writes go on meanwhile. What was erased is scrubbed first: no backup has any of it.
+    ///
+    /// # Errors
+    /// `ERR_CONFLICT` where the directory has something in it already, or lies in a store;
+    /// `ERR_INTEGRITY` where a grain of the log cannot be read, since such a backup could not be
+    /// opened; `ERR_IO`; those of [`Store::scrub`]. What was written is removed then.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
+        let to = to.as_ref();
+        let unscrubbed = guarded(|| self.inner().view()?.is_unscrubbed())?;
+        if unscrubbed {
+            self.scrub()?;
+        }
+        let (view, keys) = self.copied()?;
+        guarded(|| view.check_log())?;
+        let made = claim(to)?;
+        let _lock = hold(to, &made)?;
+        let written = guarded(|| {
+            directory::create(to, |file| {
+                let opening = Opening::new(CACHE_BYTES);
+                copy_to(file, view.transaction(), &opening)?;
+                // Before the rows get their name: without keys they could never be read.
+                keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
+            })?;
+            if let Some(reads) = self.inner().reads() {
+                reads.copy(to)?;
+            }
+            directory::sync(to)?;
+            Ok(Backup {
+                grains: view.log_len()?,
+                audit_entries: view.audit_len()?,
+                bytes: fs::metadata(directory::grains(to))?.len(),
+            })
+        });
+        let written = written.inspect_err(|_| {
+            // The failure that led here is told, not what cannot be removed after it.
+            let _ = directory::remove(&directory::grains(to));
+            let _ = directory::remove(&directory::keyring(to));
+            let _ = directory::remove(&directory::lock_file(to));
+            let _ = fs::remove_dir_all(directory_of(to));
+            unmake(&made);
+        });
+        written.map_err(|error| error.within(to))
+    }
+
+    /// A view, and the keys of that moment: nobody gets or loses one in between.
+    fn copied(&self) -> Result<(Arc<View>, Option<Vec<u8>>)> {
+        let view = self.inner().view()?;
+        if view.vault().keyring().is_none() {
+            return Ok((view, None));
+        }
+        self.alone_to_read(|writer| {
+            let view = Arc::clone(&writer.view);
+            let keys = view.vault().keyring().map(|keyring| keyring.bytes()).transpose()?;
+            Ok((view, keys))
+        })
+    }
+}
+
+/// Makes the directory, or takes one that is empty. Says which directories it made, the
+/// innermost first.
+fn claim(to: &Path) -> Result<Vec<PathBuf>> {
+    if to.as_os_str().is_empty() {
+        return Err(Error::new(ErrorKind::NotFound, "an empty path names no directory"));
+    }
+    check_outside(to)?;
+    let missing: Vec<_> =
+        to.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
+    if missing.is_empty() {
+        check_free(to)?;
+    }
+    directory::make(to).inspect_err(|_| unmake(&missing))?;
+    Ok(missing)
+}
+
+/// A backup within a store would be in the way of its own files.
+fn check_outside(to: &Path) -> Result<()> {
+    let existing = to.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
+    let place =
+        fs::canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing })?;
+    for above in place.ancestors() {
+        // The directory itself may be one that is empty, which is looked at later.
+        if directory::has_store(above)? && above != to {
+            let message = format!("{} lies in the store at {}", to.display(), above.display());
+            let hint = "name a directory outside of every store";
+            return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Takes the lock of the directory. Somebody may have made a store there before that: it is looked
+/// at once more.
+fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::Lock> {
+    let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
+    held.inspect_err(|_| unmake(made))
+}
+
+fn check_free(to: &Path) -> Result<()> {
+    if directory::is_free(to)? {
+        return Ok(());
+    }
+    let message = format!("{} is not empty: a backup is a directory of its own", to.display());
+    let hint = "name a directory that is not there yet, or an empty one";
+    Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
+}
+
+/// Removes directories that were made in vain; one that has something in it stays.
+fn unmake(made: &[PathBuf]) {
+    for directory in made {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::OpenOptions;
+
+    #[test]
+    fn a_store_made_after_the_directory_was_claimed_is_left_alone() {
+        let dir = TempDir::new().unwrap();
+        let to = dir.path().join("backup");
+        let made = claim(&to).unwrap();
+        let store = Store::open(&to, &OpenOptions::new().create(true)).unwrap();
+        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_BUSY"));
+        store.close();
+        let whole = fs::read(directory::grains(&to)).unwrap();
+        assert_eq!(hold(&to, &made).map_err(|error| error.code()).err(), Some("ERR_CONFLICT"));
+        assert_eq!(fs::read(directory::grains(&to)).unwrap(), whole);
+        assert!(Store::open(&to, &OpenOptions::new()).is_ok());
+    }
+}

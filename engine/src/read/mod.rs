@@ -1,0 +1,11 @@
+//! TODO read.
+
+pub(crate) mod ask;
+pub(crate) mod calls;
+pub(crate) mod graph;
+pub(crate) mod history;
+pub(crate) mod latest;
+pub(crate) mod marks;
+pub(crate) mod memory;
+pub(crate) mod query;
+pub(crate) mod templates;

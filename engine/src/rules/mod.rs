@@ -1,0 +1,4 @@
+//! TODO rules.
+
+pub(crate) mod policy;
+pub(crate) mod preset;

@@ -1,0 +1,653 @@
+//! The hash-chained audit log: entries, the chain from genesis, pseudonyms.
+//!
+//! An entry is canonical MessagePack; its hash is SHA-256 of those bytes and the next entry carries
+//! it. This module makes and reads entries; the writer stores them with the effect they record.
+
+mod checkpoint;
+mod consent;
+mod refusals;
+
+use data_encoding::HEXLOWER;
+use grainstore_format::cose::SigningKey;
+use grainstore_format::{
+    ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+use crate::base::error::{Error, Result};
+use crate::disk::keys::{AuditHead, UserToken};
+use crate::disk::vault::Vault;
+use crate::read::calls::{CallNote, CalledEntry};
+use crate::rules::policy::Rule;
+use crate::rules::preset;
+use crate::state::powers::Power;
+
+pub use checkpoint::Checkpoint;
+pub use consent::ErasedConsent;
+pub(crate) use refusals::Refusals;
+
+/// Characters of a key's name that an entry keeps.
+const MAX_KID: usize = 256;
+
+/// What entries about the read log are named.
+const READ_LOG: &str = "read_log";
+
+/// The actor of sessions that name none: whoever opened the store.
+const OPERATOR: &str = "operator";
+
+/// What happened, before it has its place in the chain.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditRecord {
+    pub(crate) operation: Operation,
+    pub(crate) actor: Option<String>,
+    pub(crate) subjects: Vec<ContentAddress>,
+    pub(crate) refused: bool,
+    /// The grain whose policy refused, where that is not the first of the subjects.
+    pub(crate) refused_by: Option<ContentAddress>,
+    pub(crate) rules: Vec<&'static str>,
+    pub(crate) reason: Option<String>,
+    /// The call in CAL it comes from.
+    pub(crate) call: Option<CallNote>,
+    /// The key that a signature which did not hold was said to be by.
+    pub(crate) claimed: Option<String>,
+    /// How many refusals it stands for that were equal to one before.
+    pub(crate) count: Option<u64>,
+    /// What is left of a consent whose contents are erased.
+    pub(crate) consent: Option<ErasedConsent>,
+}
+
+impl AuditRecord {
+    /// Something the operator did, with no more to say of it.
+    pub(crate) fn of(operation: Operation, subjects: Vec<ContentAddress>) -> Self {
+        Self {
+            operation,
+            actor: None,
+            subjects,
+            refused: false,
+            refused_by: None,
+            rules: Vec::new(),
+            reason: None,
+            call: None,
+            claimed: None,
+            count: None,
+            consent: None,
+        }
+    }
+}
+
+/// The operations that have entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Put,
+    Supersede,
+    Sign,
+    Contradict,
+    /// A file states when a grain ended, and not why.
+    End,
+    /// The status that was set, or was to be set.
+    SetVerification(VerificationStatus),
+    Hold,
+    LiftHold,
+    Import(ImportNote),
+    /// Grains were erased, or were to be.
+    Erase,
+    /// All of a user was erased, or was to be; the subject is their token.
+    EraseUser,
+    /// What is left of a consent that the erasure told of next has taken.
+    EraseConsent,
+    RotateKey,
+    /// The rules of the store were changed, or were to be.
+    PresetChanged,
+    Export,
+    Read,
+    /// A call in CAL that read no grains and wrote none, or was refused.
+    Cal,
+    /// CAL was switched on or off; the rule names how far it runs.
+    CalSwitch,
+    /// A template of CAL is kept for a namespace from now on.
+    DefineTemplate,
+    /// A vector of a stored grain was replaced, or one of a protected grain was to be.
+    Embed,
+    /// The vectors of a model are removed.
+    RemoveVectors,
+    /// What is for the operator of the whole store was asked by somebody else.
+    Power(Power),
+    /// The store was made one of a later format; the rules name each.
+    Upgrade,
+    /// The read log came to this.
+    ReadLog(ReadsNote),
+}
+
+/// What an entry tells of the read log beside the audit log, when a file of it was full or the store closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadsNote {
+    /// Its entries from its beginning on, those among them that made room for others.
+    pub entries: u64,
+    /// The number of the first entry that is kept.
+    pub first: u64,
+    /// The hash the last of its groups ends with.
+    pub head: [u8; 32],
+}
+
+/// What an entry tells of an import as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportNote {
+    /// The place of the log that the first new grain has; the others follow without a gap.
+    pub first: u64,
+    /// New grains.
+    pub added: u64,
+    /// SHA-256 of their addresses, 32 bytes each, in the order of the log.
+    pub digest: [u8; 32],
+    /// Grains that were here already.
+    pub duplicate: u64,
+    /// Grains that were left out.
+    pub refused: u64,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Put => "put",
+            Self::Supersede => "supersede",
+            Self::Sign => "sign",
+            Self::Contradict => "contradict",
+            Self::End => "end",
+            Self::SetVerification(_) => "set_verification",
+            Self::Hold => "hold",
+            Self::LiftHold => "lift_hold",
+            Self::Import(_) => "import",
+            Self::Erase => "erase",
+            Self::EraseUser => "erase_user",
+            Self::EraseConsent => "erase_consent",
+            Self::RotateKey => "rotate_key",
+            Self::PresetChanged => "preset_changed",
+            Self::Export => "export",
+            Self::Read => "read",
+            Self::Cal => "cal",
+            Self::CalSwitch => "cal_switch",
+            Self::DefineTemplate => "define_template",
+            Self::Embed => "embed",
+            Self::RemoveVectors => "remove_vectors",
+            Self::Power(power) => power.name(),
+            Self::Upgrade => "upgrade",
+            Self::ReadLog(_) => READ_LOG,
+        }
+    }
+
+    fn status(self) -> Option<VerificationStatus> {
+        match self {
+            Self::SetVerification(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// One entry as it is read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its place in the chain, from 0 (genesis).
+    pub sequence: u64,
+    /// When it was written.
+    pub time: EpochMs,
+    /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
+    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`,
+    /// `preset_changed`, `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a power that was refused, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
+    /// them; `cal`, a call in CAL that was refused, or gave out no grain; `read_log`, where the read log
+    /// stood. In the read log `cal` alone.
+    pub operation: String,
+    /// The pseudonym of the actor, or `operator`.
+    pub actor: String,
+    /// The grains it is about: what was replaced first, what was written last. For an import the
+    /// checksums of its first files, for `erase_user` what stands for the user.
+    pub subjects: Vec<ContentAddress>,
+    /// `done` or `refused`.
+    pub decision: String,
+    /// The policy rules that were applied, in order; where the decision is `refused` the last of
+    /// them refused. Rules of the store's preset are named where they refuse, and in
+    /// `preset_changed` where they were loosened; in `cal_switch` how far CAL runs from then on.
+    pub rules: Vec<String>,
+    /// The verification status that was set, or was to be set.
+    pub status: Option<VerificationStatus>,
+    /// The grain whose policy refused, where that is another than the one it is about: an ancestor
+    /// or another version.
+    pub refused_by: Option<ContentAddress>,
+    /// What an import came to.
+    pub import: Option<ImportNote>,
+    /// The reason that was given, while it is kept.
+    pub reason: Option<String>,
+    /// The call in CAL it comes from.
+    pub call: Option<CalledEntry>,
+    /// What the read log came to.
+    pub reads: Option<ReadsNote>,
+    /// The key that a signature which did not hold was said to be by: no evidence.
+    pub kid: Option<String>,
+    /// How many refusals this entry stands for, each equal to one of the minute before it that has an
+    /// entry of its own.
+    pub count: Option<u64>,
+    /// In `erase_consent`: what is left of a consent whose contents the erasure took that is told of next.
+    pub consent: Option<ErasedConsent>,
+}
+
+impl AuditEntry {
+    /// An entry of the read log, in the shape of this one.
+    pub(crate) fn of_read(
+        sequence: u64,
+        time: EpochMs,
+        actor: Option<String>,
+        refused: bool,
+        call: CalledEntry,
+    ) -> Self {
+        Self {
+            sequence,
+            time,
+            operation: Operation::Cal.name().to_owned(),
+            actor: actor.unwrap_or_else(|| OPERATOR.to_owned()),
+            subjects: Vec::new(),
+            decision: if refused { "refused" } else { "done" }.to_owned(),
+            rules: Vec::new(),
+            status: None,
+            refused_by: None,
+            import: None,
+            reason: None,
+            call: Some(call),
+            reads: None,
+            kid: None,
+            count: None,
+            consent: None,
+        }
+    }
+
+    /// Whether it is about an erasure.
+    pub(crate) fn is_erasure(&self) -> bool {
+        [Operation::Erase, Operation::EraseUser, Operation::EraseConsent]
+            .iter()
+            .any(|of| self.operation == of.name())
+    }
+
+    /// Why it was refused, for a person.
+    #[must_use]
+    pub fn why(&self) -> Option<&'static str> {
+        let rule = self.rules.last().filter(|_| self.decision == "refused")?;
+        Rule::named(rule).map(|rule| rule.row().text).or_else(|| preset::reason_of(rule))
+    }
+}
+
+/// The end of a chain, to which entries are linked.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain {
+    head: AuditHead,
+    key: [u8; 32],
+    /// What stands for addresses: in an encrypted store nobody can test which grains it tells of.
+    vault: Vault,
+}
+
+impl Chain {
+    /// A chain of no entries: the first one is the genesis of this store.
+    pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
+        let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
+        Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
+    }
+
+    /// A chain that ends here.
+    pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
+        Self { head, key, vault: Vault::default() }
+    }
+
+    /// The same, in a store with these keys.
+    pub(crate) fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
+    }
+
+    /// What its rows are written with.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    pub(crate) fn head(&self) -> AuditHead {
+        self.head
+    }
+
+    /// Links a record: its sequence and bytes.
+    pub(crate) fn link(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
+        let sequence = self.head.count;
+        let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
+        self.head.hash = Sha256::digest(&bytes).into();
+        self.head.count = sequence.saturating_add(1);
+        (sequence, bytes)
+    }
+
+    fn entry(&self, record: &AuditRecord, now: EpochMs) -> Map {
+        let shown = |address| Value::Bytes(self.vault.address(address).as_bytes().to_vec());
+        let subjects = record.subjects.iter().map(shown);
+        let decision = if record.refused { "refused" } else { "done" };
+        let mut entry = Map::from([
+            ("sequence".to_owned(), Value::from(self.head.count)),
+            ("time_ms".to_owned(), Value::from(now.get())),
+            ("previous".to_owned(), Value::Bytes(self.head.hash.to_vec())),
+            ("operation".to_owned(), Value::from(record.operation.name())),
+            ("actor".to_owned(), Value::from(self.pseudonym(record.actor.as_deref()))),
+            ("subjects".to_owned(), Value::Array(subjects.collect())),
+            ("decision".to_owned(), Value::from(decision)),
+        ]);
+        if let Some(by) = &record.refused_by {
+            entry.insert("refused_by".to_owned(), shown(by));
+        }
+        if !record.rules.is_empty() {
+            entry.insert("rules".to_owned(), Value::from(record.rules.clone()));
+        }
+        if let Some(status) = record.operation.status() {
+            entry.insert("status".to_owned(), Value::from(status.name()));
+        }
+        if let Operation::Import(note) = record.operation {
+            entry.insert("import".to_owned(), Value::Map(note.fields()));
+        }
+        if let Operation::ReadLog(note) = record.operation {
+            entry.insert("reads".to_owned(), Value::Map(note.fields()));
+        }
+        if let Some(reason) = &record.reason {
+            let hash = self.reason_hash(reason.as_bytes());
+            entry.insert("reason_hash".to_owned(), Value::Bytes(hash.to_vec()));
+        }
+        if let Some(kid) = &record.claimed {
+            entry.insert("kid".to_owned(), Value::from(bounded(kid)));
+        }
+        if let Some(count) = record.count {
+            entry.insert("count".to_owned(), Value::from(count));
+        }
+        if let Some(consent) = &record.consent {
+            entry.insert("consent".to_owned(), Value::Map(consent.fields()));
+        }
+        if let Some(call) = &record.call {
+            entry.insert("call".to_owned(), Value::Map(call.fields(self)));
+        }
+        entry
+    }
+
+    /// What an entry has of its reason: it can be told from another with the key alone.
+    pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
+        self.keyed(b"reason", reason)
+    }
+
+    /// What stands for a user: it can be told from another with the key alone.
+    pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
+        match self.vault.keyring() {
+            Some(keyring) => UserToken(keyring.person(user_id)),
+            None => UserToken(self.keyed(b"user", user_id.as_bytes())),
+        }
+    }
+
+    /// The key that signs checkpoints where the host gives none.
+    fn checkpoint_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
+    }
+
+    /// A name for an actor that cannot be traced back without the key.
+    pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
+        actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
+    }
+
+    /// The key that signs the head of the read log.
+    pub(crate) fn reads_key(&self) -> SigningKey {
+        SigningKey::ed25519_from_seed(&self.keyed(b"reads", &[]))
+    }
+
+    /// A name in the read log for the person a session works for, that cannot be traced back without the key.
+    pub(crate) fn reader(&self, user_id: &str) -> String {
+        self.half(b"reader", user_id)
+    }
+
+    /// A name for a namespace that cannot be traced back without the key.
+    pub(crate) fn hidden_namespace(&self, namespace: &str) -> String {
+        self.half(b"namespace", namespace)
+    }
+
+    /// A name for an agent that cannot be traced back without the key.
+    pub(crate) fn agent(&self, agent: &str) -> String {
+        self.half(b"agent", agent)
+    }
+
+    /// A namespace, or in an encrypted store a name for it that cannot be traced back without the key.
+    pub(crate) fn namespace(&self, namespace: &str) -> String {
+        match self.vault.keyring() {
+            Some(_) => self.hidden_namespace(namespace),
+            None => namespace.to_owned(),
+        }
+    }
+
+    /// The first half of what stands for a text, in hex.
+    fn half(&self, purpose: &[u8], text: &str) -> String {
+        let hash = self.keyed(purpose, text.as_bytes());
+        HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
+    }
+
+    fn keyed(&self, purpose: &[u8], text: &[u8]) -> [u8; 32] {
+        // HMAC takes a key of any length, so this cannot fail.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+            return [0; 32];
+        };
+        mac.update(purpose);
+        mac.update(&[0]);
+        mac.update(text);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl AuditEntry {
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// `ERR_INTEGRITY` for bytes that are no entry.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = || Error::integrity("an audit entry is damaged");
+        let Ok(Value::Map(entry)) = decode_value(bytes, Encoding::MessagePack) else {
+            return Err(damaged());
+        };
+        let int = |name: &str| entry.get(name).and_then(Value::as_i64).ok_or_else(damaged);
+        let text = |name: &str| {
+            entry.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(damaged)
+        };
+        let list = |name: &str| entry.get(name).and_then(Value::as_array).unwrap_or_default();
+        let address = |value: &Value| match value {
+            Value::Bytes(bytes) => {
+                let bytes = bytes.as_slice().try_into().map_err(|_| damaged())?;
+                Ok(ContentAddress::from_bytes(bytes))
+            }
+            _ => Err(damaged()),
+        };
+        Ok(Self {
+            sequence: u64::try_from(int("sequence")?).map_err(|_| damaged())?,
+            time: EpochMs::new(int("time_ms")?),
+            operation: text("operation")?,
+            actor: text("actor")?,
+            subjects: list("subjects").iter().map(address).collect::<Result<_>>()?,
+            decision: text("decision")?,
+            rules: list("rules").iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            status: match entry.get("status") {
+                None => None,
+                Some(name) => {
+                    let status = name.as_str().and_then(VerificationStatus::from_name);
+                    Some(status.ok_or_else(damaged)?)
+                }
+            },
+            refused_by: entry.get("refused_by").map(address).transpose()?,
+            import: match entry.get("import") {
+                None => None,
+                Some(fields) => Some(ImportNote::of(fields).ok_or_else(damaged)?),
+            },
+            reason: None,
+            call: match entry.get("call") {
+                None => None,
+                Some(fields) => Some(CalledEntry::of(fields).ok_or_else(damaged)?),
+            },
+            reads: match entry.get("reads") {
+                None => None,
+                Some(fields) => Some(ReadsNote::of(fields).ok_or_else(damaged)?),
+            },
+            kid: entry.get("kid").and_then(Value::as_str).map(str::to_owned),
+            count: match entry.get("count") {
+                None => None,
+                Some(count) => {
+                    let count = count.as_i64().and_then(|count| u64::try_from(count).ok());
+                    Some(count.ok_or_else(damaged)?)
+                }
+            },
+            consent: match entry.get("consent") {
+                None => None,
+                Some(fields) => Some(ErasedConsent::of(fields).ok_or_else(damaged)?),
+            },
+        })
+    }
+}
+
+/// A name somebody gave, as far as an entry keeps it.
+fn bounded(kid: &str) -> String {
+    kid.chars().take(MAX_KID).collect()
+}
+
+impl ImportNote {
+    /// That of an import of nothing.
+    pub(crate) const NONE: Self =
+        Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
+
+    pub(crate) fn new(
+        first: u64,
+        added: u64,
+        digest: [u8; 32],
+        duplicate: u64,
+        refused: u64,
+    ) -> Self {
+        Self { first, added, digest, duplicate, refused }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("first".to_owned(), Value::from(self.first)),
+            ("added".to_owned(), Value::from(self.added)),
+            ("digest".to_owned(), Value::Bytes(self.digest.to_vec())),
+            ("duplicate".to_owned(), Value::from(self.duplicate)),
+            ("refused".to_owned(), Value::from(self.refused)),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let digest = match fields.get("digest")? {
+            Value::Bytes(digest) => digest.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self {
+            first: count("first")?,
+            added: count("added")?,
+            digest,
+            duplicate: count("duplicate")?,
+            refused: count("refused")?,
+        })
+    }
+}
+
+impl ReadsNote {
+    pub(crate) fn new(head: &AuditHead, first: u64) -> Self {
+        Self { entries: head.count, first, head: head.hash }
+    }
+
+    fn fields(&self) -> Map {
+        Map::from([
+            ("entries".to_owned(), Value::from(self.entries)),
+            ("first".to_owned(), Value::from(self.first)),
+            ("head".to_owned(), Value::Bytes(self.head.to_vec())),
+        ])
+    }
+
+    fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
+        let head = match fields.get("head")? {
+            Value::Bytes(head) => head.as_slice().try_into().ok()?,
+            _ => return None,
+        };
+        Some(Self { entries: count("entries")?, first: count("first")?, head })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(reason: Option<&str>) -> AuditRecord {
+        AuditRecord {
+            operation: Operation::Supersede,
+            actor: Some("did:web:a".to_owned()),
+            subjects: vec![ContentAddress::of(b"old"), ContentAddress::of(b"new")],
+            refused: true,
+            refused_by: Some(ContentAddress::of(b"root")),
+            rules: vec!["locked"],
+            reason: reason.map(str::to_owned),
+            call: None,
+            claimed: None,
+            count: None,
+            consent: None,
+        }
+    }
+
+    #[test]
+    fn a_key_a_count_and_a_consent_read_back() {
+        let consent = ErasedConsent {
+            is_withdrawal: true,
+            scope: vec!["store".to_owned(), "share".to_owned()],
+            created_at: 7,
+            valid_from: None,
+            valid_to: Some(9),
+        };
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let record = AuditRecord {
+            claimed: Some("k".repeat(MAX_KID + 1)),
+            count: Some(3),
+            consent: Some(consent.clone()),
+            ..record(None)
+        };
+        let (_, bytes) = chain.link(&record, EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID), Some(3)));
+        assert_eq!(entry.consent, Some(consent));
+        // The map as docs/format.md has it, keys in their order.
+        let shown = [
+            &b"\xa7consent\x84"[..],
+            b"\xaacreated_at\x07\xa4kind\xaawithdrawal",
+            b"\xa5scope\x92\xa5store\xa5share\xa8valid_to\x09",
+        ]
+        .concat();
+        assert!(bytes.windows(shown.len()).any(|window| window == shown), "{bytes:02x?}");
+    }
+
+    #[test]
+    fn an_entry_reads_back_and_names_no_actor_or_reason() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (sequence, bytes) = chain.link(&record(Some("secret words")), EpochMs::new(5));
+        let entry = AuditEntry::decode(&bytes).unwrap();
+        assert_eq!((sequence, entry.sequence, entry.time.get()), (0, 0, 5));
+        assert_eq!((entry.operation.as_str(), entry.decision.as_str()), ("supersede", "refused"));
+        assert_eq!(entry.rules, ["locked"]);
+        assert_eq!(entry.refused_by, Some(ContentAddress::of(b"root")));
+        assert_eq!(entry.subjects, record(None).subjects);
+        for secret in [&b"did:web:a"[..], b"secret"] {
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+        }
+    }
+
+    #[test]
+    fn each_entry_carries_the_hash_of_the_one_before() {
+        let mut chain = Chain::genesis(&[1; 16], [2; 32]);
+        let (_, first) = chain.link(&record(None), EpochMs::new(5));
+        let (_, second) = chain.link(&record(None), EpochMs::new(6));
+        let hash: [u8; 32] = Sha256::digest(&first).into();
+        assert!(second.windows(32).any(|window| window == hash));
+        assert_eq!(chain.head().count, 2);
+        assert_eq!(chain.head().hash, <[u8; 32]>::from(Sha256::digest(&second)));
+    }
+}

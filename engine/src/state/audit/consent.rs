@@ -1,0 +1,80 @@
+//! What the audit log keeps of a consent whose contents are erased (OMS 8.10, ruling 40 of the project's
+//! reading): that it was given or taken back, for what and when, and nothing of who or why.
+
+use grainstore_format::{ArrayRef, GrainRef, Map, Value};
+
+use crate::state::view::is_withdrawal;
+
+/// Scopes that a record names, and characters of each.
+const MAX_SCOPES: usize = 64;
+const MAX_SCOPE: usize = 64;
+
+/// A consent without its contents; the subject of its entry is its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErasedConsent {
+    /// Whether it took back another.
+    pub is_withdrawal: bool,
+    /// What it was for.
+    pub scope: Vec<String>,
+    /// When it was made, in epoch milliseconds.
+    pub created_at: i64,
+    /// From when it held, where it said so.
+    pub valid_from: Option<i64>,
+    /// Until when it held, where it said so.
+    pub valid_to: Option<i64>,
+}
+
+impl ErasedConsent {
+    /// What is kept of this one.
+    pub(crate) fn of_grain(grain: &GrainRef<'_>) -> Self {
+        let scope = grain.get("scope").and_then(|scope| scope.as_array());
+        let scope = scope.iter().flat_map(ArrayRef::iter).filter_map(|scope| scope.as_str());
+        let scope = scope.take(MAX_SCOPES);
+        Self {
+            is_withdrawal: is_withdrawal(grain),
+            scope: scope.map(|scope| scope.chars().take(MAX_SCOPE).collect()).collect(),
+            created_at: grain.int("created_at").unwrap_or_default(),
+            valid_from: grain.int("valid_from"),
+            valid_to: grain.int("valid_to"),
+        }
+    }
+
+    /// `grant` or `withdrawal`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        if self.is_withdrawal { WITHDRAWAL } else { GRANT }
+    }
+
+    pub(super) fn fields(&self) -> Map {
+        let mut fields = Map::from([
+            ("kind".to_owned(), Value::from(self.kind())),
+            ("scope".to_owned(), Value::from(self.scope.clone())),
+            ("created_at".to_owned(), Value::from(self.created_at)),
+        ]);
+        for (name, time) in [("valid_from", self.valid_from), ("valid_to", self.valid_to)] {
+            fields.extend(time.map(|time| (name.to_owned(), Value::from(time))));
+        }
+        fields
+    }
+
+    pub(super) fn of(fields: &Value) -> Option<Self> {
+        let Value::Map(fields) = fields else { return None };
+        let time = |name: &str| fields.get(name).map(Value::as_i64);
+        let scope = fields.get("scope")?.as_array()?.iter();
+        Some(Self {
+            is_withdrawal: match fields.get("kind")?.as_str()? {
+                WITHDRAWAL => true,
+                GRANT => false,
+                _ => return None,
+            },
+            scope: scope.map(|scope| scope.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+            created_at: time("created_at")??,
+            valid_from: time("valid_from").map_or(Some(None), |time| time.map(Some))?,
+            valid_to: time("valid_to").map_or(Some(None), |time| time.map(Some))?,
+        })
+    }
+}
+
+const GRANT: &str = "grant";
+const WITHDRAWAL: &str = "withdrawal";

@@ -1,0 +1,220 @@
+//! Refusals on their way into the audit log: the first of its kind is written at once, equal ones of one
+//! actor within a minute become one entry with a count, so that nobody can grow the log (ruling 57 of
+//! the project's reading).
+//!
+//! What is equal: actor, operation, grains, rules and the key that was claimed; not the reason, which
+//! whoever is refused chooses. An actor with many different refusals in a minute has the further ones
+//! told by operation and rules alone. The counts wait in memory: a crash loses them, and never a first.
+
+use std::collections::BTreeMap;
+
+use grainstore_format::EpochMs;
+
+use super::AuditRecord;
+
+/// How long equal refusals are one.
+const WINDOW_MS: i64 = 60_000;
+/// Refusals of one actor within it that are told apart.
+const MAX_APART: usize = 64;
+/// Kinds that are kept in memory at most.
+const MAX_KINDS: usize = 4096;
+
+/// What makes refusals equal.
+type Kind = (Option<String>, String);
+
+/// Refusals that are equal to one that is written.
+#[derive(Debug, Clone)]
+struct Folded {
+    since: EpochMs,
+    /// How many came after it.
+    more: u64,
+    record: AuditRecord,
+}
+
+/// The refusals of the last minute.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Refusals(BTreeMap<Kind, Folded>);
+
+impl Refusals {
+    /// What is to be written of these records, in their order; those of refusals that were written
+    /// within the last minute are counted instead.
+    pub(crate) fn fold(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
+        if !records.iter().any(|record| record.refused) {
+            return records;
+        }
+        let mut written = self.due(now);
+        for record in records {
+            written.extend(if record.refused { self.first(record, now) } else { Some(record) });
+        }
+        written
+    }
+
+    /// The same, and where each of these records, or what comes after it, stands in it.
+    pub(crate) fn fold_placed(
+        &mut self,
+        records: Vec<AuditRecord>,
+        now: EpochMs,
+    ) -> (Vec<AuditRecord>, Vec<usize>) {
+        let (mut written, mut places) = (Vec::with_capacity(records.len()), Vec::new());
+        for record in records {
+            let told = self.fold(vec![record], now);
+            // What is due stands before it.
+            places.push(written.len() + told.len().saturating_sub(1));
+            written.extend(told);
+        }
+        (written, places)
+    }
+
+    /// The counts of those whose minute is over.
+    pub(crate) fn due(&mut self, now: EpochMs) -> Vec<AuditRecord> {
+        let age = |folded: &Folded| now.get().saturating_sub(folded.since.get());
+        // A clock that was set back must not make them wait.
+        let over = self.0.extract_if(.., |_, folded| !(0..WINDOW_MS).contains(&age(folded)));
+        over.filter_map(|(_, folded)| counted(folded)).collect()
+    }
+
+    /// The counts of all.
+    pub(crate) fn take(&mut self) -> Vec<AuditRecord> {
+        std::mem::take(&mut self.0).into_values().filter_map(counted).collect()
+    }
+
+    /// Whether nothing is kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The record, where none of its kind was written within the last minute.
+    fn first(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+        let kind = kind(&record);
+        if let Some(folded) = self.0.get_mut(&kind) {
+            folded.more = folded.more.saturating_add(1);
+            return None;
+        }
+        let own = self.0.keys().filter(|(actor, _)| *actor == record.actor).count();
+        if own < MAX_APART && self.0.len() < MAX_KINDS {
+            return self.begin(kind, record, now);
+        }
+        let wide = AuditRecord {
+            subjects: Vec::new(),
+            refused_by: None,
+            reason: None,
+            call: None,
+            claimed: None,
+            ..record
+        };
+        let kind = (wide.actor.clone(), format!("more of {}", self::kind(&wide).1));
+        if let Some(folded) = self.0.get_mut(&kind) {
+            folded.more = folded.more.saturating_add(1);
+            return None;
+        }
+        self.begin(kind, wide, now)
+    }
+
+    fn begin(&mut self, kind: Kind, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
+        let kept = AuditRecord { reason: None, call: None, ..record.clone() };
+        self.0.insert(kind, Folded { since: now, more: 0, record: kept });
+        Some(record)
+    }
+}
+
+fn counted(Folded { more, record, .. }: Folded) -> Option<AuditRecord> {
+    (more > 0).then_some(AuditRecord { count: Some(more), ..record })
+}
+
+fn kind(record: &AuditRecord) -> Kind {
+    let AuditRecord { actor, operation, subjects, refused_by, rules, claimed, call, .. } = record;
+    let code = call.as_ref().and_then(|call| call.code());
+    let rest = format!("{operation:?} {subjects:?} {refused_by:?} {rules:?} {claimed:?} {code:?}");
+    (actor.clone(), rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use grainstore_format::ContentAddress;
+
+    use super::*;
+    use crate::state::audit::Operation;
+
+    fn refusal(actor: &str, subject: u8) -> AuditRecord {
+        let subjects = vec![ContentAddress::from_bytes([subject; 32])];
+        let actor = Some(actor.to_owned());
+        AuditRecord { actor, refused: true, ..AuditRecord::of(Operation::Put, subjects) }
+    }
+
+    fn counts(records: &[AuditRecord]) -> Vec<Option<u64>> {
+        records.iter().map(|record| record.count).collect()
+    }
+
+    #[test]
+    fn equal_ones_of_a_minute_are_one_entry_and_a_count() {
+        let (mut refusals, at) = (Refusals::default(), EpochMs::new);
+        assert_eq!(counts(&refusals.fold(vec![refusal("a", 1)], at(0))), [None]);
+        for second in 1..60 {
+            assert!(refusals.fold(vec![refusal("a", 1)], at(second * 1000)).is_empty());
+        }
+        assert_eq!(counts(&refusals.fold(vec![refusal("b", 1)], at(59_000))), [None], "another");
+        assert_eq!(counts(&refusals.fold(vec![refusal("a", 2)], at(59_000))), [None], "another");
+        // The count of the first minute, and the first of the next.
+        let next = refusals.fold(vec![refusal("a", 1)], at(60_000));
+        assert_eq!(counts(&next), [Some(59), None]);
+        assert!(refusals.take().is_empty(), "nothing was folded since");
+        assert!(refusals.is_empty());
+    }
+
+    #[test]
+    fn what_is_done_is_written_in_its_order_and_never_folded() {
+        let mut refusals = Refusals::default();
+        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let all = vec![done.clone(), refusal("a", 1), done.clone(), refusal("a", 1), done];
+        let written = refusals.fold(all, EpochMs::new(5));
+        assert_eq!(
+            written.iter().map(|one| one.refused).collect::<Vec<_>>(),
+            [false, true, false, false]
+        );
+        assert_eq!(counts(&refusals.take()), [Some(1)]);
+    }
+
+    #[test]
+    fn what_is_folded_tells_where_each_record_stands() {
+        let mut refusals = Refusals::default();
+        drop(refusals.fold(vec![refusal("a", 1), refusal("a", 1)], EpochMs::new(0)));
+        let done = AuditRecord::of(Operation::Put, Vec::new());
+        let all = vec![done.clone(), refusal("b", 1), refusal("b", 1), done.clone(), done];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(5));
+        assert_eq!(
+            written.iter().map(|one| one.refused).collect::<Vec<_>>(),
+            [false, true, false, false]
+        );
+        assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
+        // What is due comes before the refusal that brings it.
+        let all = vec![AuditRecord::of(Operation::Put, Vec::new()), refusal("a", 1)];
+        let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
+        assert_eq!(counts(&written), [None, Some(1), Some(1), None]);
+        assert_eq!(places, [0, 3]);
+    }
+
+    #[test]
+    fn an_actor_with_many_different_ones_cannot_grow_the_log() {
+        let mut refusals = Refusals::default();
+        let mut written = 0;
+        for round in 0..100 {
+            for subject in 0..=255 {
+                let mut one = refusal("a", subject);
+                one.claimed = Some(format!("did:web:{round}"));
+                written += refusals.fold(vec![one], EpochMs::new(1000)).len();
+            }
+        }
+        assert_eq!(written, MAX_APART + 1);
+        let more: u64 = refusals.take().iter().filter_map(|record| record.count).sum();
+        assert_eq!(more, 25_600 - 65);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_ends_the_minute() {
+        let mut refusals = Refusals::default();
+        for _ in 0..2 {
+            drop(refusals.fold(vec![refusal("a", 1)], EpochMs::new(90_000)));
+        }
+        assert_eq!(counts(&refusals.due(EpochMs::new(10))), [Some(1)]);
+    }
+}

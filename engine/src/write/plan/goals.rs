@@ -1,0 +1,138 @@
+//! Goals that are written: what they wait for, and what counts as evidence (OMS 8.7, 23.4, 23.5).
+
+use std::collections::{BTreeSet, HashMap};
+
+use grainstore_format::{ContentAddress, Grain, GrainState, GrainType, VerificationStatus};
+use grainstore_index::Sequence;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::rules::policy::Transition;
+
+use super::protection::Gathered;
+use super::{Author, Plan};
+
+/// Versions that are followed to the heads of chains, for one grain.
+const MAX_FOLLOWED: usize = 16_384;
+
+impl Plan<'_> {
+    /// Refuses an active goal that depends on goals which are not satisfied. Each is judged by the
+    /// head of its chain; one that is not there is not satisfied.
+    ///
+    /// # Errors
+    /// `ERR_DEPENDENCY`.
+    pub(super) fn check_dependencies(&self, goal: &Grain, author: &Author) -> Result<()> {
+        if goal.grain_type() != GrainType::Goal || goal.text("goal_state") != Some("active") {
+            return Ok(());
+        }
+        let mut left = MAX_FOLLOWED;
+        for needed in goal.texts("depends_on") {
+            let head = match needed.parse() {
+                Ok(address) => self.head_of(&address, author, &mut left)?,
+                Err(_) => None,
+            };
+            let satisfied = match head {
+                Some((sequence, state)) => is_in_use(&state) && self.is_satisfied(sequence)?,
+                None => false,
+            };
+            if !satisfied {
+                let message = format!("it depends on {needed}, which is not satisfied");
+                return Err(Error::new(ErrorKind::Dependency, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// How much evidence a transition has: different grains the author can read and nobody has
+    /// contradicted or retracted, outside the chain of the goal itself. Counts no further than the most any protector asks for.
+    pub(super) fn evidence(
+        &self,
+        old: &ContentAddress,
+        transition: Option<Transition<'_>>,
+        gathered: &Gathered,
+        author: &Author,
+    ) -> Result<u64> {
+        let goals = gathered.facts.protectors.iter().filter_map(|p| p.goal.as_ref());
+        let wanted = goals.map(|goal| goal.evidence_required).max().unwrap_or(0);
+        let Some(Transition { new, .. }) = transition.filter(|_| wanted > 0) else { return Ok(0) };
+        let named: BTreeSet<ContentAddress> =
+            new.texts("satisfaction_evidence").filter_map(|text| text.parse().ok()).collect();
+        let mut count = 0;
+        let mut known = HashMap::new();
+        for address in named {
+            if count >= wanted {
+                break;
+            }
+            let Some(row) = self.visible(&address, author)? else { continue };
+            if !is_in_use(&row.state) {
+                continue;
+            }
+            // What takes too many steps is taken for a version of the goal.
+            if self.leads_to(row.sequence, old, &mut known)? == Some(false) {
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The last version of a grain the author can see.
+    fn head_of(
+        &self,
+        address: &ContentAddress,
+        author: &Author,
+        left: &mut usize,
+    ) -> Result<Option<(Sequence, GrainState)>> {
+        let Some(row) = self.visible(address, author)? else { return Ok(None) };
+        let (mut sequence, mut state) = (row.sequence, row.state);
+        while let Some(next) = state.superseded_by {
+            let Some(rest) = left.checked_sub(1) else { return Ok(None) };
+            *left = rest;
+            let Some(later) = self.locate(&next)? else { return Ok(None) };
+            (sequence, state) = (later, self.state(later)?);
+        }
+        Ok(Some((sequence, state)))
+    }
+
+    fn is_satisfied(&self, sequence: Sequence) -> Result<bool> {
+        self.read(sequence, |_, grain| {
+            let is_goal = grain.grain_type() == GrainType::Goal;
+            Ok(is_goal && grain.text("goal_state") == Some("satisfied"))
+        })
+    }
+
+    /// Whether a grain is `head` or was replaced, in however many steps, by it; nothing where those
+    /// are too many. `known` keeps the answers for what was gone through on the way.
+    pub(super) fn leads_to(
+        &self,
+        from: Sequence,
+        head: &ContentAddress,
+        known: &mut HashMap<Sequence, Option<bool>>,
+    ) -> Result<Option<bool>> {
+        let head = self.locate(head)?;
+        let mut passed = Vec::new();
+        let mut at = Some(from);
+        let leads = loop {
+            let Some(sequence) = at else { break Some(false) };
+            if head == Some(sequence) {
+                break Some(true);
+            }
+            if let Some(leads) = known.get(&sequence) {
+                break *leads;
+            }
+            if known.len().saturating_add(passed.len()) > MAX_FOLLOWED {
+                break None;
+            }
+            passed.push(sequence);
+            at = match self.state(sequence)?.superseded_by {
+                Some(next) => self.locate(&next)?,
+                None => None,
+            };
+        };
+        known.extend(passed.into_iter().map(|sequence| (sequence, leads)));
+        Ok(leads)
+    }
+}
+
+/// Whether nobody contradicted or retracted what a grain says.
+fn is_in_use(state: &GrainState) -> bool {
+    !state.contradicted && state.verification_status != VerificationStatus::Retracted
+}

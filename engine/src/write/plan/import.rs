@@ -1,0 +1,422 @@
+//! What an import asks of a plan: whether claims about grains that are here already may hold, and
+//! what protects grains that came in any order (ruling 37).
+//!
+//! There is no second set of rules: a claim is judged as the call would be that makes it so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use grainstore_format::container::Carried;
+use grainstore_format::{ContentAddress, Envelope, Grain, GrainState, VerificationStatus};
+use grainstore_index::Sequence;
+
+use super::conflict::{Conflicts, Disputed};
+use super::is_earlier_end;
+use super::protection::Gathered;
+use super::protection::parents_in;
+use super::replace::{known_from, supersession};
+use super::roots::joined;
+use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_granted_anew, is_over};
+use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::rules::policy::{Proofs, Protector, Rule, Terms, review};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::view::{Row, View, with_fields};
+
+/// What a manifest says of a grain that is here already, and is not so here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) address: ContentAddress,
+    pub(crate) stated: GrainState,
+    /// Who agrees, in its successor, that it is superseded.
+    pub(crate) cosigners: Vec<String>,
+}
+
+/// A grain that is claimed to have superseded one that is here already.
+#[derive(Debug, Clone)]
+pub(crate) struct Successor {
+    pub(crate) prepared: Prepared,
+    /// What the manifest says of it.
+    pub(crate) stated: Carried,
+}
+
+/// What a claim comes to.
+enum Weighed {
+    /// It is so already.
+    Same,
+    Allowed {
+        row: Row,
+        rules: Vec<&'static str>,
+        needs_review: bool,
+    },
+    /// The store keeps to what it has.
+    Stays {
+        rules: Vec<&'static str>,
+        is_protected: bool,
+        why: String,
+    },
+}
+
+/// Whether one of two statuses prevails over the other: the worse does (ruling 37).
+pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> bool {
+    const WORST_FIRST: [VerificationStatus; 4] = [
+        VerificationStatus::Retracted,
+        VerificationStatus::Contested,
+        VerificationStatus::Verified,
+        VerificationStatus::Unverified,
+    ];
+    let rank = |status| WORST_FIRST.iter().position(|other| *other == status);
+    rank(one) < rank(over)
+}
+
+/// The state a grain that is new here comes with: as it is stated, but that a hold its policy
+/// declares stays unless the file says that it was lifted.
+/// `cleared` says whether the word of a file that it was verified is taken.
+pub(crate) fn arriving(stated: &Carried, declares_hold: bool, cleared: bool) -> GrainState {
+    let held = stated.state.held || (declares_hold && !stated.hold_lifted);
+    let verification_status = match stated.state.verification_status {
+        VerificationStatus::Verified if !cleared => VerificationStatus::Unverified,
+        status => status,
+    };
+    GrainState { held, verification_status, ..stated.state }
+}
+
+/// Why the word of a file that a new grain was reviewed is not taken, where it asks for a review: whoever
+/// imports could not have cleared it. By whom it is signed is told where it is.
+pub(crate) fn unreviewed(
+    stated: &Carried,
+    blob: &[u8],
+    signer: Option<&str>,
+    author: &Author,
+) -> Result<Option<Rule>> {
+    if stated.state.verification_status != VerificationStatus::Verified {
+        return Ok(None);
+    }
+    with_fields(blob, |grain| {
+        let by = [grain.text("author_did"), signer];
+        let rule = || review(author.may_review(), author.actor.as_deref(), by);
+        Ok(grain.asks_review().then(rule).filter(|rule| !rule.row().passes))
+    })
+}
+
+/// Notes that the review of a grain that comes in was not taken over.
+pub(crate) fn not_cleared(
+    address: ContentAddress,
+    rule: Rule,
+    author: &Author,
+    conflicts: &mut Conflicts,
+) -> AuditRecord {
+    let why = format!("verified in the file, and unverified here: {}", rule.row().text);
+    conflicts.note(address, Disputed::Verification, why);
+    let operation = Operation::SetVerification(VerificationStatus::Verified);
+    let rules = vec![rule.row().name];
+    AuditRecord { rules, refused: true, ..author.record(operation, vec![address]) }
+}
+
+impl<'v> Plan<'v> {
+    /// A plan that goes on behind what an import has written.
+    pub(crate) fn over(
+        view: &'v View,
+        beneath: &'v dyn Beneath,
+        now: grainstore_format::EpochMs,
+    ) -> Result<Self> {
+        Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
+    }
+
+    /// Decides all claims that one grain superseded others, and stores it unless it must be left
+    /// out. Says whether it was.
+    pub(crate) fn claim_supersessions(
+        &mut self,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        claims: &[&Claim],
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<bool> {
+        let weighed = claims.iter().map(|claim| self.weigh(claim, by, successor, author));
+        let weighed = weighed.collect::<Result<Vec<_>>>()?;
+        let here = self.locate(&by)?;
+        let protected = |w: &Weighed| matches!(w, Weighed::Stays { is_protected: true, .. });
+        let left_out = here.is_none() && weighed.iter().any(protected);
+        let mut review = false;
+        for (claim, weighed) in claims.iter().zip(weighed) {
+            match weighed {
+                Weighed::Same => {}
+                Weighed::Allowed { row, rules, needs_review } if !left_out => {
+                    review |= needs_review;
+                    self.take_place(&row, claim, by, rules, author, conflicts)?;
+                }
+                Weighed::Allowed { rules, .. } => {
+                    let why = format!("{by}, which was to supersede it, is left out");
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+                Weighed::Stays { rules, why, .. } => {
+                    review = true;
+                    conflicts.note(claim.address, Disputed::Supersession, why);
+                    self.audit.push(supersession(&claim.address, &by, author, rules, true));
+                }
+            }
+        }
+        if left_out {
+            let why = "left out: it is not allowed to supersede a grain that is protected here";
+            conflicts.note(by, Disputed::Grain, why.to_owned());
+            return Ok(true);
+        }
+        match (here, successor) {
+            (Some(sequence), _) => self.protect(sequence)?,
+            (None, Some(Successor { prepared, stated })) => {
+                let blob = prepared.blob.bytes();
+                let declares_hold = own_terms(blob)?.1;
+                let signer = match prepared.wrapping.as_deref() {
+                    Some(kept) => Envelope::around(&kept.prefix, blob, &kept.suffix)?.kid(),
+                    None => None,
+                };
+                let refused = unreviewed(stated, blob, signer.as_deref(), author)?;
+                let sequence = self.stage(prepared.clone(), None)?;
+                let state = arriving(stated, declares_hold, refused.is_none());
+                self.audit.extend(refused.map(|rule| not_cleared(by, rule, author, conflicts)));
+                let needs_review = state.needs_review || review;
+                self.states.insert(sequence, GrainState { needs_review, ..state });
+                self.protect(sequence)?;
+            }
+            (None, None) => {}
+        }
+        Ok(false)
+    }
+
+    fn weigh(
+        &self,
+        claim: &Claim,
+        by: ContentAddress,
+        successor: Option<&Successor>,
+        author: &Author,
+    ) -> Result<Weighed> {
+        let stays = |rules, is_protected, why: &str| {
+            Ok(Weighed::Stays { rules, is_protected, why: why.to_owned() })
+        };
+        let Some(row) = self.visible(&claim.address, author)? else { return Ok(Weighed::Same) };
+        if row.state.superseded_by == Some(by) {
+            return Ok(Weighed::Same);
+        }
+        let Some(Successor { prepared, .. }) = successor else {
+            return stays(vec![], false, "what is to supersede it is in neither file nor store");
+        };
+        let grain = &prepared.grain;
+        let signer = prepared.proofs.signer.clone();
+        let proofs = Proofs { cosigners: claim.cosigners.clone(), signer, flaw: None };
+        if is_withdrawal_of(grain, &claim.address) {
+            return match check_named(&row, grain) {
+                Err(error) => stays(vec!["withdrawal"], true, &error.to_string()),
+                Ok(()) => {
+                    let needs_review = is_by_third_party(grain, proofs.signer.as_deref(), author);
+                    Ok(Weighed::Allowed { row, rules: vec!["withdrawal"], needs_review })
+                }
+            };
+        }
+        let (decision, gathered) = self.judge(&claim.address, &row, grain, &proofs, author)?;
+        let is_protected = protects(&gathered);
+        if let Err(error) = disguise::check_successor(&claim.address, &row, grain) {
+            return stays(vec![], is_protected, &error.to_string());
+        }
+        if row.state.superseded_by.is_some() && !is_earlier(&claim.stated, &row.state) {
+            let why = "it is superseded already, and not later, by another grain";
+            return stays(vec!["earlier"], is_protected, why);
+        }
+        if let Some(rule) = decision.refusal() {
+            let what = format!("cannot supersede {}", claim.address);
+            let error = self.denied(&what, rule, &decision, &gathered, author)?;
+            return stays(decision.names(), true, &error.to_string());
+        }
+        let needs_review = decision.needs_review;
+        let mut rules = decision.names();
+        let anew = is_granted_anew(&row, grain, proofs.signer.as_deref(), author)?;
+        rules.extend(anew.then_some(GRANTED_ANEW));
+        Ok(Weighed::Allowed { row, rules, needs_review })
+    }
+
+    /// Ends a grain as a claim has it; what superseded it before and later is to be reviewed.
+    fn take_place(
+        &mut self,
+        row: &Row,
+        claim: &Claim,
+        by: ContentAddress,
+        mut rules: Vec<&'static str>,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let ends = row.state.system_valid_to.into_iter().chain(claim.stated.system_valid_to).min();
+        let ends = match ends {
+            Some(ends) => ends,
+            None => self.now.max(known_from(row)?),
+        };
+        if let Some(other) = row.state.superseded_by {
+            rules.push("earlier");
+            let other_named = self.name_for(&other, author)?;
+            let why = format!(
+                "the earlier supersession, by {by}, takes the place of that by {other_named}"
+            );
+            conflicts.note(claim.address, Disputed::Supersession, why);
+            if let Some(sequence) = self.locate(&other)? {
+                self.review(sequence, true)?;
+            }
+        }
+        let state = self.state(row.sequence)?;
+        let state = GrainState { superseded_by: Some(by), system_valid_to: Some(ends), ..state };
+        self.states.insert(row.sequence, state);
+        self.ends_with_next_record(row.sequence);
+        self.audit.push(supersession(&claim.address, &by, author, rules, false));
+        Ok(())
+    }
+
+    /// Decides what else a manifest says of a grain that is here already. Holds and review marks are
+    /// set, never lifted.
+    pub(crate) fn claim_marks(
+        &mut self,
+        claim: &Claim,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let Claim { address, stated, .. } = claim;
+        let Some(row) = self.visible(address, author)? else { return Ok(()) };
+        let (own, status) = (row.state.verification_status, stated.verification_status);
+        let marks = [
+            (stated.contradicted, Mark::Contradict, Disputed::Contradiction),
+            (prevails(status, own), Mark::Status(status), Disputed::Verification),
+            (stated.held && !row.state.held, Mark::Hold, Disputed::Grain),
+        ];
+        let ends = stated.system_valid_to.filter(|_| stated.is_current());
+        let ends = ends.map(|at| (is_earlier_end(at, &row.state), Mark::End(at), Disputed::End));
+        for (_, mark, about) in marks.into_iter().chain(ends).filter(|(wanted, ..)| *wanted) {
+            match self.mark_one(address, mark, &Proofs::default(), author) {
+                Ok(()) => {}
+                Err(error) if is_refusal(&error) => {
+                    conflicts.note(*address, about, error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if prevails(own, status) && status != VerificationStatus::Unverified {
+            let why =
+                format!("{} here, which stays, and {} in the file", own.name(), status.name());
+            conflicts.note(*address, Disputed::Verification, why);
+        }
+        let state = self.state(row.sequence)?;
+        let ended_now = row.state.system_valid_to.is_none() && state.system_valid_to.is_some();
+        let ends = stated.system_valid_to.filter(|_| ended_now);
+        let ends = GrainState { system_valid_to: ends.or(state.system_valid_to), ..state };
+        let after = GrainState { needs_review: state.needs_review || stated.needs_review, ..ends };
+        if after != row.state {
+            self.states.insert(row.sequence, after);
+        }
+        Ok(())
+    }
+
+    /// Whether a withdrawal may be stored beside the grant it names, if that is here.
+    ///
+    /// # Errors
+    /// As [`Plan::put`] refuses it.
+    pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
+        match self.grant_of(withdrawal, author)? {
+            Some((_, row)) => check_named(&row, withdrawal),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the grant that an imported withdrawal names, whatever the policy of it says (ruling 40).
+    /// `before` is where the log ended: an older grant gets an audit entry of its own.
+    pub(crate) fn carry_out(
+        &mut self,
+        sequence: Sequence,
+        signer: Option<&str>,
+        before: Sequence,
+        author: &Author,
+        conflicts: &mut Conflicts,
+    ) -> Result<()> {
+        let (address, withdrawal) =
+            self.read(sequence, |address, grain| Ok((address, grain.to_grain()?)))?;
+        let Some((grant, row)) = self.grant_of(&withdrawal, author)? else { return Ok(()) };
+        let named = row.sequence;
+        let (grant, row, fits) = self.ended_by(grant, row, &withdrawal)?;
+        match fits {
+            Ok(()) => {}
+            Err(error) if is_refusal(&error) => {
+                conflicts.note(address, Disputed::Withdrawal, error.to_string());
+                return self.review(sequence, true);
+            }
+            Err(error) => return Err(error),
+        }
+        self.review(sequence, is_by_third_party(&withdrawal, signer, author))?;
+        if !is_over(&row)? && !self.has_ended(named, &address)? {
+            if row.sequence > before {
+                self.end_untold(&row, address)?;
+            } else {
+                self.end(&row, address)?;
+                self.audit.push(supersession(&grant, &address, author, vec!["withdrawal"], false));
+            }
+        }
+        Ok(())
+    }
+
+    fn grant_of(
+        &self,
+        withdrawal: &Grain,
+        author: &Author,
+    ) -> Result<Option<(ContentAddress, Row)>> {
+        let Some(Ok(grant)) = withdrawal.text("prior_consent").map(str::parse) else {
+            return Ok(None);
+        };
+        Ok(self.visible(&grant, author)?.map(|row| (grant, row)))
+    }
+
+    /// Notes what protects a grain of the log now, and with what derives from it.
+    pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
+        let before = self.roots(sequence)?;
+        let (address, parents, protects) = self.read(sequence, |address, grain| {
+            Ok((address, parents_in(grain), Terms::of(grain).protects()))
+        })?;
+        let mut more: BTreeSet<_> = protects.then_some(sequence).into_iter().collect();
+        more.extend(self.inherited(&address, &before, parents)?);
+        let roots = joined(sequence, &before, &more);
+        if roots == before {
+            return Ok(());
+        }
+        self.roots.insert(sequence, roots);
+        self.spread_roots(address, sequence)
+    }
+}
+
+/// The claims about supersession, by the grain that is to have superseded.
+pub(crate) fn by_successor(claims: &[Claim]) -> BTreeMap<ContentAddress, Vec<&Claim>> {
+    let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
+    for claim in claims {
+        if let Some(by) = claim.stated.superseded_by {
+            groups.entry(by).or_default().push(claim);
+        }
+    }
+    groups
+}
+
+fn is_withdrawal_of(grain: &Grain, grant: &ContentAddress) -> bool {
+    grain.flag("is_withdrawal") == Some(true)
+        && grain.text("prior_consent") == Some(grant.to_string().as_str())
+}
+
+fn is_earlier(stated: &GrainState, own: &GrainState) -> bool {
+    matches!((stated.system_valid_to, own.system_valid_to), (Some(stated), Some(own)) if stated < own)
+}
+
+fn protects(gathered: &Gathered) -> bool {
+    let held = |protector: &Protector| protector.held;
+    gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.bears() || held(p))
+}
+
+/// Whether an error says no rather than that something went wrong.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidationDenied
+            | ErrorKind::EvidenceRequired
+            | ErrorKind::Conflict
+            | ErrorKind::Format(grainstore_format::ErrorKind::Schema)
+    )
+}

@@ -1,0 +1,322 @@
+//! One grain in the place of another: supersession through the policies that bear on it (OMS 28.4).
+
+use grainstore_format::EpochMs;
+use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
+use grainstore_index::Sequence;
+
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::operate::erase::check_not_erased;
+use crate::rules::policy::{
+    Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide,
+};
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::view::{Row, stored_grain, with_fields};
+
+use super::protection::Gathered;
+use super::roots::joined;
+use super::withdrawal::{GRANTED_ANEW, is_granted_anew};
+use super::{Author, PARENTS, Plan, Prepared, disguise};
+
+/// What a grain that is staged takes the place of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Succession {
+    pub(super) old: ContentAddress,
+    /// Whether the policies of the versions before let go of it (OMS 23.5).
+    pub(super) released: bool,
+}
+
+impl Succession {
+    pub(super) fn of(old: &ContentAddress) -> Self {
+        Self { old: *old, released: false }
+    }
+}
+
+/// A supersession that was asked about: the grain it would end, and what its policies say.
+struct Weighed {
+    row: Row,
+    decision: Decision,
+    gathered: Gathered,
+}
+
+impl Plan<'_> {
+    pub(super) fn supersede_one(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        author: &Author,
+    ) -> Result<ContentAddress> {
+        let address = new.blob.address();
+        self.check_room(&new.vectors, author)?;
+        match self.ask_policies(old, &new, author)? {
+            None => self.improve(&new, author)?,
+            Some(weighed) => self.replace(old, new, weighed, author)?,
+        }
+        Ok(address)
+    }
+
+    /// What would come of replacing `old`: what the policies say, where they were asked, and what
+    /// refuses it.
+    pub(crate) fn try_supersede(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        author: &Author,
+    ) -> (Option<Decision>, Result<()>) {
+        match self.ask_policies(old, &new, author) {
+            Err(error) => (None, Err(error)),
+            Ok(None) => (None, Ok(())),
+            Ok(Some(weighed)) => {
+                let decision = weighed.decision.clone();
+                (Some(decision), self.replace(old, new, weighed, author))
+            }
+        }
+    }
+
+    /// Asks what has to be asked before `old` is replaced; nothing where it is already, by `new`.
+    fn ask_policies(
+        &mut self,
+        old: &ContentAddress,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<Option<Weighed>> {
+        let address = new.blob.address();
+        let row = self.seen(old, author)?;
+        if self.locate(&address)?.is_none() {
+            check_not_erased(self.view, &address, &new.grain)?;
+        }
+        self.check_basis(new, author)?;
+        match row.state.superseded_by {
+            Some(by) if by == address => return Ok(None),
+            Some(by) => {
+                let by = self.name_for(&by, author)?;
+                let message = format!("{old} is superseded already, by {by}");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            None => {}
+        }
+        disguise::check_successor(old, &row, &new.grain)?;
+        self.check_parents(new, Some(old), author)?;
+        let (decision, gathered) = self.judge(old, &row, &new.grain, &new.proofs, author)?;
+        Ok(Some(Weighed { row, decision, gathered }))
+    }
+
+    /// Does what was decided.
+    fn replace(
+        &mut self,
+        old: &ContentAddress,
+        new: Prepared,
+        weighed: Weighed,
+        author: &Author,
+    ) -> Result<()> {
+        let address = new.blob.address();
+        let Weighed { row, decision, gathered } = weighed;
+        if let Some(rule) = decision.refusal() {
+            let refused_by = gathered.refuser(&decision).map(|(by, _)| by);
+            let entry = supersession(old, &address, author, decision.names(), true);
+            let claimed = new.proofs.claimed();
+            self.audit.push(AuditRecord { refused_by, claimed, ..entry });
+            let what = format!("cannot supersede {old}");
+            let denied = self.denied(&what, rule, &decision, &gathered, author)?;
+            return Err(new.proofs.explain(denied));
+        }
+        self.check_ownership(Some(old), &new, author)?;
+        self.check_dependencies(&new.grain, author)?;
+        let to_review = self.check_rules(Some(old), &new, author)?;
+        self.improve(&new, author)?;
+        let signer = new.proofs.signer.as_deref();
+        let anew = is_granted_anew(&row, &new.grain, signer, author)?;
+        let is_goal = new.grain.grain_type() == GrainType::Goal;
+        let released = is_goal && !decision.keeps_policy;
+        let sequence = self.successor(new, Succession { old: *old, released })?;
+        self.review(sequence, decision.needs_review || to_review)?;
+        self.end(&row, address)?;
+        let mut rules = decision.names();
+        rules.extend(anew.then_some(GRANTED_ANEW));
+        self.audit.push(supersession(old, &address, author, rules, false));
+        Ok(())
+    }
+
+    /// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3), `old` being what it
+    /// would replace.
+    ///
+    /// # Errors
+    /// `ERR_POLICY`.
+    pub(super) fn check_ownership(
+        &mut self,
+        old: Option<&ContentAddress>,
+        new: &Prepared,
+        author: &Author,
+    ) -> Result<()> {
+        let signer = new.proofs.signer.as_deref();
+        check_ownership(&new.grain, signer, author.actor.as_deref()).inspect_err(|_| {
+            let address = new.blob.address();
+            let rules = vec![Rule::OwnOwnership.row().name];
+            self.audit.push(match old {
+                Some(old) => supersession(old, &address, author, rules, true),
+                None => AuditRecord {
+                    operation: Operation::Put,
+                    subjects: vec![address],
+                    ..supersession(&address, &address, author, rules, true)
+                },
+            });
+        })
+    }
+
+    /// Asks every policy that bears on replacing `old`.
+    pub(super) fn judge(
+        &self,
+        old: &ContentAddress,
+        old_row: &Row,
+        grain: &Grain,
+        proofs: &Proofs,
+        author: &Author,
+    ) -> Result<(Decision, Gathered)> {
+        let transition = with_fields(&old_row.blob, |stored| Ok(Transition::of(stored, grain)))?;
+        // Whoever signed a grain that only derives from this one has not agreed to its end.
+        let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
+        let signer = proofs.signer.clone().filter(|_| means_it);
+        let proofs = &Proofs { signer, ..proofs.clone() };
+        let gathered = self.protectors(old, Some(grain), transition)?;
+        let attempt = Attempt {
+            act: Act::Supersede,
+            now: self.now,
+            justification: grain.text("supersession_justification"),
+            actor: author.actor.as_deref(),
+            is_operator: author.standing.is_operator(),
+            proofs,
+            evidence: self.evidence(old, transition, &gathered, author)?,
+            locked_accepts_signature: self.locked_accepts_signature,
+            may_review: false,
+        };
+        Ok((decide(&attempt, &gathered.facts), gathered))
+    }
+
+    /// The refusal of an attempt, naming what refuses if it is not the target itself.
+    pub(super) fn denied(
+        &self,
+        what: &str,
+        rule: Rule,
+        decision: &Decision,
+        gathered: &Gathered,
+        author: &Author,
+    ) -> Result<Error> {
+        let by = match gathered.refuser(decision) {
+            None => String::new(),
+            Some((by, tie)) => {
+                let what = match tie {
+                    Tie::Source => "what it derives from",
+                    Tie::Later => "a newer version of it",
+                    Tie::Released | Tie::Version => "an older version of it",
+                };
+                format!(", by {what}: {}", self.name_for(&by, author)?)
+            }
+        };
+        let kind = match rule {
+            Rule::NoEvidence => ErrorKind::EvidenceRequired,
+            _ => ErrorKind::InvalidationDenied,
+        };
+        Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
+    }
+
+    /// Marks a grain for review, if it is to be.
+    pub(crate) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
+        if needs_review {
+            let state = GrainState { needs_review, ..self.state(sequence)? };
+            self.states.insert(sequence, state);
+        }
+        Ok(())
+    }
+
+    /// A grain as a message may name it: its address, if the author can see it.
+    pub(super) fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
+        Ok(match self.visible(address, author)? {
+            Some(_) => address.to_string(),
+            None => "outside this session".to_owned(),
+        })
+    }
+
+    /// Notes that a grain stopped being current when another took its place, as the audit record
+    /// that comes next tells.
+    pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+        self.end_untold(old, by)?;
+        self.ends_with_next_record(old.sequence);
+        Ok(())
+    }
+
+    /// As [`Plan::end`], of what no record of its own tells.
+    pub(super) fn end_untold(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
+        let ended = GrainState {
+            superseded_by: Some(by),
+            system_valid_to: Some(self.ends(old)?),
+            ..old.state
+        };
+        self.states.insert(old.sequence, ended);
+        Ok(())
+    }
+
+    /// When a grain ends that ends now: what was contradicted or retracted ended then, and so did what had
+    /// an end.
+    pub(super) fn ends(&self, row: &Row) -> Result<EpochMs> {
+        let now = self.now.max(known_from(row)?);
+        Ok(row.state.system_valid_to.map_or(now, |ended| ended.min(now)))
+    }
+
+    /// Notes that the audit record that comes next tells how a grain stopped being current, if it had
+    /// not before.
+    pub(super) fn ends_with_next_record(&mut self, sequence: Sequence) {
+        if !self.ended.contains_key(&sequence) {
+            self.ended.insert(sequence, self.audit.len());
+        }
+    }
+
+    /// Stages a successor, or takes the current grain that already is these bytes.
+    fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
+        let address = new.blob.address();
+        let Some(sequence) = self.locate(&address)? else {
+            return self.stage(new, Some(succession));
+        };
+        if !self.state(sequence)?.is_current() {
+            let message = format!("{address} is stored already and not current any more");
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let Succession { old, released } = succession;
+        let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
+        let roots = joined(sequence, &self.roots(sequence)?, &more);
+        // What derives from it has those that reach so far: it derived from the old grain before.
+        if !roots.is_empty() {
+            self.roots.insert(sequence, roots);
+        }
+        Ok(sequence)
+    }
+
+    /// Whether a stored grain is what this one became when it was offered before: the same but for
+    /// the parent that superseding added.
+    pub(super) fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
+        let Some(row) = self.find(stored)? else { return Ok(false) };
+        let stored = stored_grain(&row.blob)?;
+        let same = |a: &Grain, b: &Grain| {
+            a.fields().iter().all(|(name, value)| name == PARENTS || b.get(name) == Some(value))
+        };
+        let mut parents = grain.list(PARENTS).unwrap_or_default().iter();
+        let kept = stored.list(PARENTS).unwrap_or_default();
+        Ok(same(&stored, grain) && same(grain, &stored) && parents.all(|p| kept.contains(p)))
+    }
+}
+
+/// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
+pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
+    with_fields(&row.blob, |grain| {
+        let from = grain.int("system_valid_from").or(grain.int("created_at"));
+        Ok(EpochMs::new(from.unwrap_or_default()))
+    })
+}
+
+pub(super) fn supersession(
+    old: &ContentAddress,
+    new: &ContentAddress,
+    author: &Author,
+    rules: Vec<&'static str>,
+    refused: bool,
+) -> AuditRecord {
+    AuditRecord { rules, refused, ..author.record(Operation::Supersede, vec![*old, *new]) }
+}

@@ -1,0 +1,264 @@
+//! The files of the read log on the disk: where it goes on, when a file is full, which ones make room.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use grainstore_format::EpochMs;
+
+use super::group::{self, ReadNote};
+use super::head;
+use super::segment::{self, FULL, Frames, HEADER, Start};
+use crate::base::error::Result;
+use crate::disk::anchor::Anchor;
+use crate::disk::directory;
+use crate::disk::keys::AuditHead;
+use crate::state::audit::{Chain, ReadsNote};
+
+/// The files of one store.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) dir: PathBuf,
+    pub(super) store: [u8; 16],
+    pub(super) chain: Chain,
+    bounds: Bounds,
+    /// The directory of the store, which must be where it was; nothing in tests.
+    anchor: Option<Anchor>,
+    tail: Option<Tail>,
+    /// The first entry that stays, where older ones are to make room once the audit log tells of it.
+    to_trim: Option<u64>,
+    /// Whether something was written since the head was signed.
+    unsigned: bool,
+    /// Whether something was written since the audit log was told of the head.
+    untold: bool,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Bytes beyond which a file takes no further group.
+    pub(super) file: u64,
+    /// Bytes of all files, where not all is to be kept.
+    pub(super) all: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { file: FULL, all: 64 << 20 }
+    }
+}
+
+/// The file that is written.
+#[derive(Debug)]
+struct Tail {
+    file: File,
+    number: u32,
+    bytes: u64,
+    end: AuditHead,
+}
+
+impl Files {
+    pub(super) fn new(dir: PathBuf, store: [u8; 16], chain: Chain, bounds: Bounds) -> Self {
+        let (tail, to_trim) = (None, None);
+        let (anchor, unsigned, untold) = (None, false, false);
+        Self { dir, store, chain, bounds, anchor, tail, to_trim, unsigned, untold }
+    }
+
+    /// The same, in the directory of a store that is held.
+    pub(super) fn anchored(self, anchor: Anchor) -> Self {
+        Self { anchor: Some(anchor), ..self }
+    }
+
+    /// Refuses to go on where the store was moved: its names are another's.
+    fn check_here(&self) -> Result<()> {
+        self.anchor.as_ref().map_or(Ok(()), Anchor::check)
+    }
+
+    /// Where the files are, for whoever reads them.
+    ///
+    /// # Errors
+    /// `ERR_IO` where the store was moved.
+    pub(super) fn place(&self) -> Result<&Path> {
+        self.check_here()?;
+        Ok(&self.dir)
+    }
+
+    /// Writes one group. Gives what the audit log is to be told, where a file was full; of so many bytes
+    /// the newest are kept, of all where that is nothing.
+    ///
+    /// # Errors
+    /// `ERR_IO`; what was written of the group is cut off then, the next time at the latest.
+    pub(super) fn append(
+        &mut self,
+        notes: &[ReadNote],
+        lost: u64,
+        keeps_all: bool,
+    ) -> Result<Option<ReadsNote>> {
+        let mut tail = match self.tail.take() {
+            Some(tail) => tail,
+            None => {
+                self.check_here()?;
+                self.opened()?
+            }
+        };
+        let told = match tail.bytes >= self.bounds.file {
+            true => {
+                self.check_here()?;
+                tail.file.sync_data()?;
+                let first = self.first_kept(keeps_all)?;
+                self.to_trim = Some(first);
+                let note = ReadsNote::new(&tail.end, first);
+                tail = self.begun(tail.number.saturating_add(1), tail.end)?;
+                Some(note)
+            }
+            false => None,
+        };
+        let body = group::encode(notes, lost, &self.chain);
+        let (frame, end) = segment::frame(&tail.end, &body)?;
+        // A file that takes a part of it is opened again, which cuts that off.
+        tail.file.write_all(&frame)?;
+        tail.bytes = tail.bytes.saturating_add(group::size(frame.len()));
+        tail.end = end;
+        self.tail = Some(tail);
+        (self.unsigned, self.untold) = (true, true);
+        Ok(told)
+    }
+
+    /// Brings to disk what was written, and signs where it ends.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(super) fn settle(&mut self, now: EpochMs) -> Result<()> {
+        if let Some(tail) = self.tail.as_ref().filter(|_| self.unsigned) {
+            tail.file.sync_data()?;
+            self.check_here()?;
+            head::write(&self.dir, &self.store, &tail.end, now, &self.chain)?;
+            self.unsigned = false;
+        }
+        Ok(())
+    }
+
+    /// Whether something was written since the end was signed.
+    pub(super) fn is_unsigned(&self) -> bool {
+        self.unsigned
+    }
+
+    /// What the audit log is to be told when the store is closed; nothing where nothing was written since
+    /// it was told last.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(super) fn farewell(&mut self) -> Result<Option<ReadsNote>> {
+        let Some(tail) = self.tail.as_ref().filter(|_| self.untold) else { return Ok(None) };
+        let end = tail.end;
+        self.untold = false;
+        Ok(Some(ReadsNote::new(&end, self.first_kept(true)?)))
+    }
+
+    /// Removes what the audit log says is gone.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(super) fn trim(&mut self) -> Result<()> {
+        let Some(first) = self.to_trim.take() else { return Ok(()) };
+        self.check_here()?;
+        for number in segment::numbers(&self.dir)? {
+            let start = segment::start_of(&self.dir, number, &self.store);
+            // One that cannot be read is evidence, and stays.
+            if start.is_ok_and(|start| start.at.count < first) {
+                directory::remove(&segment::path_of(&self.dir, number))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first entry that stays when a further file is begun.
+    fn first_kept(&self, keeps_all: bool) -> Result<u64> {
+        let mut kept = u64::MAX;
+        let mut room = self.bounds.all.saturating_sub(self.bounds.file);
+        for number in segment::numbers(&self.dir)?.into_iter().rev() {
+            let bytes = fs::metadata(segment::path_of(&self.dir, number))?.len();
+            if bytes > room && !keeps_all {
+                break;
+            }
+            room = room.saturating_sub(bytes);
+            if let Ok(start) = segment::start_of(&self.dir, number, &self.store) {
+                kept = start.at.count;
+            }
+        }
+        let end = self.tail.as_ref().map_or(0, |tail| tail.end.count);
+        Ok(if kept == u64::MAX { end } else { kept })
+    }
+
+    /// The last file, as far as it is whole. What a crash has left of a group behind what was signed is
+    /// cut off; damage before that is left as it is, and a further file begun.
+    fn opened(&self) -> Result<Tail> {
+        let signed = head::read(&self.dir, &self.store, &self.chain).ok().flatten();
+        let signed = signed.unwrap_or_else(|| segment::genesis(&self.store));
+        let Some(number) = segment::numbers(&self.dir)?.last().copied() else {
+            fs::create_dir_all(&self.dir)?;
+            if let Some(above) = self.dir.parent() {
+                directory::sync(above)?;
+            }
+            return self.begun(1, signed);
+        };
+        let after = || self.begun(number.saturating_add(1), signed);
+        let Ok(bytes) = segment::bytes_of(&self.dir, number) else { return after() };
+        let path = segment::path_of(&self.dir, number);
+        let Ok(start) = Start::decode(&bytes, &self.store, number) else {
+            // A file that a crash has left without its header has no group either.
+            return match bytes.len() < HEADER {
+                true => {
+                    directory::remove(&path)?;
+                    self.opened()
+                }
+                false => after(),
+            };
+        };
+        let mut frames = Frames::of(&bytes, &start);
+        frames.by_ref().for_each(drop);
+        if frames.end.count < signed.count {
+            return after();
+        }
+        let file = File::options().append(true).open(&path)?;
+        let whole = group::size(frames.bytes);
+        if !frames.is_at_end() {
+            file.set_len(whole)?;
+        }
+        Ok(Tail { file, number, bytes: whole, end: frames.end })
+    }
+
+    /// Begins a file.
+    fn begun(&self, number: u32, at: AuditHead) -> Result<Tail> {
+        let path = segment::path_of(&self.dir, number);
+        let mut file = File::options().append(true).create_new(true).open(&path)?;
+        file.write_all(&Start { number, at }.encode(&self.store))?;
+        file.sync_data()?;
+        directory::sync(&self.dir)?;
+        Ok(Tail { file, number, bytes: group::size(HEADER), end: at })
+    }
+}
+
+/// Copies the files of a read log into a directory, durably.
+///
+/// # Errors
+/// `ERR_IO`.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let numbers = segment::numbers(from)?;
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir(to)?;
+    let files = numbers.iter().map(|number| segment::path_of(from, *number));
+    for file in files.chain([head::path_of(from)]) {
+        let Some(name) = file.file_name().filter(|_| file.exists()) else { continue };
+        let copy = to.join(name);
+        fs::copy(&file, &copy)?;
+        File::open(&copy)?.sync_all()?;
+    }
+    directory::sync(to)
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

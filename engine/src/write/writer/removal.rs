@@ -1,0 +1,149 @@
+//! Removing the vectors of a model: its space is taken out of use at once, its vectors go by and by.
+//!
+//! Between two steps others write, and a removal that was cut short goes on where somebody asks for
+//! it again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use grainstore_index::Sequence;
+use grainstore_index::vectors::Space;
+use redb::{Durability, ReadableTable, WriteTransaction};
+
+use super::Writer;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::keys::{self, Gone};
+use crate::state::audit::{AuditRecord, Operation};
+
+/// Vectors that are removed in one transaction.
+const AT_ONCE: usize = 1024;
+/// Vectors that are looked at for them.
+const LOOKED_AT: usize = 16 * AT_ONCE;
+
+/// A step of a removal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Removed {
+    /// Vectors it removed.
+    pub(crate) vectors: u64,
+    /// The row behind which the next step goes on; none where nothing is left.
+    pub(crate) behind: Option<u64>,
+}
+
+impl Writer {
+    /// Takes the space of a model out of use: from now on nobody finds its vectors. One whose removal
+    /// was cut short is found again.
+    ///
+    /// # Errors
+    /// `ERR_NOT_FOUND` where the model has no vectors; `ERR_CONFLICT` where they serve, or are being
+    /// made; `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn dismiss(&mut self, model: &str) -> Result<(u32, Space)> {
+        let view = Arc::clone(&self.view);
+        let of_model = |space: &Space| space.model() == model;
+        if let Some(left) = view.leaving()?.into_iter().find(|(_, space)| of_model(space)) {
+            return Ok(left);
+        }
+        let spaces = view.spaces()?;
+        let Some((number, space)) = spaces.iter().find(|(_, space)| of_model(space)) else {
+            let message = format!("there are no vectors of {model}");
+            let error = Error::new(ErrorKind::NotFound, message);
+            return Err(error.with_hint("stats has the models there are"));
+        };
+        let conflict =
+            |message: String, hint| Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
+        if view.serving()? == Some(space) {
+            let message = format!("the vectors of {model} answer questions");
+            return conflict(
+                message,
+                "open the store with another embedder, and wait for it first",
+            );
+        }
+        if self.retrieval.keepings().any(|keeping| keeping.leads() && keeping.space() == space) {
+            let message = format!("vectors of {model} are being made");
+            return conflict(message, "open the store without this embedder first");
+        }
+        let highest = spaces.keys().next_back().copied().unwrap_or_default();
+        let gone = Gone {
+            row: view.last_vector()?.saturating_add(1),
+            space: highest.max(view.gone()?.space),
+        };
+        self.record(AuditRecord::of(Operation::RemoveVectors, Vec::new()))?;
+        self.changing(|txn| {
+            txn.open_table(keys::SPACES)?.remove(u64::from(*number))?;
+            let record = keys::seal_space(u64::from(*number), space)?;
+            txn.open_table(keys::LEAVING)?.insert(u64::from(*number), record.as_slice())?;
+            let mut meta = txn.open_table(keys::META)?;
+            meta.insert(keys::META_GONE, gone.seal().as_slice())?;
+            meta.remove(format!("{}{model}", keys::META_EMBEDDED).as_str())?;
+            Ok(())
+        })?;
+        Ok((*number, space.clone()))
+    }
+
+    /// Removes some vectors of a space that is out of use, of those behind a row; with the last of them
+    /// what is left of the space.
+    ///
+    /// # Errors
+    /// `ERR_IO`, `ERR_INTEGRITY`.
+    pub(crate) fn remove_some(&mut self, number: u32, behind: u64) -> Result<Removed> {
+        let view = Arc::clone(&self.view);
+        let mut found: BTreeMap<Sequence, Vec<u64>> = BTreeMap::new();
+        let (mut count, mut last, mut is_end) = (0, behind, true);
+        for (looked, row) in view.vectors_after(behind)?.enumerate() {
+            if looked >= LOOKED_AT || count >= AT_ONCE {
+                is_end = false;
+                break;
+            }
+            let (row, placed) = row?;
+            last = row;
+            if let Some(placed) = placed.filter(|placed| placed.space == number) {
+                found.entry(placed.sequence).or_default().push(row);
+                count += 1;
+            }
+        }
+        if count > 0 || is_end {
+            self.changing(|txn| {
+                remove_rows(txn, &found)?;
+                if is_end {
+                    txn.open_table(keys::LEAVING)?.remove(u64::from(number))?;
+                }
+                Ok(())
+            })?;
+        }
+        let vectors = u64::try_from(count).unwrap_or(u64::MAX);
+        Ok(Removed { vectors, behind: (!is_end).then_some(last) })
+    }
+
+    /// Commits a transaction, and lets readers see it. A failure ends writing, as that of any.
+    pub(crate) fn changing(
+        &mut self,
+        change: impl FnOnce(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
+        self.or_stop(|writer| {
+            let mut txn = writer.db.begin_write()?;
+            txn.set_durability(Durability::Immediate)?;
+            change(&txn)?;
+            writer.db.vault().commit(txn)?;
+            writer.show(&[])
+        })
+    }
+}
+
+/// Removes vectors, and takes them off the lists of their grains.
+fn remove_rows(txn: &WriteTransaction, found: &BTreeMap<Sequence, Vec<u64>>) -> Result<()> {
+    let mut vectors = txn.open_table(keys::VECTORS)?;
+    let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
+    for (sequence, removed) in found {
+        for row in removed {
+            vectors.remove(row)?;
+        }
+        let listed = lists.get(sequence.get())?.map(|list| keys::decode_rows(list.value()));
+        // A list that is damaged stays, for `verify` to name.
+        let Some(Ok(mut rows)) = listed else { continue };
+        rows.retain(|row| !removed.contains(row));
+        match rows.is_empty() {
+            true => drop(lists.remove(sequence.get())?),
+            false => drop(lists.insert(sequence.get(), keys::encode_rows(&rows).as_slice())?),
+        }
+    }
+    Ok(())
+}

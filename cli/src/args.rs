@@ -1,4 +1,4 @@
-//! The command line as data: options every command takes, and the list of commands.
+//! The command line as data: the options of every command, and the list of commands.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments, with the prompt for who says nothing on a terminal.
+    /// Parses the arguments. Without a command on a terminal, it is the prompt.
     pub(crate) fn read() -> Result<(Globals, Command), clap::Error> {
         let Self { globals, command } = Self::try_parse()?;
         match command {

@@ -36,10 +36,16 @@ pub use base::clock::{Clock, ManualClock, SystemClock};
 pub use base::error::{Error, ErrorKind, Result};
 pub use base::pending::{Pending, PendingFuture};
 pub use disk::keyring::{Derivation, KeyFile, KeyProvider, MasterKey, Passphrase};
+pub use disk::keys::Access;
 pub use grainstore_cal as cal;
 pub use grainstore_format as format;
 pub use grainstore_format::{ContentAddress, EpochMs, Grain, GrainState, VerificationStatus};
-pub use handle::options::{OpenOptions, SessionOptions};
+pub use handle::cal_switch::CalSwitch;
+pub use handle::capability_token::{CapabilityToken, Terms};
+pub use handle::firewall::Firewall;
+pub use handle::options::OpenOptions;
+pub use handle::reason::MAX_REASON_BYTES;
+pub use handle::session::MAX_ENTRIES;
 pub use handle::session::{MAX_BATCH, MAX_BATCH_BYTES, Session, Stored};
 pub use handle::store::Store;
 pub use operate::erase::{
@@ -50,11 +56,9 @@ pub use operate::maintain::{
     Problem, Verification, doctor, verify,
 };
 pub use operate::portable::{Exported, Exporting, Imported, Importing, MAX_IMPORT_CLAIMS};
-pub use operate::report::{MAX_ENTRIES, MAX_REASONS_BYTES, Stats};
-pub use read::calls::{
-    CalSwitch, CalledEntry, CapabilityToken, EventStream, Firewall, Prepared, Preparing,
-    StreamedEntry, Streaming, Terms,
-};
+pub use operate::report::{MAX_REASONS_BYTES, Stats};
+pub use operate::rule_changes::RulesChanged;
+pub use read::calls::{EventStream, Prepared, Preparing, Streaming};
 pub use read::graph::{
     Capability, Direction, Edge, Handoff, Lens, Listed, MAX_ANSWER_BYTES, MAX_CAPABILITIES,
     MAX_CLAIMS, MAX_EDGES, MAX_HANDOFFS, MAX_HOPS, MAX_LOOKED, MAX_MESSAGES, MAX_NODES, MAX_PATHS,
@@ -68,19 +72,20 @@ pub use read::query::{
     Answer, Cursor, Expanded, MAX_PAGE, MAX_PAGE_BYTES, Match, Page, QueryExpansion, QueryList,
     QueryPlan,
 };
+pub use read::read_log::ReadsRecorded;
 pub use rules::policy::{Explanation, Ruling, explain};
 pub use rules::preset::{Deed, Encrypt, Level, Preset, Rule, RuleSet, Setting, Settings};
 pub use search::embed;
 pub use search::texts::ObserverDomain;
 pub use search::vectors::VectorSpace;
-pub use state::audit::{AuditEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote};
+pub use state::audit::{
+    AuditEntry, CalledEntry, Checkpoint, ErasedConsent, ImportNote, ReadsNote, StreamedEntry,
+};
 pub use state::powers::Power;
-pub use state::reason::MAX_REASON_BYTES;
-pub use write::access::{ACCESS_AGE_MS, Access};
+pub use state::session_options::SessionOptions;
+pub use write::access::ACCESS_AGE_MS;
 pub use write::offer::Offer;
 pub use write::plan::{Conflict, Disputed, MAX_CONFLICTS, Put, SameFact};
-pub use write::reads::ReadsRecorded;
-pub use write::rule_changes::RulesChanged;
 
 /// The Rust example of the README, compiled and run.
 #[cfg(doctest)]

@@ -1,14 +1,18 @@
-//! Patterns over the pieces of a query, and texts to put in the place of what they match.
+//! A small pattern language over the pieces of a query, with replacement texts.
 //!
-//! A pattern is words apart by blanks, each for one piece or more: `LIMIT` or `TOP|HEAD` for a piece of that text in
-//! any case, `@TOP|HEAD` the same and kept, `$w` any word, `$s` a string, `$n` a number, `$v` a value, `$h` an address,
-//! `$p` a plural type, `$f` a field, `$k` a word that begins a statement, `$x` anything, `$u` text without its quotes, `$q` a
-//! string with quotes in it, `$e` a number with an exponent,
-//! `$l` names and `$L` values apart by commas, `$*` whatever stands up to the next, `^` the beginning, `END` the end,
-//! `#1` again what was kept first. Marks stand for themselves, but `PIPE`, `DOLLAR`, `AT` and `HASH_SIGN`.
+//! A pattern is a list of elements separated by blanks, each of which matches one piece or more:
+//! - `LIMIT` or `TOP|HEAD` matches a piece of that text, in any case; `@TOP|HEAD` also captures it;
+//! - `$w` a word, `$s` a string, `$n` a number, `$v` a value, `$h` an address, `$P` a parameter, `$x` any
+//!   piece, `$o` a string without its closing quote;
+//! - `$p` a plural type, `$f` a field, `$k` a word that begins a statement;
+//! - `$u` text without quotes, `$q` a string with unescaped quotes in it, `$e` a number with an exponent;
+//! - `$l` names and `$L` values separated by commas, `$*` any pieces up to the next element;
+//! - `^` the beginning of the query, `END` its end, `#1` the text of the first capture again.
 //!
-//! In the text `#1` is what was kept first and `#1:how` a change of it; what follows `>>` goes to the end of the
-//! statement.
+//! Marks match themselves, except that `|`, `$` and `@` are written `PIPE`, `DOLLAR` and `AT`.
+//!
+//! In a replacement `#1` is the first capture and `#1:name` a transformation of it; the part after `>>` is
+//! inserted at the end of the statement.
 
 use crate::fields;
 use crate::lex;
@@ -17,14 +21,14 @@ use crate::types;
 
 use super::is_value;
 
-/// A query in pieces.
+/// A query and its pieces.
 #[derive(Clone, Copy)]
 pub(super) struct Pieces<'a> {
     pub(super) text: &'a str,
     pub(super) all: &'a [Piece],
 }
 
-/// Where a pattern was found: the pieces from, to, and those of each part that is kept.
+/// A match of a pattern: the range of pieces, and the range of each capture.
 pub(super) struct Found {
     pub(super) from: usize,
     pub(super) to: usize,
@@ -55,7 +59,7 @@ impl<'a> Pieces<'a> {
         self.all.get(at).map(|piece| piece.kind)
     }
 
-    /// The text of these pieces, with what stands between them.
+    /// Returns the text of a range of pieces, with the text between them.
     fn between(&self, from: usize, to: usize) -> &'a str {
         if from >= to {
             return "";
@@ -70,7 +74,7 @@ impl<'a> Pieces<'a> {
         matches!(self.kind(at), Some(PieceKind::Keyword | PieceKind::Name))
     }
 
-    /// Finds a pattern that begins at this piece.
+    /// Matches a pattern at this piece.
     pub(super) fn find(&self, pattern: &str, from: usize) -> Option<Found> {
         let mut elements: Vec<&str> = pattern.split(' ').collect();
         if elements.first() == Some(&"^") {
@@ -84,7 +88,7 @@ impl<'a> Pieces<'a> {
         Some(Found { from, to, kept })
     }
 
-    /// Where the pieces that these elements stand for end.
+    /// Matches the elements in order, with backtracking; returns the piece after the match.
     fn matches(
         &self,
         elements: &[&str],
@@ -109,7 +113,7 @@ impl<'a> Pieces<'a> {
         None
     }
 
-    /// Where the pieces of one element may end, those to be tried first in front.
+    /// Returns the pieces after which one element may end, in the order to try them.
     fn ends(&self, element: &str, at: usize, kept: &[(usize, usize)]) -> Vec<usize> {
         let one = |holds: bool| if holds { vec![at + 1] } else { Vec::new() };
         let text = self.of(at);
@@ -151,7 +155,7 @@ impl<'a> Pieces<'a> {
         self.kind(at).is_some_and(is_value) || flag
     }
 
-    /// Text without its quotes: names, numbers and what is no token; the longest first.
+    /// Matches unquoted text: names, numbers, and characters that form no token. The longest end comes first.
     fn unquoted(&self, at: usize) -> Vec<usize> {
         let loose = |at: &usize| {
             let kind = self.kind(*at);
@@ -164,7 +168,7 @@ impl<'a> Pieces<'a> {
         ends
     }
 
-    /// A string whose quotes within are not escaped, so that it falls apart: where it ends.
+    /// Matches a string whose inner quotes are not escaped, so that it was scanned as several pieces.
     fn torn(&self, at: usize) -> Option<usize> {
         let of = |at: usize| self.all.get(at).filter(|_| self.kind(at) == Some(PieceKind::Text));
         let mut end = of(at)?.range.end;
@@ -178,7 +182,7 @@ impl<'a> Pieces<'a> {
         None
     }
 
-    /// One or more apart by commas, as many as there are.
+    /// Matches one or more pieces separated by commas, as many as there are.
     fn list(&self, at: usize, holds: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut end = at;
         let mut next = at;
@@ -192,7 +196,7 @@ impl<'a> Pieces<'a> {
         if end > at { vec![end] } else { Vec::new() }
     }
 
-    /// The query with `text` in the place of what was found.
+    /// Returns the query with `text` in the place of the match.
     pub(super) fn replace(&self, found: &Found, text: &str) -> Option<String> {
         let (here, behind) = match text.split_once(">>") {
             Some((here, behind)) => (here.trim_end(), Some(behind.trim_start())),
@@ -215,7 +219,7 @@ impl<'a> Pieces<'a> {
         Some(out + self.text.get(cut..)?)
     }
 
-    /// The byte where the statement around this piece ends.
+    /// Returns the byte offset at which the statement around this piece ends.
     fn statement_ends(&self, from: usize) -> usize {
         let mut open = 0_usize;
         for piece in self.all.iter().skip(from) {
@@ -229,7 +233,7 @@ impl<'a> Pieces<'a> {
         self.text.trim_end().len()
     }
 
-    /// A text with what was kept in the place of its `#`.
+    /// Expands a replacement: each `#` becomes its capture. `None` if one cannot be transformed.
     fn filled(&self, text: &str, found: &Found) -> Option<String> {
         let mut parts = text.split('#');
         let mut out = parts.next()?.to_owned();
@@ -257,7 +261,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// The number of a part that is kept, from 0.
+/// Returns the zero-based index of the capture that an element refers to.
 fn number(element: &str) -> Option<usize> {
     element.get(1..)?.parse::<usize>().ok()?.checked_sub(1)
 }
@@ -272,7 +276,7 @@ fn is_named(name: &str, text: &str) -> bool {
     name.eq_ignore_ascii_case(text)
 }
 
-/// What was kept, changed as a rule asks; none where it cannot be.
+/// Transforms a capture as a replacement asks; `None` if it cannot be.
 fn changed(kept: &str, how: &str) -> Option<String> {
     let bare = kept.trim_matches('"');
     Some(match how {
@@ -309,7 +313,7 @@ fn changed(kept: &str, how: &str) -> Option<String> {
     })
 }
 
-/// A whole number as people write it, at most what LIMIT and a budget take.
+/// Parses a positive whole number as people write it: digits with separators, `5k`, or a word up to ten.
 fn count(written: &str) -> Option<u64> {
     const WORDS: [&str; 11] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

@@ -1,7 +1,8 @@
-//! What people and models write in the place of what CAL takes, as patterns and what to write instead.
+//! Rewrite rules for what people and models write in the place of CAL syntax.
 //!
-//! A group is what to say to a person, then rows; of what fits the place of an error the first row that leads to a
-//! statement is taken, so that narrow ones stand before wide ones.
+//! A group is an advice for a person and its rows of pattern and replacement. Among the rows that match at
+//! the position of an error, the first that leads to a valid statement is taken, so narrow rows stand before
+//! wide ones.
 
 use super::Step;
 use super::pattern::Pieces;
@@ -9,7 +10,7 @@ use crate::scan::Piece;
 
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// What the rows make of the query around the piece at `place`.
+/// Returns the rewrites of the rules that match around the piece at `place`.
 pub(super) fn rewritings(text: &str, pieces: &[Piece], place: usize) -> Vec<Step> {
     let query = Pieces { text, all: pieces };
     let mut steps = Vec::new();

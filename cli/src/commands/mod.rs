@@ -1,4 +1,4 @@
-//! The commands, one a file (design: cli.md). This table is what the parser, the help and `run` know.
+//! The commands, one a file. The table below drives the parser, the help and `run`.
 
 pub(crate) mod audit;
 mod backup;
@@ -38,7 +38,7 @@ use crate::{repl, rpc};
 
 pub(crate) use cal::{READS_ONLY, parse_param};
 
-/// Declares the commands once: a variant each, and where it runs.
+/// Declares the commands: a variant for each, and its arguments, which have a `run`.
 macro_rules! commands {
     ($($name:ident($arguments:ty)),+ $(,)?) => {
         /// What to do.
@@ -48,7 +48,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Does it.
+            /// Runs the command.
             pub(crate) fn run(self, context: &mut Context<'_>) -> Result<()> {
                 match self {
                     $(Self::$name(arguments) => arguments.run(context)),+

@@ -1,7 +1,6 @@
-//! `grain put`: grains in, addresses out.
+//! `grain put`: stores grains, prints their addresses.
 //!
-//! Knows how many grains are stored at once; what a grain may hold and whether it is taken is the
-//! store's to say.
+//! Splits the input into batches; the store decides what is accepted.
 
 use std::io::BufRead;
 
@@ -15,9 +14,9 @@ use crate::lines::{Document, Documents};
 use crate::output::{Output, or_hung_up};
 use crate::shape::{PutAnswer, SameFact};
 
-/// Grains stored at once.
+/// Grains of one batch.
 const BATCH_GRAINS: usize = 10_000;
-/// Bytes of text stored at once.
+/// Bytes of text of one batch.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// Store grains and print their addresses
@@ -40,7 +39,7 @@ pub(crate) struct Put {
     same_fact: SameFact,
 }
 
-/// What stands in the input.
+/// Input formats of grains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PutFormat {
     /// JSON or JSON Lines
@@ -53,7 +52,7 @@ pub(crate) enum PutFormat {
 }
 
 impl PutFormat {
-    /// The one grain that is offered in bytes of its own; nothing where the input is text.
+    /// Returns the grain of a binary format, `None` for text.
     pub(crate) fn read(self, source: &Source, output: &mut Output<'_>) -> Result<Option<Offer>> {
         Ok(match self {
             Self::Json => None,
@@ -89,7 +88,7 @@ impl Put {
         }
     }
 
-    /// Reads as many grains as are stored at once.
+    /// Reads the next batch.
     fn batch(&self, documents: &mut Documents<impl BufRead>) -> Result<Batch> {
         let mut batch = Batch::default();
         while !batch.is_full() {
@@ -110,10 +109,10 @@ impl Put {
     }
 }
 
-/// Grains to be stored at once, with the lines they begin on.
+/// Grains of one batch, with the lines they begin on.
 #[derive(Debug, Default)]
 struct Batch {
-    /// One a grain; none where the input has no lines.
+    /// One for each grain; empty if the input has no lines.
     lines: Vec<u64>,
     bytes: usize,
     offers: Vec<Offer>,
@@ -131,11 +130,11 @@ impl Batch {
     }
 }
 
-/// Stores batches and prints what came of them.
+/// Stores batches and prints their results.
 struct Writer {
     session: Session,
     same_fact: SameFact,
-    /// Grains of earlier batches, which stay stored whatever comes.
+    /// Grains of earlier batches, which stay stored whatever follows.
     stored: usize,
 }
 
@@ -165,7 +164,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A reader of addresses who goes away does not stop grains from being stored.
+    /// Prints the result of a put. A closed stdout does not stop the storing.
     fn print(
         &mut self,
         put: Stored,
@@ -183,7 +182,7 @@ impl Writer {
         })
     }
 
-    /// Says with an error what stays stored in spite of it.
+    /// Adds to an error how many grains are stored all the same.
     fn after(&self, error: Error) -> Error {
         match self.stored {
             0 => error,
@@ -192,7 +191,7 @@ impl Writer {
     }
 }
 
-/// Tells what is probably not meant so of a grain that was stored.
+/// Prints warnings about a grain that was stored.
 pub(super) fn warn(at: &str, warnings: &[String], output: &mut Output<'_>) {
     for warning in warnings {
         output.note(&format!("warning: {at}{warning}"));
@@ -203,7 +202,7 @@ fn grain(json: Vec<u8>) -> Result<Grain> {
     Ok(Grain::from_json(&text(json)?)?)
 }
 
-/// The store's error, with the line it is about.
+/// Converts an error of the store, with the line it is about.
 fn located(error: grainstore::Error, line: Option<&u64>) -> Error {
     match line {
         Some(line) => Error::from(error).within(&place(*line)),

@@ -1,4 +1,4 @@
-//! `grain verify`: whether the store holds what it acknowledged.
+//! `grain verify`: checks that the store holds what it acknowledged.
 
 use clap::Args;
 use grainstore::Checkpoint;
@@ -9,7 +9,7 @@ use crate::input::Source;
 use crate::output::Output;
 use crate::text::iso;
 
-/// The longest text of a checkpoint, in bytes.
+/// Most bytes of a checkpoint's text.
 const MAX_CHECKPOINT: usize = 16 << 10;
 
 /// Check the store: bytes, states, the audit chain, and the indexes against the log
@@ -78,7 +78,7 @@ impl Verify {
     }
 }
 
-/// Refuses a checkpoint by anybody but this signer.
+/// Refuses a checkpoint of another signer.
 pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Result<()> {
     match signer {
         Some(signer) if signer != checkpoint.signer() => {
@@ -90,7 +90,7 @@ pub(crate) fn expect_signer(checkpoint: &Checkpoint, signer: Option<&str>) -> Re
     }
 }
 
-/// A checkpoint as `audit --checkpoint` prints it.
+/// Reads a checkpoint that `audit --checkpoint` printed.
 fn read(source: &Source, output: &mut Output<'_>) -> Result<Checkpoint> {
     serde_json::from_str(&source.read_text(MAX_CHECKPOINT, output)?).map_err(|error| {
         let message = format!("{source} is no checkpoint: {error}");

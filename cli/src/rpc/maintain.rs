@@ -1,9 +1,8 @@
-//! Methods that keep a store in order: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`,
-//! `backup`;
+//! Methods for maintenance: `verify`, `doctor`, `stats`, `reindex`, `compact`, `remove_vectors`, `backup`;
 //! and `checkpoint`.
 //!
-//! They concern the whole store, whatever the session sees, and are for its operator in a session without
-//! a namespace and a user; `verify` and `doctor` tell any other whether the store is sound, and no more.
+//! They concern the whole store, and need its operator in a session without a namespace and a user; `verify`
+//! and `doctor` tell other sessions only whether the store is sound.
 
 use grainstore::{Power, Session};
 use serde_json::json;
@@ -18,7 +17,7 @@ use super::params::{self, Nothing};
 use crate::commands::verify::expect_signer;
 use crate::shape::AlgorithmName;
 
-/// What is said in place of a detail.
+/// Replacement for a detail.
 const WITHHELD: &str = "told to a session without a namespace or a user";
 
 pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answer, Fault> {
@@ -34,7 +33,7 @@ pub(crate) fn verify(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     };
     let mut found = store.verify(params.full.unwrap_or_default())?.with(passed);
     if !may_know_names(session) {
-        // Keys and details may hold addresses and words of others.
+        // Keys and details may contain addresses and text of others.
         for problem in &mut found.problems {
             let table = problem.place.split(' ').next().unwrap_or_default().to_owned();
             problem.place = table;
@@ -56,7 +55,7 @@ pub(crate) fn doctor(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     let session = host.session()?;
     let mut diagnosis = session.store().doctor();
     if !may_know_names(session) {
-        // They are figures of everybody, and may name models.
+        // Details have figures of all users, and may name models.
         for finding in &mut diagnosis.findings {
             WITHHELD.clone_into(&mut finding.detail);
         }
@@ -107,7 +106,7 @@ pub(crate) fn backup(host: &mut Host, params: Option<&RawValue>) -> Result<Answe
     Answer::of(&session.store().backup(&params.path)?)
 }
 
-/// Whether a session may be told what others have named.
+/// Returns `true` if a session may see names given by others.
 fn may_know_names(session: &Session) -> bool {
     let scope = session.options();
     scope.namespace.is_none() && scope.user_id.is_none()

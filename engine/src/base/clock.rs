@@ -1,4 +1,4 @@
-//! What the store takes for now. A host or a test may say otherwise.
+//! The clock of the store, and a manual one for hosts and tests.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,12 +23,13 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands at the time it was told, or follows the wall clock until it is told one.
+/// A clock that stands at the time set by [`set`](Self::set), and follows the wall clock until the first
+/// call.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// Not a time anybody sets: 292 million years before the epoch.
+    /// Marks a clock that was not set: 292 million years before the epoch.
     const UNSET: i64 = i64::MIN;
 
     /// A clock that follows the wall clock until [`set`](Self::set).
@@ -37,7 +38,7 @@ impl ManualClock {
         Self(AtomicI64::new(Self::UNSET))
     }
 
-    /// Stands at this time from now on.
+    /// Sets the clock to this time, where it stays.
     pub fn set(&self, now: EpochMs) {
         self.0.store(now.get(), Ordering::Relaxed);
     }

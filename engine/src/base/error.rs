@@ -1,18 +1,18 @@
-//! The one error type of the engine: a kind with its stable code, a message, and what to do.
+//! The one error type of the engine: a kind with its stable code, a message and a hint.
 //!
-//! Codes of the format pass through unchanged; the store's own stand in the table below.
+//! Codes of the format pass through unchanged; the store's own are listed in [`ErrorKind::STORE_KINDS`].
 
 use std::fmt;
 
 use grainstore_format as format;
 
-/// What went wrong, one variant a stable code.
+/// The kind of an error, one variant for each stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A code of OMS section 19: the grain or blob itself is at fault.
     Format(format::ErrorKind),
-    /// `ERR_NOT_FOUND`: no such grain, or none this session can see; no such store.
+    /// `ERR_NOT_FOUND`: no such grain, or none visible to this session; or no such store.
     NotFound,
     /// `ERR_CONFLICT`: the grain is superseded already, or the store exists already.
     Conflict,
@@ -22,46 +22,44 @@ pub enum ErrorKind {
     InvalidationDenied,
     /// `ERR_SIGNATURE`: the signature around a grain is invalid (OMS 9.3).
     Signature,
-    /// `ERR_EVIDENCE_REQUIRED`: a protected goal is to be closed without the evidence it asks for
-    /// (OMS 19.3, 23.5).
+    /// `ERR_EVIDENCE_REQUIRED`: closing a protected goal without the evidence it requires (OMS 19.3, 23.5).
     EvidenceRequired,
-    /// `ERR_DEPENDENCY`: an active goal waits for another (OMS 8.7).
+    /// `ERR_DEPENDENCY`: an active goal depends on a goal that is not satisfied (OMS 8.7).
     Dependency,
-    /// `ERR_POLICY`: against a rule of the store about what may be written (OMS 12.5.3).
+    /// `ERR_POLICY`: a rule of the store about what may be written or read refuses (OMS 12.5.3).
     Policy,
-    /// `ERR_ERASED`: the grain was erased, or the person it is about, and it does not come back
-    /// (OMS 8.10).
+    /// `ERR_ERASED`: the grain, or the user it is about, was erased and cannot be restored (OMS 8.10).
     Erased,
-    /// `ERR_ACCESS`: outside the session's namespace or powers.
+    /// `ERR_ACCESS`: outside the session's namespace or rights.
     Access,
-    /// `ERR_WITHDRAWN`: the consent a grain rests on was withdrawn, or does not hold now (OMS 8.10).
+    /// `ERR_WITHDRAWN`: the consent the grain rests on was withdrawn, or does not apply now (OMS 8.10).
     Withdrawn,
-    /// `ERR_LIMIT`: more than one answer may hold.
+    /// `ERR_LIMIT`: over a limit of size or count.
     Limit,
     /// `ERR_CURSOR`: not a cursor of this query on this store.
     Cursor,
-    /// `ERR_BUSY`: the store is open elsewhere.
+    /// `ERR_BUSY`: the store is open in another process, or by another handle.
     Busy,
     /// `ERR_IO`: the storage failed, or the store is closed.
     Io,
-    /// `ERR_STORE_VERSION`: no store of this format.
+    /// `ERR_STORE_VERSION`: not a store, or one of an unsupported format version.
     StoreVersion,
     /// `ERR_TIMEOUT`: the deadline passed.
     Timeout,
-    /// `ERR_DIMENSION`: a vector of another length than those it is to be compared with.
+    /// `ERR_DIMENSION`: a vector whose length differs from that of the vectors it is compared with.
     Dimension,
-    /// `ERR_EMBEDDER`: what makes vectors of text failed, or answered what nobody can use.
+    /// `ERR_EMBEDDER`: the embedder failed, or gave an unusable answer.
     Embedder,
-    /// `ERR_TOKEN`: a capability token that is none, is over or used up, or does not cover the statement.
+    /// `ERR_TOKEN`: a capability token that is invalid, expired, used up, or does not cover the statement.
     Token,
     /// `ERR_DISABLED`: the operator switched CAL off.
     Disabled,
-    /// `ERR_READ_ONLY`: the store was opened to be read.
+    /// `ERR_READ_ONLY`: a write to a store that was opened read-only.
     ReadOnly,
 }
 
 impl ErrorKind {
-    /// The store's own kinds, for tables and checks of the documentation.
+    /// The store's own kinds, for tables and for the check of docs/errors.md.
     pub const OWN: [Self; 22] = [
         Self::NotFound,
         Self::Conflict,
@@ -117,7 +115,7 @@ impl ErrorKind {
         }
     }
 
-    /// What a person can do about it, in one sentence.
+    /// Returns what a user can do about it, in one sentence.
     #[must_use]
     pub const fn hint(self) -> &'static str {
         match self {
@@ -167,9 +165,9 @@ pub struct Error {
     message: String,
     batch_index: Option<usize>,
     hint: Option<&'static str>,
-    /// Whether it is the truth that is damaged, rather than what is derived from it.
+    /// True if the damage is in the truth rather than in something derived from it.
     of_truth: bool,
-    /// Whether it is about what was given, and about nothing that is stored.
+    /// True if the error is about the input, not about stored data.
     of_input: bool,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
@@ -190,49 +188,49 @@ impl Error {
         }
     }
 
-    /// Damage to stored bytes that ought to be impossible.
+    /// Stored bytes are damaged: `ERR_INTEGRITY`.
     pub(crate) fn integrity(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Format(format::ErrorKind::Integrity), message)
     }
 
-    /// Damage to a row of the truth.
+    /// A row of the truth is damaged: `ERR_INTEGRITY` that a rebuild of the index cannot mend.
     pub(crate) fn truth_damaged(message: impl Into<String>) -> Self {
         Self { of_truth: true, ..Self::integrity(message) }
     }
 
-    /// What a place of the log has that was erased.
+    /// The entry of the log was erased: `ERR_ERASED`.
     pub(crate) fn erased(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Erased, message)
     }
 
-    /// Whether it was erased.
+    /// Returns `true` if the data was erased.
     pub(crate) fn is_erased(&self) -> bool {
         self.kind == ErrorKind::Erased
     }
 
-    /// Whether a row of the truth is damaged.
+    /// Returns `true` if a row of the truth is damaged.
     pub(crate) fn is_of_truth(&self) -> bool {
         self.of_truth
     }
 
-    /// The same error, about a file or a grain that was given.
+    /// Marks the error as one about an input file or grain.
     pub(crate) fn of_input(self) -> Self {
         Self { of_input: true, ..self }
     }
 
-    /// Whether it is about a file that was given to [`Session::import`](crate::Session::import), so that
-    /// `ERR_INTEGRITY` says nothing about the store.
+    /// Returns `true` if the error is about a file that was given to
+    /// [`Session::import`](crate::Session::import), so that `ERR_INTEGRITY` says nothing about the store.
     #[must_use]
     pub fn is_of_input(&self) -> bool {
         self.of_input
     }
 
-    /// Whether stored bytes are damaged.
+    /// Returns `true` if stored bytes are damaged.
     pub(crate) fn is_integrity(&self) -> bool {
         self.kind == ErrorKind::Format(format::ErrorKind::Integrity)
     }
 
-    /// Whether stored bytes are damaged that can be derived again.
+    /// Returns `true` if the damaged bytes are derived, and can be rebuilt.
     pub(crate) fn is_of_index(&self) -> bool {
         self.is_integrity() && !self.of_truth
     }
@@ -253,19 +251,19 @@ impl Error {
         }
     }
 
-    /// The same error, saying which grain of a batch it is about.
+    /// Adds the position of the grain in its batch.
     pub(crate) fn in_batch(mut self, at: usize) -> Self {
         self.batch_index = Some(at);
         self
     }
 
-    /// Which grain of a batch was refused, from 0.
+    /// Position of the refused grain in its batch, from 0.
     #[must_use]
     pub fn batch_index(&self) -> Option<usize> {
         self.batch_index
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -277,25 +275,25 @@ impl Error {
         self.kind.code()
     }
 
-    /// What to do about it.
+    /// Returns what to do about it: a hint of its own, else that of its kind.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.hint.unwrap_or(self.kind.hint())
     }
 
-    /// The same error with a hint that fits the place better than that of its kind.
+    /// Replaces the hint of the kind by a more specific one.
     pub(crate) fn with_hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// The same error, with more at the end of what it says.
+    /// Appends to the message.
     pub(crate) fn adding(mut self, more: &str) -> Self {
         self.message.push_str(more);
         self
     }
 
-    /// The same error, saying which store it is about.
+    /// Puts the path of the store before the message.
     pub(crate) fn within(mut self, path: &std::path::Path) -> Self {
         self.message = format!("{}: {}", path.display(), self.message);
         self
@@ -387,16 +385,16 @@ impl From<redb::Error> for Error {
     }
 }
 
-/// A file that is no database, or ends before it should, is damage rather than a failing disk.
+/// Returns `true` for a file that is no database or that is truncated: damage, not a failing disk.
 fn is_damage(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof)
 }
 
-/// Runs what reads stored bytes. The storage underneath may panic on damaged pages; that is an
-/// answer about the data, not the end of the host.
+/// Runs a read of stored bytes and turns a panic into an error. redb may panic on damaged pages; that must
+/// not end the host process.
 ///
 /// # Errors
-/// Those of `run`; `ERR_INTEGRITY` where it panicked.
+/// Those of `run`; `ERR_INTEGRITY` if it panicked.
 pub(crate) fn guarded<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(Error::integrity("the storage failed on damaged data")))

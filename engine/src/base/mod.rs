@@ -1,4 +1,4 @@
-//! TODO base.
+//! The leaves every module may use: errors, clock, waiting threads, pending answers.
 
 pub(crate) mod clock;
 pub(crate) mod error;

@@ -1,4 +1,4 @@
-//! The answer to a write that is on its way: wait for it, or poll it as a future.
+//! The answer to a write in progress: wait for it, or poll it as a future.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::once;
 
-/// The far end of a [`Pending`].
+/// The sending end of a [`Pending`].
 pub(crate) type Reply<T> = once::Sender<Result<T>>;
 
-/// A write that was handed to the writer: [`wait`](Self::wait) for it, or `.await` it.
+/// A write that was sent to the writer thread: [`wait`](Self::wait) for it, or `.await` it.
 ///
-/// Dropping it does not take the write back.
+/// Dropping it does not cancel the write.
 #[derive(Debug)]
 pub struct Pending<T>(State<once::Receiver<Result<T>>>);
 
@@ -23,12 +23,12 @@ pub struct PendingFuture<T>(State<once::AsyncReceiver<Result<T>>>);
 #[derive(Debug)]
 enum State<R> {
     Waiting(R),
-    /// It failed before it reached the writer.
+    /// Refused before it reached the writer thread.
     Refused(Option<Error>),
 }
 
 impl<T> Pending<T> {
-    /// A reply to give, and the pending answer it gives.
+    /// Returns the sending end and the pending answer.
     pub(crate) fn new() -> (Reply<T>, Self) {
         let (reply, answer) = once::channel();
         (reply, Self(State::Waiting(answer)))
@@ -41,7 +41,7 @@ impl<T> Pending<T> {
     /// Blocks until the write is durable or refused.
     ///
     /// # Errors
-    /// Whatever the write was refused with; `ERR_IO` when the writer stopped.
+    /// The error the write was refused with; `ERR_IO` if the writer thread stopped.
     pub fn wait(self) -> Result<T> {
         match self.0 {
             State::Waiting(answer) => answer.recv().unwrap_or_else(|_| Err(stopped())),

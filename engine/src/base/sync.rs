@@ -1,9 +1,8 @@
-//! What the threads of a store wait for each other with: the standard library's primitives, or,
-//! built with `--cfg shuttle`, twins of them whose every switch of threads a test decides
-//! (`tests/hand_over.rs`).
+//! The blocking primitives of the store: those of the standard library, or, built with `--cfg shuttle`, their
+//! twins whose every thread switch is decided by a test (`tests/hand_over.rs`).
 //!
-//! Whatever blocks a thread of the store is taken from here. Counts of references and atomics block
-//! nobody and need not be. Knows nothing of what is waited for.
+//! Every primitive that blocks a thread of the store is taken from here. Reference counts and atomics do not
+//! block, and need not be.
 
 #[cfg(not(shuttle))]
 mod primitives {
@@ -12,12 +11,12 @@ mod primitives {
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, mpsc};
     pub(crate) use std::thread;
 
-    /// Answers that come once.
+    /// Channels for one message.
     pub(crate) mod once {
         pub(crate) use oneshot::{AsyncReceiver, Receiver, Sender, channel};
     }
 
-    /// The next message, waited for so long.
+    /// Receives the next message, waiting at most `patience`.
     pub(crate) fn receive_within<T>(
         from: &mpsc::Receiver<T>,
         patience: Duration,
@@ -33,7 +32,7 @@ mod primitives {
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, mpsc};
     pub(crate) use shuttle::thread;
 
-    /// Answers that come once.
+    /// Channels for one message.
     pub(crate) mod once {
         use std::future::Future;
         use std::pin::Pin;
@@ -90,8 +89,8 @@ mod primitives {
         }
     }
 
-    /// The next message, or that patience ended, whenever the test's scheduler likes: time does not
-    /// pass in such a test.
+    /// Receives the next message or times out, as the test's scheduler decides: time does not pass in such a
+    /// test.
     pub(crate) fn receive_within<T>(
         from: &mpsc::Receiver<T>,
         _: Duration,

@@ -1,24 +1,24 @@
-//! A directory that is held open, so that what is done by names is done in it or not at all.
+//! A directory held open, so that file operations by name are known to happen in that directory.
 //!
-//! The files of an open store are found by their path when they are exchanged or grow. Where the
-//! directory was moved meanwhile, another store may lie at that path, and it must not be touched.
+//! The files of an open store are opened by path when they are exchanged or grow. If the directory was moved
+//! meanwhile, another store may lie at that path, and it must not be touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// A directory, and where it was when it was opened.
+/// An open directory and its canonical path.
 #[derive(Debug, Clone)]
 pub(crate) struct Anchor {
     path: PathBuf,
-    /// Held so that its number is given to no other directory while it is asked for.
+    /// Held open so that the inode number is not reused while it is compared.
     #[cfg(unix)]
     directory: std::sync::Arc<fs::File>,
 }
 
 impl Anchor {
-    /// Holds a directory.
+    /// Opens a directory.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -31,13 +31,13 @@ impl Anchor {
         return Ok(Self { path });
     }
 
-    /// Where it is: a path that neither a link nor the directory of the process changes.
+    /// The canonical path: neither a link nor the current directory of the process changes its meaning.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses to go on where its path leads elsewhere by now. A system that has no numbers of
-    /// directories lets none be moved that has open files in it.
+    /// Refuses if the path now leads to another directory. A system without inode numbers does not let a
+    /// directory be moved that has open files in it.
     ///
     /// # Errors
     /// `ERR_IO`.

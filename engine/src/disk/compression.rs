@@ -1,8 +1,8 @@
-//! Blobs made shorter for the log: zstd with a dictionary that is part of the program.
+//! Compression of blobs for the log: zstd with a dictionary that is part of the program.
 //!
-//! The dictionary was trained on made-up grains (`cargo run -p grainstore-bench --bin dictionary`), never on
-//! what people said: their words would outlive their erasure in it. What it made shorter needs it for good,
-//! so it never changes; another one gets another protection byte (docs/format.md).
+//! The dictionary was trained on synthetic grains (`cargo run -p grainstore-bench --bin dictionary`), never
+//! on users' data, which would outlive its erasure in it. Every frame needs its dictionary for good, so this
+//! one never changes; another one gets another protection byte (docs/format.md).
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use zstd::zstd_safe;
 
 use crate::base::error::Result;
 
-/// As portable containers are compressed.
+/// The zstd level, the same as that of portable containers.
 const LEVEL: i32 = 3;
 
 static DICTIONARY: &[u8] = include_bytes!("compression/dictionary-1");
@@ -30,12 +30,12 @@ thread_local! {
 
 fn compressor() -> Option<Compressor<'static>> {
     let mut compressor = Compressor::with_prepared_dictionary(&ENCODER).ok()?;
-    // The envelope says which dictionary it is.
+    // The envelope says which dictionary was used.
     compressor.include_dictid(false).ok()?;
     Some(compressor)
 }
 
-/// A blob made shorter: one zstd frame that tells how long the blob is. Nothing where it would not be shorter.
+/// Compresses a blob into one zstd frame with its content size. `None` if that is not shorter.
 pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
     let frame = COMPRESSOR.with_borrow_mut(|kept| {
         if kept.is_none() {
@@ -46,11 +46,11 @@ pub(crate) fn compress(blob: &[u8]) -> Option<Vec<u8>> {
     (frame.len() < blob.len()).then_some(frame)
 }
 
-/// The blob in a frame; nothing for bytes that are not one frame which tells its length, and for more than
-/// a blob may have ([`Profile::EXTENDED`]), which are not made room for.
+/// Returns the blob in a frame. `None` for bytes that are not exactly one frame with a content size, and for
+/// a blob over the size limit ([`Profile::EXTENDED`]); for those no memory is allocated.
 ///
 /// # Errors
-/// `ERR_IO` where there is no decompressor to be had.
+/// `ERR_IO` if no decompressor can be made.
 pub(crate) fn decompress(frame: &[u8]) -> Result<Option<Vec<u8>>> {
     let most = Profile::EXTENDED.max_blob_bytes;
     let told = zstd_safe::get_frame_content_size(frame).ok().flatten();

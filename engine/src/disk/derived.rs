@@ -1,6 +1,6 @@
-//! The directories of a store for what is derived: files that are written whole or not at all.
+//! Directories of derived files, each written whole or not at all.
 //!
-//! What cannot be read is not there. Knows nothing of what the files hold.
+//! Does not know what the files hold.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -11,47 +11,47 @@ use crate::base::error::Result;
 use crate::disk::anchor::Anchor;
 use crate::disk::directory;
 
-/// The file that names the others.
+/// Name of the file that lists the others.
 const MANIFEST: &str = "manifest";
-/// How the names of files end that are being written.
+/// Suffix of files that are being written.
 const UNFINISHED: &str = ".new";
 
-/// The directory. What somebody else put there is neither followed nor removed: a link, a pipe, a
-/// file of another name.
+/// A directory of derived files. Foreign entries (links, pipes, files with another suffix) are neither
+/// followed nor removed.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     directory: PathBuf,
-    /// How the names of the files end that are written here.
+    /// Suffix of the files that are written here.
     ending: &'static str,
-    /// The store they lie in, where it could be held.
+    /// The directory of the store, if it could be opened.
     anchor: Option<Anchor>,
 }
 
 impl Files {
-    /// A directory of the store in another, with files whose names end like this.
+    /// A directory called `name` in the directory of the store, for files with the suffix `ending`.
     pub(crate) fn of(store: &Path, name: &str, ending: &'static str) -> Self {
         let anchor = Anchor::at(store).ok();
         let store = anchor.as_ref().map_or(store, Anchor::path);
         Self { directory: store.join(name), ending, anchor }
     }
 
-    /// Refuses to write where another directory has the name of the store.
+    /// Refuses to write if the path of the store now leads to another directory.
     fn check(&self) -> Result<()> {
         self.anchor.as_ref().map_or(Ok(()), Anchor::check)
     }
 
-    /// The manifest; nothing where there is none.
+    /// Returns the manifest, `None` if there is none.
     ///
     /// # Errors
-    /// `ERR_IO` where it is there and cannot be read.
+    /// `ERR_IO` if it exists and cannot be read.
     pub(crate) fn manifest(&self) -> Result<Option<Vec<u8>>> {
         self.read(MANIFEST)
     }
 
-    /// A file the manifest names; nothing where it is missing.
+    /// Returns a file that the manifest lists, `None` if it is missing.
     ///
     /// # Errors
-    /// `ERR_IO` where it is there and cannot be read.
+    /// `ERR_IO` if it exists and cannot be read.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.directory.join(name);
         let read = || {
@@ -66,9 +66,8 @@ impl Files {
         }
     }
 
-    /// Writes new files and then the manifest, each whole or not at all, and removes those that the
-    /// manifest no longer names. A crash leaves the manifest there was with all that it names, or
-    /// the new one.
+    /// Writes new files and then the manifest, each whole or not at all, and removes the files that the
+    /// manifest no longer lists. A crash leaves either the old manifest with all its files, or the new one.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -89,7 +88,7 @@ impl Files {
         self.clear(named)
     }
 
-    /// Writes one file that no manifest names.
+    /// Writes one file that no manifest lists.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -107,7 +106,7 @@ impl Files {
         }
     }
 
-    /// Removes one file that no manifest names, if it is there.
+    /// Removes one file that no manifest lists, if it exists.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -120,8 +119,8 @@ impl Files {
         }
     }
 
-    /// Overwrites and removes every file that was written here, the manifest first: without it nobody
-    /// looks for the others.
+    /// Overwrites and removes every file written here, the manifest first: without it the others are not
+    /// read.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -155,7 +154,7 @@ impl Files {
         Ok(())
     }
 
-    /// Removes every file written here but the manifest and those it names.
+    /// Removes the files written here, except the manifest and those it lists.
     fn clear(&self, named: &BTreeSet<String>) -> Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -172,7 +171,7 @@ impl Files {
     }
 }
 
-/// Whether a path is what it should be, and no link to it.
+/// Checks the type of a path without following links.
 fn is(path: &Path, wanted: fn(&fs::Metadata) -> bool) -> io::Result<()> {
     match wanted(&fs::symlink_metadata(path)?) {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! The directory of a store: its lock, whether there is a store in it, and names that outlive a
-//! power cut. It knows nothing of what the files hold.
+//! The directory of a store: file names, its lock, durable renames, and overwriting. Does not know what the
+//! files hold.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -10,60 +10,60 @@ use std::time::{Duration, Instant};
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// The file with the truth.
+/// File of the truth.
 const GRAINS: &str = "grains.redb";
-/// The file with the wrapped secrets of an encrypted store.
+/// File with the wrapped secrets of an encrypted store.
 const KEYRING: &str = "keyring";
-/// The keyring while it is being exchanged.
+/// The keyring while it is replaced.
 const NEW_KEYRING: &str = "keyring.new";
-/// The file with the derived index.
+/// File of the derived index.
 const INDEX: &str = "index.redb";
-/// The truth while it is being created: it takes its name once it is whole.
+/// The truth while it is created: it is renamed once it is complete.
 const NEW_GRAINS: &str = "grains.redb.new";
-/// The index while it is being copied or built again.
+/// The index while it is copied or rebuilt.
 const NEW_INDEX: &str = "index.redb.new";
-/// How the names of files begin that are there for the length of a check; a number follows.
+/// Prefix of temporary files of a check; a number follows.
 const VERIFY: &str = "verify-";
-/// How the names of files begin that see whether there is room; a number follows.
+/// Prefix of files that probe for free space; a number follows.
 const PROBE: &str = "probe-";
-/// How the names of files end that gave way to a copy and are to be overwritten.
+/// Suffix of files that were replaced by a copy and are to be overwritten.
 const FORMER: &str = ".old";
-/// How the names of all of these end.
+/// Suffix of temporary and unfinished database files.
 const UNFINISHED: &str = ".redb.new";
-/// The file whose lock says that the store is open.
+/// File whose lock says that the store is open.
 const LOCK: &str = "LOCK";
-/// Bytes that are overwritten, or compared, at once.
+/// Bytes that are overwritten or compared at once.
 const CHUNK: usize = 1 << 20;
-/// How often a lock that is held elsewhere is tried again.
+/// Time between two attempts to take a lock.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// The file with the truth in this directory.
+/// Path of the truth.
 pub(crate) fn grains(path: &Path) -> PathBuf {
     path.join(GRAINS)
 }
 
-/// The file with the wrapped secrets of an encrypted store in this directory.
+/// Path of the keyring of an encrypted store.
 pub(crate) fn keyring(path: &Path) -> PathBuf {
     path.join(KEYRING)
 }
 
-/// The file with the derived index in this directory.
+/// Path of the derived index.
 pub(crate) fn index(path: &Path) -> PathBuf {
     path.join(INDEX)
 }
 
-/// A file for the length of a check.
+/// Path of a temporary file of a check.
 pub(crate) fn verify_file(path: &Path, number: u64) -> PathBuf {
     path.join(format!("{VERIFY}{number}{UNFINISHED}"))
 }
 
-/// A file that sees whether there is room.
+/// Path of a file that probes for free space.
 pub(crate) fn probe_file(path: &Path, number: u32) -> PathBuf {
     path.join(format!("{PROBE}{number}{UNFINISHED}"))
 }
 
-/// Whether there is a store. Only a name that is not there says no: whatever else keeps it from
-/// being looked at must not end in a new store over an old one.
+/// Returns `true` if there is a store. Only a missing name means there is none: any other error must not end
+/// in a new store over an old one.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -75,7 +75,7 @@ pub(crate) fn has_store(path: &Path) -> Result<bool> {
     }
 }
 
-/// Makes the directory and those above it, durably.
+/// Creates the directory and its missing parents, durably.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -91,17 +91,17 @@ pub(crate) fn make(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file whose lock says that a store is open.
+/// Path of the lock file.
 pub(crate) fn lock_file(path: &Path) -> PathBuf {
     path.join(LOCK)
 }
 
-/// Whether a directory has nothing in it, or no more than a store's lock and, beside a truth that was not
-/// finished, a keyring: what a backup that was cut short leaves. A keyring alone may be all that is left
-/// of a store.
+/// Returns `true` if a directory is empty, or holds at most a store's lock and, beside an unfinished truth, a
+/// keyring: the remains of an interrupted backup. A keyring alone may be all that is left of a store, so such
+/// a directory is not free.
 ///
 /// # Errors
-/// `ERR_IO`, also for what is no directory.
+/// `ERR_IO`, also for a path that is no directory.
 pub(crate) fn is_free(path: &Path) -> Result<bool> {
     let (mut keyring, mut unfinished) = (false, false);
     for entry in fs::read_dir(path)? {
@@ -115,8 +115,8 @@ pub(crate) fn is_free(path: &Path) -> Result<bool> {
     Ok(unfinished || !keyring)
 }
 
-/// The lock of a store: that of a file, and that of the directory itself, since the file can be
-/// removed while the store is open.
+/// The lock of a store: on a file, and on the directory itself, since the file can be removed while the store
+/// is open.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -124,7 +124,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Another holder of the same lock: it is let go with the last.
+    /// Returns another handle of the same lock, which is released with the last.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -141,12 +141,12 @@ impl Lock {
                 self.file.unlock().map_err(TryLockError::Error)?;
                 Err(TryLockError::WouldBlock)
             }
-            // A file system that locks no directories leaves it at the file.
+            // On a file system that does not lock directories the file lock has to do.
             _ => Ok(()),
         }
     }
 
-    /// Locks both, waiting for whoever has one of them.
+    /// Locks both, waiting for other holders.
     fn take(&self, path: &Path, wait: Duration, attempt: Attempt) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -167,10 +167,10 @@ impl Lock {
     }
 }
 
-/// How a file is locked: alone, or beside others.
+/// A function that locks a file, exclusively or shared.
 type Attempt = fn(&File) -> std::result::Result<(), TryLockError>;
 
-/// Takes the store's lock, waiting for whoever has it.
+/// Takes the store's lock exclusively, waiting for other holders.
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
@@ -181,8 +181,8 @@ pub(crate) fn lock(path: &Path, wait: Duration) -> Result<Lock> {
     Ok(lock)
 }
 
-/// Takes the store's lock beside others who read, waiting for whoever writes. Nothing is created: where
-/// there is no lock, as on a copy, the file with the truth is locked, which who writes locks as well.
+/// Takes the store's lock shared with other readers, waiting for a writer. Nothing is created: if there is no
+/// lock file, as on a copy, the file of the truth is locked, which writers lock as well.
 ///
 /// # Errors
 /// `ERR_BUSY` after `wait`, `ERR_IO`.
@@ -196,13 +196,13 @@ pub(crate) fn lock_shared(path: &Path, wait: Duration) -> Result<Lock> {
     Ok(lock)
 }
 
-/// The directory, to be locked.
+/// Opens the directory for locking.
 fn directory_at(path: &Path) -> Result<Option<File>> {
     Ok(if cfg!(unix) { Some(File::open(path)?) } else { None })
 }
 
-/// Lets `write` create the truth under another name and renames it when it is whole, so that a
-/// crash leaves either no store or a complete empty one. The caller holds the lock.
+/// Creates the truth under another name by `write` and renames it when it is complete, so that a crash leaves
+/// either no store or a complete empty one. The caller holds the lock.
 ///
 /// # Errors
 /// Those of `write`; `ERR_IO`.
@@ -214,7 +214,7 @@ pub(crate) fn create(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Re
     Ok(())
 }
 
-/// Where a file lies that may be a link; the name itself where there is no file yet.
+/// Resolves links in the path of a file; returns the path itself if there is no file yet.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -225,7 +225,7 @@ pub(crate) fn real(file: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Removes a file that may not be there.
+/// Removes a file, if it exists.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -236,8 +236,8 @@ pub(crate) fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// The files a copy or a check that did not end has left in a directory: those with the names that
-/// are given here, and nothing somebody else has put beside them.
+/// Returns the files that an interrupted copy or check has left in a directory, by their exact names: foreign
+/// files are not touched.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -263,7 +263,7 @@ fn is_leftover(name: &str) -> bool {
     [NEW_GRAINS, NEW_INDEX].contains(&name) || numbered(VERIFY) || numbered(PROBE)
 }
 
-/// Removes them. The caller holds the lock, so nobody is at work on one.
+/// Removes the leftovers. The caller holds the lock, so none is in use.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -271,15 +271,15 @@ pub(crate) fn clear_leftovers(path: &Path) -> Result<()> {
     leftovers(path)?.iter().try_for_each(|file| remove(file))
 }
 
-/// The name a file keeps while it is to be overwritten, when a copy has taken its own.
+/// Path of a file that a copy has replaced, until it is overwritten.
 pub(crate) fn former(file: &Path) -> PathBuf {
     let mut name = file.to_path_buf().into_os_string();
     name.push(FORMER);
     name.into()
 }
 
-/// Overwrites and removes what gave way to a copy of a file, if a crash has left it. Where the copy did
-/// not get the name, both are names of one file, which stays.
+/// Overwrites and removes the replaced file that a crash has left. If the crash came before the copy was
+/// renamed, both are names of one file, which stays.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -288,15 +288,15 @@ pub(crate) fn clear_former(file: &Path) -> Result<()> {
     match fs::symlink_metadata(&former) {
         Err(error) if error.kind() == Io::NotFound => Ok(()),
         Err(error) => Err(error.into()),
-        // Somebody else's link or directory is neither followed nor removed.
+        // A foreign link or directory is neither followed nor removed.
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) if is_same(file, &former)? => remove(&former),
         Ok(_) => shred(&former),
     }
 }
 
-/// Whether two files have the same bytes: two names of one file do, and a file differs from the copy
-/// that never held what it holds.
+/// Returns `true` if two files have the same bytes. Two names of one file do; a file differs from a copy that
+/// never held its erased data.
 fn is_same(one: &Path, other: &Path) -> Result<bool> {
     let (mut one, mut other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
@@ -318,8 +318,8 @@ fn is_same(one: &Path, other: &Path) -> Result<bool> {
     }
 }
 
-/// Overwrites a file with zeros, and removes it once they are on the disk. One that is not there is
-/// gone already; a link is not followed, and stays.
+/// Overwrites a file with zeros, and removes it once they are on disk. A missing file is fine; a link is
+/// neither followed nor removed.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -344,8 +344,8 @@ pub(crate) fn shred(path: &Path) -> Result<()> {
     path.parent().filter(|above| !above.as_os_str().is_empty()).map_or(Ok(()), sync)
 }
 
-/// Makes the names in a directory durable. Done on every open before anything is acknowledged,
-/// since an earlier process may have died between a rename and this.
+/// Makes the names in a directory durable. Done on every open before a write is acknowledged, since an
+/// earlier process may have died between a rename and this.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -367,12 +367,12 @@ mod tests {
         let old = former(&file);
         fs::write(&file, b"what is there").unwrap();
         clear_former(&file).unwrap();
-        // A crash before the copy got the name.
+        // A crash before the copy was renamed.
         fs::hard_link(&file, &old).unwrap();
         clear_former(&file).unwrap();
         assert!(!old.exists());
         assert_eq!(fs::read(&file).unwrap(), b"what is there");
-        // A crash after it: the bytes are gone, also under a name nobody looks for.
+        // A crash after it: the bytes are gone, also under a further hard link.
         for former in [&b"what was there"[..], b"what is there no more", b""] {
             fs::write(&old, former).unwrap();
             fs::hard_link(&old, &elsewhere).unwrap();

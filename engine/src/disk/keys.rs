@@ -1,8 +1,9 @@
 //! Every byte layout of the truth: tables, keys and records (docs/format.md shows them).
 //!
-//! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the
-//! index crate. Nothing here decides anything.
+//! Numbers are big-endian and of fixed width. The derived tables have their own layouts, in the index crate.
+//! Makes no decisions.
 
+mod access;
 mod erasure;
 mod vectors;
 
@@ -12,8 +13,8 @@ use redb::TableDefinition;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::vault::{Keeper, Vault};
-use crate::write::access::Access;
 
+pub use access::Access;
 pub(crate) use erasure::{
     Erasures, META_ERASURES, Stub, TOMBSTONES, Tombstone, Unscrubbed, UserToken,
 };
@@ -27,70 +28,70 @@ pub(crate) const LOG: TableDefinition<'static, u64, &'static [u8]> = TableDefini
 /// Sequence -> state record; no row means the default state.
 pub(crate) const STATE: TableDefinition<'static, u64, &'static [u8; STATE_LEN]> =
     TableDefinition::new("state");
-/// Sequence -> sequences of the grains that protect this one (itself included); no row means none.
+/// Sequence -> sequences of the grains that protect this one, itself included; no row means none.
 pub(crate) const ROOTS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("roots");
 /// Audit sequence -> canonical MessagePack entry, from 0 (genesis); [`AUDIT_HEAD`] -> [`AuditHead`].
 pub(crate) const AUDIT: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("audit");
-/// Audit sequence -> envelope of the reason given, beside the chain so that erasure can take it.
+/// Audit sequence -> envelope of the reason given, beside the chain so that erasure can remove it.
 pub(crate) const REASONS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("reasons");
-/// Number, which begins with what stands for its namespace -> envelope of a template in JSON. The table comes with the first.
+/// Number, which begins with a token of its namespace -> envelope of a template in JSON. Created with the
+/// first template.
 pub(crate) const TEMPLATES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("templates");
 /// Slot of the keyring whose key was destroyed -> its mark under the store's key, written before the slot is
-/// overwritten. The table comes with the first.
+/// overwritten. Created with the first mark.
 pub(crate) const DESTROYED: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("destroyed");
 /// Name -> record: the rows below.
 pub(crate) const META: TableDefinition<'static, &'static str, &'static [u8]> =
     TableDefinition::new("meta");
 
-/// The format stamp: [`FORMAT`] as u32. A store without it is refused.
+/// The format stamp: [`FORMAT_VERSION`] as u32. A store without it is refused.
 pub(crate) const META_FORMAT: &str = "format";
-/// 16 random bytes that tell one store from another.
+/// 16 random bytes that identify the store.
 pub(crate) const META_STORE_ID: &str = "store_id";
-/// 32 random bytes that key pseudonyms and reason hashes.
+/// 32 random bytes: the key of pseudonyms and reason hashes.
 pub(crate) const META_AUDIT_KEY: &str = "audit_key";
-/// How the names of rows begin that say how far a model has embedded the log, as u64; its name
+/// Prefix of the rows that record how far a model has embedded the log, as u64; the name of the model
 /// follows.
 pub(crate) const META_EMBEDDED: &str = "embedded/";
-/// The row of the meta table that keeps how grains are read for their words: an envelope in row 0 of
-/// JSON. It comes when a host first says something of languages or observers.
+/// Row of the meta table for languages and observer domains, which decide how grains are indexed as text: an
+/// envelope in row 0 of JSON. Written when a host first sets one.
 pub(crate) const META_WORDING: &str = "wording";
-/// The row of the meta table that says a store is encrypted, and how: [`ENCRYPTED`]. Its keys lie in its
-/// keyring.
+/// Row of the meta table that says that the store is encrypted, and how: [`ENCRYPTION_SCHEME`]. Its keys are
+/// in its keyring.
 pub(crate) const META_ENCRYPTED: &str = "encrypted";
-/// AES-256-GCM, tokens of HMAC-SHA256.
+/// AES-256-GCM, with HMAC-SHA256 tokens.
 pub(crate) const ENCRYPTED: [u8; 1] = [1];
-/// The row of the meta table that keeps the last slot of the keyring that anything lies under, as u32. It
-/// comes with the first.
+/// Row of the meta table with the highest slot of the keyring that is in use, as u32. Written with the first
+/// user.
 pub(crate) const META_SLOTS: &str = "slots";
-/// The row of the meta table that says how blobs are compressed that are written: [`COMPRESSED`]. No row: not
-/// at all. What was written before stays as it is, until its person gets another key.
+/// Row of the meta table that says how new blobs are compressed: [`COMPRESSION_SCHEME`]. No row: not at all.
+/// Blobs written before stay as they are until their user's key is rotated.
 pub(crate) const META_COMPRESSION: &str = "compression";
 /// zstd with the dictionary of this number.
 pub(crate) const COMPRESSED: [u8; 1] = [1];
-/// The row of the meta table that keeps the preset of the store and what changed its rules since: an
-/// envelope in row 0 of JSON. No row: the preset that holds where none is named.
+/// Row of the meta table with the preset of the store and later changes of its rules: an envelope in row 0 of
+/// JSON. No row: the default preset.
 pub(crate) const META_PRESET: &str = "preset";
-/// The row of the meta table that says how far CAL runs: 1 where it reads only, 2 where it does not run. No row:
-/// it runs.
+/// Row of the meta table for the CAL switch: 1 for read-only, 2 for off. No row: on.
 pub(crate) const META_CAL: &str = "cal";
-/// The key of the audit head, a row apart from the chain. It lies in the chain's own table because
-/// both change with every write, and one page less to write is 5 % of a durable put.
+/// Key of the audit head, apart from the chain. It is in the chain's own table because both change with every
+/// write, and one page less to write is 5 % of a durable put.
 pub(crate) const AUDIT_HEAD: u64 = u64::MAX;
 
 /// The format version of the whole directory.
 pub(crate) const FORMAT: u32 = 2;
-/// The first format that has a mark for each key that was destroyed.
+/// The first format version with marks for destroyed keys.
 pub(crate) const MARKS_DESTROYED: u32 = 2;
 
-/// An address as it lies on disk.
+/// An address as it is stored on disk.
 ///
-/// In a plain store it is the address itself; an encrypted store keeps a keyed hash of the same
-/// width here, so that addresses of guessable text cannot be tested without the key.
+/// In a plain store it is the address itself; an encrypted store keeps a keyed hash of the same width here,
+/// so that addresses of guessable text cannot be tested without the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressKey([u8; 32]);
 
@@ -99,7 +100,7 @@ impl AddressKey {
         Self(*address.as_bytes())
     }
 
-    /// What stands for an address in an encrypted store.
+    /// The token that replaces an address in an encrypted store.
     pub(crate) fn blinded(token: [u8; 32]) -> Self {
         Self(token)
     }
@@ -109,7 +110,7 @@ impl AddressKey {
     }
 }
 
-/// The row of a table: what an encrypted body is bound to.
+/// The row of a table, to which an encrypted body is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RowKey {
     table: u8,
@@ -148,13 +149,13 @@ impl RowKey {
         Self { table: 6, key: row }
     }
 
-    /// Whether it keeps a blob.
+    /// Returns `true` for a row of the log, which holds a blob.
     pub(crate) fn is_of_log(self) -> bool {
         self.table == 1
     }
 
-    /// The associated data of the row: a body opens in no other row, table or slot, and is compressed
-    /// where it says so.
+    /// Returns the associated data of the row: a body decrypts in no other row, table or slot, and only with
+    /// the compression flag it was written with.
     pub(crate) fn bound(self, slot: u32, compressed: bool) -> [u8; 15] {
         let protection = Sealed::protection(compressed);
         let mut bytes =
@@ -172,7 +173,7 @@ impl RowKey {
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
-/// | 1 | protection: 1 AES-256-GCM, 3 the same of a compressed body |
+/// | 1 | protection: 1 AES-256-GCM, 3 AES-256-GCM of a compressed body |
 /// | 2..6 | slot of the keyring, u32 |
 /// | 6..18 | nonce |
 /// | 18.. | ciphertext, then the tag of 16 bytes |
@@ -181,7 +182,7 @@ impl RowKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sealed<'b> {
     pub(crate) slot: u32,
-    /// Whether what it holds is compressed.
+    /// True if the body is compressed.
     pub(crate) compressed: bool,
     /// The nonce and what follows.
     pub(crate) body: &'b [u8],
@@ -203,7 +204,7 @@ impl<'b> Sealed<'b> {
         bytes
     }
 
-    /// The parts of an encrypted envelope; nothing for another one.
+    /// Returns the parts of an encrypted envelope, `None` for an envelope of another kind.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for one that is cut off.
@@ -219,13 +220,13 @@ impl<'b> Sealed<'b> {
     }
 }
 
-/// An envelope in the open: version, protection, checksum, body.
+/// An envelope without encryption: version, protection, checksum, body.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
 /// | 1 | protection: 0 plain, 2 compressed |
-/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; where it is compressed of the byte 2 and these |
+/// | 2..6 | CRC-32 of the row's key (8 bytes) and the body; of a compressed body, of the byte 2 and these |
 /// | 6.. | the blob, or the text of a reason |
 pub(crate) struct Envelope;
 
@@ -235,12 +236,12 @@ impl Envelope {
     const COMPRESSED: u8 = 2;
     const HEAD: usize = 6;
 
-    /// The envelope of a body in the row of this key.
+    /// Encodes a body for the row with this key.
     pub(crate) fn seal(key: u64, body: &[u8]) -> Vec<u8> {
         Self::encode(Self::PLAIN, &checksum(key, body), body)
     }
 
-    /// The envelope of a body that is compressed.
+    /// Encodes a compressed body for the row with this key.
     pub(crate) fn seal_compressed(key: u64, body: &[u8]) -> Vec<u8> {
         Self::encode(Self::COMPRESSED, &Self::checksum_compressed(key, body), body)
     }
@@ -253,11 +254,11 @@ impl Envelope {
         bytes
     }
 
-    /// The body of an envelope that is not compressed.
+    /// Returns the body of an envelope that is not compressed.
     ///
     /// # Errors
-    /// `ERR_STORE_VERSION` for an envelope of a later version, or one that does not belong here;
-    /// `ERR_INTEGRITY` for none at all, and for a body that has changed or was sealed for another row.
+    /// `ERR_STORE_VERSION` for an envelope of a later version, or of a kind not allowed here; `ERR_INTEGRITY`
+    /// for fewer bytes than a header, and for a body that has changed or was written for another row.
     pub(crate) fn open(key: u64, bytes: &[u8]) -> Result<&[u8]> {
         match bytes {
             [Self::VERSION, Self::PLAIN, rest @ ..] => {
@@ -272,10 +273,10 @@ impl Envelope {
         }
     }
 
-    /// The body of an envelope that is compressed, as it is; nothing for another one.
+    /// Returns the compressed body of an envelope, `None` for an envelope of another kind.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a body that has changed or was sealed for another row.
+    /// `ERR_INTEGRITY` for a body that has changed or was written for another row.
     pub(crate) fn open_compressed(key: u64, bytes: &[u8]) -> Result<Option<&[u8]>> {
         let [Self::VERSION, Self::COMPRESSED, rest @ ..] = bytes else { return Ok(None) };
         Self::checked(key, rest, |body| Self::checksum_compressed(key, body)).map(Some)
@@ -288,7 +289,7 @@ impl Envelope {
         }
     }
 
-    /// Another than that of a body as it is, so that neither passes for the other.
+    /// Includes the protection byte, so that a compressed body never passes for a plain one or the reverse.
     fn checksum_compressed(key: u64, body: &[u8]) -> [u8; 4] {
         checksum_of(&[&[Self::COMPRESSED], &key.to_be_bytes(), body])
     }
@@ -302,12 +303,12 @@ impl Envelope {
 /// | 1 | bits: 0 superseded, 1 valid-to set, 2 contradicted, 3 needs review, 4 held |
 /// | 2 | verification status: 0 unverified, 1 verified, 2 contested, 3 retracted |
 /// | 3..11 | `system_valid_to`, epoch ms, i64 |
-/// | 11..43 | `superseded_by`: the address; in an encrypted store, the address under a pad made of the rest of the record |
-/// | 43..51 | since when it is not current: sequence of the audit entry; 0 for never |
+/// | 11..43 | `superseded_by`: the address; in an encrypted store, XOR a pad made of the other fields |
+/// | 43..51 | sequence of the audit entry since which it is not current; 0 for never |
 /// | 51..55 | CRC-32 of the sequence (8 bytes) and the bytes before |
 pub(crate) const STATE_LEN: usize = 55;
 
-/// What stands in a row of states: what the index layer knows of a grain, and since when.
+/// A row of the state table: the index-layer state of a grain, and since when it is not current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct StateRecord {
     pub(crate) state: GrainState,
@@ -316,8 +317,9 @@ pub(crate) struct StateRecord {
 }
 
 impl StateRecord {
-    /// This record once the grain has another state, by the audit entry with this sequence. One that only
-    /// has an end, which may lie ahead, stops being current by what comes after, if something does.
+    /// Returns the record after a change of state by the audit entry `entry`. A grain that only gets an end
+    /// time, which may be in the future, stops being current at that entry, unless a later change says
+    /// otherwise.
     pub(crate) fn with_state(self, state: GrainState, entry: u64) -> Self {
         let is_open = |state: &GrainState| state.is_current() && state.system_valid_to.is_none();
         let ends = is_open(&self.state) && !is_open(&state)
@@ -363,13 +365,15 @@ pub(crate) fn encode_state(
     bytes
 }
 
-/// Whether a state record may say that its grain is held: one that does not this way need not be
-/// decoded. A damaged one may.
+/// Returns `true` if the held bit may be set, without decoding the record. A damaged or newer record may have
+/// it.
 pub(crate) fn may_be_held(record: &[u8; STATE_LEN]) -> bool {
     let [version, bits, ..] = record;
     *version != STATE_VERSION || bits & HELD != 0
 }
 
+/// Decodes a state record.
+///
 /// # Errors
 /// `ERR_STORE_VERSION` for a record of a later version, `ERR_INTEGRITY` for impossible bytes.
 pub(crate) fn decode_state(
@@ -409,12 +413,12 @@ pub(crate) fn decode_state(
     Ok(StateRecord { state, since })
 }
 
-/// What the pad of a successor's address is made of: all else that is in its record, and its row.
+/// Returns the input for the pad of a successor's address: its row, and all other fields of the record.
 fn padded_by(sequence: Sequence, head: &[u8], ended: &[u8], since: u64) -> Vec<u8> {
     [&sequence.get().to_be_bytes()[..], head, ended, &since.to_be_bytes()].concat()
 }
 
-/// Ties a row to its place, so that a flipped bit or a row moved elsewhere shows.
+/// Checksum of a row's key and body, so that a flipped bit or a row moved elsewhere is noticed.
 pub(crate) fn checksum(key: u64, body: &[u8]) -> [u8; 4] {
     checksum_of(&[&key.to_be_bytes(), body])
 }
@@ -425,13 +429,15 @@ fn checksum_of(parts: &[&[u8]]) -> [u8; 4] {
     crc.finalize().to_be_bytes()
 }
 
-/// Roots: their sequences one after the other, 8 bytes each, then the checksum.
+/// Encodes roots: their sequences in order, 8 bytes each, then the checksum.
 pub(crate) fn encode_roots(sequence: Sequence, roots: &[Sequence]) -> Vec<u8> {
     let mut bytes: Vec<u8> = roots.iter().flat_map(|root| root.get().to_be_bytes()).collect();
     bytes.extend(checksum(sequence.get(), &bytes));
     bytes
 }
 
+/// Decodes a row of roots.
+///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
 pub(crate) fn decode_roots(sequence: Sequence, bytes: &[u8]) -> Result<Vec<Sequence>> {
@@ -443,7 +449,7 @@ pub(crate) fn decode_roots(sequence: Sequence, bytes: &[u8]) -> Result<Vec<Seque
     Ok(roots.iter().map(|root| Sequence::new(u64::from_be_bytes(*root))).collect())
 }
 
-/// Sequence -> access record; no row means never read. The table comes with the first record.
+/// Sequence -> access record; no row means never read. Created with the first record.
 pub(crate) const ACCESS: TableDefinition<'static, u64, &'static [u8; ACCESS_LEN]> =
     TableDefinition::new("access");
 
@@ -466,6 +472,8 @@ pub(crate) fn encode_access(sequence: Sequence, access: &Access) -> [u8; ACCESS_
     bytes
 }
 
+/// Decodes an access record.
+///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes that are damaged.
 pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Result<Access> {
@@ -480,16 +488,16 @@ pub(crate) fn decode_access(sequence: Sequence, record: &[u8; ACCESS_LEN]) -> Re
     Ok(Access { count: u64::from_be_bytes(*count), last_accessed_at })
 }
 
-/// Sequence -> envelope of a [`Wrapping`]; no row for a grain that came unsigned. The table comes
-/// with the first signed grain.
+/// Sequence -> envelope of a [`SignatureWrapper`]; no row for an unsigned grain. Created with the first
+/// signed grain.
 pub(crate) const SIGNATURES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("signatures");
 
-/// What stands around a blob in its COSE_Sign1.
+/// The bytes around a blob in its COSE_Sign1.
 ///
 /// | byte | meaning |
 /// |---|---|
-/// | 0 | what the signature was worth when it was stored: 0 unverifiable, 1 valid |
+/// | 0 | verdict on the signature when it was stored: 0 unverifiable, 1 valid |
 /// | 1..5 | bytes before the blob, u32 |
 /// | 5.. | those bytes, then the bytes behind the blob |
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -515,6 +523,8 @@ impl Wrapping {
         vault.seal(RowKey::signature(sequence), &body, keeper)
     }
 
+    /// Decrypts and decodes a row of signatures.
+    ///
     /// # Errors
     /// As [`Vault::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(sequence: Sequence, row: &[u8], vault: &Vault) -> Result<Self> {
@@ -528,7 +538,7 @@ impl Wrapping {
     }
 }
 
-/// Where the audit chain ends, kept apart from it so that a cut chain shows.
+/// The end of the audit chain, stored apart from it so that a truncated chain is noticed.
 ///
 /// | byte | meaning |
 /// |---|---|
@@ -549,6 +559,8 @@ impl AuditHead {
         record
     }
 
+    /// Decodes the audit head.
+    ///
     /// # Errors
     /// `ERR_INTEGRITY` for a record of another length.
     pub(crate) fn decode(record: &[u8]) -> Result<Self> {
@@ -658,7 +670,7 @@ mod tests {
         assert_eq!(Envelope::open_compressed(5, &sealed).unwrap(), Some(&b"body"[..]));
         assert_eq!(Envelope::open(5, &sealed).map_err(|e| e.code()), Err("ERR_STORE_VERSION"));
         assert_eq!(Envelope::open_compressed(5, &Envelope::seal(5, b"body")).unwrap(), None);
-        // One does not pass for the other.
+        // A compressed body does not pass for a plain one.
         let mut taken = sealed.clone();
         taken[1] = Envelope::PLAIN;
         assert_eq!(Envelope::open(5, &taken).map_err(|e| e.code()), Err("ERR_INTEGRITY"));
@@ -666,7 +678,7 @@ mod tests {
             let code = Envelope::open_compressed(key, bytes).map_err(|e| e.code());
             assert_eq!(code, Err("ERR_INTEGRITY"), "{bytes:?}");
         }
-        // What is no blob is never compressed.
+        // Only blobs are ever compressed.
         let elsewhere = Vault::default().open(RowKey::reason(5), &sealed).map_err(|e| e.code());
         assert_eq!(elsewhere, Err("ERR_STORE_VERSION"));
         let encrypted = Sealed { slot: 7, compressed: true, body: b"body" };

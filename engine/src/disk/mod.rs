@@ -1,6 +1,7 @@
 //! TODO disk.
 
 pub(crate) mod anchor;
+pub(crate) mod blob;
 pub(crate) mod compression;
 pub(crate) mod derived;
 pub(crate) mod directory;

@@ -1,5 +1,6 @@
-//! A file that is read and never written: what a database writes to it stays in memory and goes with it.
-//! So a store can be read on a full disk or read-only media, and put right in memory after a crash.
+//! A copy-on-write storage backend: writes stay in memory, the file is never changed.
+//!
+//! So a store can be read on a full disk or on read-only media, and be repaired in memory after a crash.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,28 +12,28 @@ use redb::StorageBackend;
 
 use crate::base::error::Result;
 
-/// Bytes that are kept in memory together.
+/// Bytes of a page, the unit of copying.
 const PAGE: u64 = PAGE_LEN as u64;
-/// The same as a length.
+/// [`PAGE_BYTES`] as a `usize`.
 const PAGE_LEN: usize = 4096;
 
-/// A file with what was written over it.
+/// A file and the pages that were written over it.
 #[derive(Debug)]
 pub(crate) struct Overlay(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     file: File,
-    /// Bytes there are now.
+    /// Current length in bytes.
     len: u64,
-    /// Bytes that are still those of the file, where nothing was written.
+    /// Length of the prefix that still comes from the file where no page was written.
     of_file: u64,
-    /// Pages that were written.
+    /// Pages that were written, by page number.
     written: BTreeMap<u64, Box<[u8]>>,
 }
 
 impl Overlay {
-    /// Opens a file to read.
+    /// Opens a file for reading.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -48,7 +49,7 @@ impl Overlay {
 }
 
 impl State {
-    /// Fills `out` with what the file has here, and with zeros behind that.
+    /// Fills `out` from the file at `offset`, with zeros past its end.
     fn read_file(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         out.fill(0);
         let there = self.of_file.saturating_sub(offset);
@@ -58,7 +59,7 @@ impl State {
         self.file.read_exact(out)
     }
 
-    /// Walks over a range, page by page: the number of the page, where in it, and where in the range.
+    /// Splits a range by pages: page number, offset in the page, and range within the input.
     fn pages(
         offset: u64,
         len: usize,
@@ -101,7 +102,7 @@ impl StorageBackend for Overlay {
         let mut state = self.state();
         state.len = len;
         state.of_file = state.of_file.min(len);
-        // Bytes that come again behind the end are zeros.
+        // Bytes past the end must read as zeros if the file grows again.
         let _ = state.written.split_off(&len.div_ceil(PAGE));
         let end = usize::try_from(len % PAGE).unwrap_or_default();
         if let Some(last) = state.written.get_mut(&(len / PAGE))

@@ -1,7 +1,7 @@
 //! A database whose file can be exchanged for a copy while readers hold snapshots of the old one.
 //!
-//! Dropping a database ends every snapshot of it, so one that was exchanged is kept until its last
-//! reader has gone. Knows files and readers, not what is in the tables.
+//! Dropping a redb database ends every snapshot of it, so a replaced one is kept until its last reader has
+//! finished. Knows files and readers, not what is in the tables.
 
 use std::fs;
 use std::ops::Deref;
@@ -16,45 +16,45 @@ use crate::disk::anchor::Anchor;
 use crate::disk::directory;
 use crate::disk::vault::Vault;
 
-/// A database, those it replaced that are still read from, and where its file is.
+/// An open database, the replaced ones that still have readers, and the location of its file.
 #[derive(Debug)]
 pub(crate) struct Source {
     db: Database,
     lease: Lease,
     former: Vec<Former>,
-    /// One in the file beside, that has not taken over yet.
+    /// A copy in the file beside, not in use yet.
     copy: Option<Database>,
-    /// Whether the next file that is exchanged is to be overwritten.
+    /// True if the next file that is replaced is to be overwritten.
     shreds: bool,
-    /// Files that are to be overwritten, whose databases are closed.
+    /// Files to overwrite, whose databases are closed.
     shredding: Vec<PathBuf>,
-    /// Nothing for one in memory.
+    /// Location of the file, `None` for a database in memory.
     home: Option<Home>,
-    /// What its rows are opened with.
+    /// Keys to decrypt its rows.
     vault: Vault,
 }
 
-/// Held by whoever reads from a database: while there is one, the database stays open.
+/// A reader's claim on a database: while one exists, the database stays open.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lease(Arc<()>);
 
-/// A database that was exchanged, and what tells whether somebody still reads from it.
+/// A replaced database, and the lease that counts its readers.
 #[derive(Debug)]
 pub(crate) struct Former {
     db: Database,
     lease: Lease,
-    /// Its file, where that is to be overwritten.
+    /// Its file, if that is to be overwritten.
     shred: Option<PathBuf>,
 }
 
-/// What was read from a database, with the lease it needs.
+/// A value read from a database, with the lease that keeps the database open.
 #[derive(Debug)]
 pub(crate) struct Leased<T> {
     what: T,
     _lease: Lease,
 }
 
-/// The file of a database and how it is opened.
+/// The location of a database file, and the options to open it with.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     pub(crate) file: PathBuf,
@@ -62,7 +62,7 @@ pub(crate) struct Home {
     anchor: Anchor,
 }
 
-/// How database files are opened: with which page cache. Notes whether one had to be repaired.
+/// Options for opening database files, shared by them; records if a repair was needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Opening {
     cache_bytes: usize,
@@ -86,12 +86,12 @@ impl Deref for Source {
 }
 
 impl Opening {
-    /// Each database gets a page cache of so many bytes.
+    /// Options with a page cache of `cache_bytes` for each database.
     pub(crate) fn new(cache_bytes: usize) -> Self {
         Self { cache_bytes, repaired: Arc::default() }
     }
 
-    /// What opens them.
+    /// Returns a redb builder with these options.
     pub(crate) fn builder(&self) -> Builder {
         let repaired = Arc::clone(&self.repaired);
         let mut builder = Database::builder();
@@ -100,114 +100,113 @@ impl Opening {
         builder
     }
 
-    /// Bytes of a page cache.
+    /// Size of the page cache of each database.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.cache_bytes
     }
 
-    /// Whether one of them was not closed and had to be put right by reading all of it.
+    /// Returns `true` if a database had not been closed cleanly and was repaired by reading all of it.
     pub(crate) fn has_repaired(&self) -> bool {
         self.repaired.load(Ordering::Relaxed)
     }
 }
 
 impl Source {
-    /// The database in a file.
+    /// A database in a file.
     pub(crate) fn at(db: Database, home: Home) -> Self {
         Self { home: Some(home), ..Self::in_memory(db) }
     }
 
-    /// A database that has no file.
+    /// A database without a file.
     pub(crate) fn in_memory(db: Database) -> Self {
         let (lease, former, shredding) = (Lease::default(), Vec::new(), Vec::new());
         let (copy, home, vault) = (None, None, Vault::default());
         Self { db, lease, former, copy, shreds: false, shredding, home, vault }
     }
 
-    /// The same, with rows under these keys.
+    /// Sets the keys its rows are encrypted with.
     pub(crate) fn with_vault(self, vault: Vault) -> Self {
         Self { vault, ..self }
     }
 
-    /// What its rows are opened with.
+    /// Keys to decrypt its rows.
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
     }
 
-    /// The database itself.
+    /// The redb database.
     pub(crate) fn database(&self) -> &Database {
         &self.db
     }
 
-    /// Whether it has no file.
+    /// Returns `true` if it has no file.
     pub(crate) fn is_in_memory(&self) -> bool {
         self.home.is_none()
     }
 
-    /// Where its file is.
+    /// The location of its file.
     ///
     /// # Errors
-    /// `ERR_IO` for a database that has none.
+    /// `ERR_IO` for a database in memory.
     pub(crate) fn home(&self) -> Result<&Home> {
         let message = "this database is no file";
         self.home.as_ref().ok_or_else(|| Error::new(ErrorKind::Io, message))
     }
 
-    /// Ties what reads from this database to it.
+    /// Ties a value that reads from this database to it.
     pub(crate) fn lease<T>(&self, what: T) -> Leased<T> {
         Leased { what, _lease: self.lease.clone() }
     }
 
-    /// Has the next file that gives way to a copy overwritten before it goes, once nobody reads from it
-    /// any more: it keeps a name until then, so that it is found after a crash.
+    /// Has the next replaced file overwritten before it is removed, once it has no readers. It keeps a name
+    /// until then, so that it is found after a crash.
     pub(crate) fn shred_next(&mut self) {
         self.shreds = true;
     }
 
-    /// Keeps a copy that is to take over.
+    /// Stores the copy that is to take over.
     pub(crate) fn keep_copy(&mut self, copy: Database) {
         self.copy = Some(copy);
     }
 
-    /// Gives the copy the name of the file. It is not in use yet.
+    /// Renames the copy to the name of the file. The copy is not in use yet.
     ///
     /// # Errors
-    /// `ERR_IO`; `ERR_BUSY` where the file before is still to be overwritten: nothing has changed then, and
-    /// nothing is left of the copy.
+    /// `ERR_IO`; `ERR_BUSY` if the file replaced before is still to be overwritten. On an error the file is
+    /// unchanged and the copy is gone.
     pub(crate) fn rename_copy(&mut self) -> Result<()> {
         let home = self.home()?;
         let (copy, file) = (home.copy(), &home.file);
         let former = directory::former(file);
         if let Err(moved) = home.check() {
-            // Nothing by these names is this store's any more.
+            // The directory was moved: the files by these names belong to another store.
             (self.copy, self.shreds) = (None, false);
             return Err(moved);
         }
         let named = match (&self.copy, self.shreds) {
             (None, _) => Err(no_copy()),
             (Some(_), false) => fs::rename(&copy, file).map_err(Error::from),
-            // Who still reads from one that gave way must not find it overwritten.
+            // A reader of the replaced file must not find it overwritten.
             (Some(_), true) if former.is_file() => Err(still_there()),
             (Some(_), true) => fs::hard_link(file, &former)
                 .map_err(Error::from)
                 .and_then(|()| Ok(fs::rename(&copy, file)?))
                 .inspect_err(|_| {
-                    // It is another name of the file that stays.
+                    // The hard link is a second name of the file that stays.
                     let _ = directory::clear_former(file);
                 }),
         };
         named.inspect_err(|_| {
             (self.copy, self.shreds) = (None, false);
-            // That it could not be renamed is told; what stays goes with the next opening.
+            // The rename error is reported; a leftover copy is removed at the next opening.
             let _ = directory::remove(&copy);
         })
     }
 
-    /// Goes on with the copy, which has the name of the file, once the name is durable.
+    /// Goes on with the copy, which has the name of the file by now, once the name is durable.
     ///
     /// # Errors
-    /// `ERR_IO`: a crash may now leave either file under the name, so nothing may be written to
-    /// either.
+    /// `ERR_IO`: a crash may now leave either file under the name, so neither may be written to.
     pub(crate) fn take_copy(&mut self) -> Result<()> {
         let copy = self.copy.take().ok_or_else(no_copy)?;
         directory::sync(self.home()?.directory())?;
@@ -215,7 +214,7 @@ impl Source {
         Ok(())
     }
 
-    /// Goes on with another database. Whoever reads from the old one keeps it.
+    /// Goes on with another database; the old one stays open for its readers.
     pub(crate) fn exchange(&mut self, db: Database) {
         let old = std::mem::replace(&mut self.db, db);
         let shreds = std::mem::take(&mut self.shreds);
@@ -223,36 +222,35 @@ impl Source {
         self.former.push(Former { db: old, lease: std::mem::take(&mut self.lease), shred });
     }
 
-    /// Whether databases that were exchanged are still open, or still to be overwritten.
+    /// Returns `true` while replaced databases are open or still to be overwritten.
     pub(crate) fn has_former(&self) -> bool {
         !self.former.is_empty() || !self.shredding.is_empty()
     }
 
-    /// Gives away the exchanged databases, for somebody else to close.
+    /// Takes the replaced databases, for another thread to close.
     pub(crate) fn hand_over(&mut self) -> Vec<Former> {
         std::mem::take(&mut self.former)
     }
 
-    /// Takes exchanged databases of another source, to close them.
+    /// Adds replaced databases of another handle, to close them.
     pub(crate) fn adopt(&mut self, former: Vec<Former>) {
         self.former.extend(former);
     }
 
-    /// Closes exchanged databases that nobody reads from any more. A lease is only given from
-    /// another one, so that the last one stays the last.
+    /// Closes the replaced databases that have no readers. A lease of a replaced database is only cloned from
+    /// another one, so a count that has reached zero stays zero.
     pub(crate) fn release(&mut self) {
         let (read, unread) = self.hand_over().into_iter().partition(Former::is_read);
         self.former = read;
         for Former { db, shred, .. } in unread {
-            // Its file has no name any more: that it cannot be closed in order, being damaged
-            // perhaps, loses nothing.
+            // Its file has no name any more: an error or panic on closing it loses no data.
             let _ = guarded(|| {
                 drop(db);
                 Ok(())
             });
             self.shredding.extend(shred);
         }
-        // One that cannot be overwritten now is tried again.
+        // A file that cannot be overwritten now is tried again at the next call.
         let is_here = self.home.as_ref().is_none_or(|home| home.check().is_ok());
         self.shredding.retain(|file| !is_here || directory::shred(file).is_err());
     }
@@ -274,8 +272,8 @@ fn no_copy() -> Error {
 }
 
 impl Home {
-    /// The file of this name, where it lies: a link is followed, so that what takes its place later
-    /// takes it there. A copy of it that was not finished is removed.
+    /// Locates the file, following links, so that a replacement goes where the link leads. Removes an
+    /// unfinished copy of it.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -285,7 +283,7 @@ impl Home {
         Ok(home)
     }
 
-    /// A file by its real name.
+    /// Locates a file by its canonical path.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -294,7 +292,7 @@ impl Home {
         Ok(Self { file, opening: opening.clone(), anchor })
     }
 
-    /// Refuses to go on where the directory it lies in was moved: its names are another's.
+    /// Refuses if the directory of the file was moved: its names may be another store's.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -302,14 +300,14 @@ impl Home {
         self.anchor.check()
     }
 
-    /// The name of a copy that is being made of the file.
+    /// Path of the copy of the file while it is written.
     pub(crate) fn copy(&self) -> PathBuf {
         let mut name = self.file.clone().into_os_string();
         name.push(".new");
         name.into()
     }
 
-    /// The directory it lies in.
+    /// The directory of the file.
     pub(crate) fn directory(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }

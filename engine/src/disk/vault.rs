@@ -1,8 +1,8 @@
-//! Rows of the truth as they lie on disk: in the open, or encrypted under the key of whoever a grain
-//! belongs to. Everybody who reads or writes one goes through here.
+//! Encryption of the rows of the truth: plain, or under the key of the user a grain belongs to. Every read
+//! and write of a row goes through here.
 //!
-//! Decides whose key it is, and what the store encrypts. Keys themselves lie in `keyring`, bytes of rows
-//! in `keys`.
+//! Decides which key applies and what is encrypted. Keys are stored by `keyring`, row layouts are in
+//! `layout`.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,56 +21,56 @@ use crate::disk::keys::{
 };
 use crate::rules::preset::Regime;
 
-/// The keys of a store, or that it has none. Cheap to clone.
+/// The keys of a store, empty in a plain one. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Vault {
     keyring: Option<Arc<Keyring>>,
-    /// Whether blobs are compressed that are written.
+    /// True if blobs are compressed when they are written.
     compresses: bool,
 }
 
-/// Under whose key a row is encrypted: nobody's, where it lies in the open.
+/// The key a row is encrypted under; empty for a plain row.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keeper(Option<Arc<Holder>>);
 
 impl Keeper {
-    /// Whether it is somebody, and not the store.
+    /// Returns `true` if the key belongs to a user, not to the store.
     pub(crate) fn is_a_persons(&self) -> bool {
         self.0.as_ref().is_some_and(|holder| holder.slot != STORE)
     }
 }
 
 impl Vault {
-    /// A store with these keys.
+    /// A vault with these keys.
     pub(crate) fn keyed(keyring: Arc<Keyring>) -> Self {
         Self { keyring: Some(keyring), compresses: false }
     }
 
-    /// The same, which compresses the blobs that are written, or does not.
+    /// Sets whether blobs are compressed when they are written.
     pub(crate) fn compressing(self, compresses: bool) -> Self {
         Self { compresses, ..self }
     }
 
-    /// Whether blobs are compressed that are written.
+    /// Returns `true` if blobs are compressed when they are written.
     pub(crate) fn compresses(&self) -> bool {
         self.compresses
     }
 
-    /// The keys; nothing in a store that is not encrypted.
+    /// The keyring, `None` in a store that is not encrypted.
     pub(crate) fn keyring(&self) -> Option<&Arc<Keyring>> {
         self.keyring.as_ref()
     }
 
-    /// The body of a row.
+    /// Returns the body of a row, decrypted and decompressed.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for bytes that have changed or were written for another row; `ERR_ERASED` where
-    /// the key was destroyed; `ERR_STORE_VERSION`.
+    /// `ERR_INTEGRITY` for bytes that were changed or were written for another row; `ERR_ERASED` if the key
+    /// was destroyed; `ERR_STORE_VERSION`.
     pub(crate) fn open<'b>(&self, row: RowKey, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>> {
         let damaged =
             || Error::truth_damaged(format!("the bytes of entry {} have changed", row.key));
         let Some(sealed) = Sealed::of(bytes)? else {
-            // Blobs of the log alone are ever compressed.
+            // Only blobs of the log are ever compressed.
             let body = match row.is_of_log() {
                 true => Envelope::open_compressed(row.key, bytes)?,
                 false => None,
@@ -95,10 +95,10 @@ impl Vault {
         body.map(Cow::Owned).ok_or_else(damaged)
     }
 
-    /// A row with this body: a blob is compressed first, where blobs are and it gets shorter by that.
+    /// Encodes a row with this body. A blob is compressed first if compression is on and makes it shorter.
     ///
     /// # Errors
-    /// `ERR_IO` where the system has no random bytes.
+    /// `ERR_IO` if the system has no random bytes.
     pub(crate) fn seal(&self, row: RowKey, body: &[u8], keeper: &Keeper) -> Result<Vec<u8>> {
         let shorter = if self.compresses && row.is_of_log() { compress(body) } else { None };
         let compressed = shorter.is_some();
@@ -114,11 +114,11 @@ impl Vault {
         }
     }
 
-    /// Under whose key the rows of a grain are encrypted, if the rules of the store have it encrypted. Its
-    /// person has a slot by then: see [`Vault::enroll`].
+    /// Returns the key for the rows of a grain, empty if the rules of the store do not have it encrypted. The
+    /// user has a slot by then: see [`Vault::enroll`].
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the person has none.
+    /// `ERR_INTEGRITY` for a damaged slot; `ERR_ERASED` if the user has none, since the key was destroyed.
     pub(crate) fn keeper_of(&self, grain: &GrainRef<'_>, regime: &Regime) -> Result<Keeper> {
         match &self.keyring {
             Some(keyring) if regime.encrypts(grain) => {
@@ -128,7 +128,7 @@ impl Vault {
         }
     }
 
-    /// Under whose key a row is encrypted that stands beside this one.
+    /// Returns the key of a row that belongs to the same grain as the row in `bytes`.
     ///
     /// # Errors
     /// As [`Vault::open`].
@@ -141,7 +141,7 @@ impl Vault {
         }
     }
 
-    /// Refuses a person whose keys are damaged: nothing could be written under them.
+    /// Refuses a user whose keys are damaged: nothing could be written under them.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
@@ -152,7 +152,7 @@ impl Vault {
         Ok(())
     }
 
-    /// Under the key in a slot.
+    /// Returns the key in a slot.
     ///
     /// # Errors
     /// As [`Vault::open`].
@@ -162,21 +162,22 @@ impl Vault {
         Ok(Keeper(Some(keyring.holder(slot)?.ok_or_else(destroyed)?)))
     }
 
-    /// Under whose key rows are encrypted that are of no grain.
+    /// Returns the key for rows that belong to no grain: that of the store.
     pub(crate) fn keeper(&self) -> Keeper {
         Keeper(self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store())))
     }
 
-    /// Who makes the tokens of a grain for the indexes; nobody where they hold words.
+    /// Returns the key that makes a grain's blind tokens, `None` if the indexes hold plain words.
     ///
     /// # Errors
-    /// As [`Vault::keeper_of`].
+    /// As [`Vault::key_for_grain`].
     pub(crate) fn blind_of(&self, grain: &GrainRef<'_>) -> Result<Option<Arc<Holder>>> {
         let Some(keyring) = &self.keyring else { return Ok(None) };
         self.holder_of(keyring, person_of(grain)).map(Some)
     }
 
-    /// Who makes the tokens of these people's grains; nobody where the indexes hold words.
+    /// Returns the keys that make the blind tokens of these users' grains, empty if the indexes hold plain
+    /// words.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a damaged slot.
@@ -187,24 +188,25 @@ impl Vault {
         let mut blinds: Vec<Arc<dyn Blind>> = Vec::new();
         let Some(keyring) = &self.keyring else { return Ok(blinds) };
         for user_id in user_ids.into_iter().filter(|user_id| !user_id.is_empty()) {
-            // Nobody who has no slot has grains.
+            // A user without a slot has no grains.
             let holders = keyring.holders_of(user_id)?.into_iter();
             blinds.extend(holders.map(|holder| holder as Arc<dyn Blind>));
         }
         Ok(blinds)
     }
 
-    /// Who makes the tokens of grains that are nobody's; nobody where the indexes hold words.
+    /// Returns the key that makes the blind tokens of grains without a user, `None` if the indexes hold plain
+    /// words.
     pub(crate) fn blind(&self) -> Option<Arc<dyn Blind>> {
         self.keyring.as_ref().map(|keyring| Arc::clone(keyring.store()) as Arc<dyn Blind>)
     }
 
-    /// Whether there are people whose grains are encrypted under keys of their own.
+    /// Returns `true` if there are users with keys of their own.
     pub(crate) fn has_people(&self) -> bool {
         self.keyring.as_ref().is_some_and(|keyring| keyring.has_people())
     }
 
-    /// Gives slots to the people of these grains, durably, before anything is written under their keys.
+    /// Gives slots to the users of these grains, durably, before anything is written under their keys.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -214,7 +216,7 @@ impl Vault {
         }
         let mut people: Vec<String> = Vec::new();
         for blob in blobs {
-            crate::state::view::with_fields(blob, |grain| {
+            crate::disk::blob::with_fields(blob, |grain| {
                 if let Some(user) = person_of(grain)
                     && people.last().is_none_or(|last| last != user)
                 {
@@ -226,7 +228,7 @@ impl Vault {
         self.enroll_people(people.iter().map(String::as_str))
     }
 
-    /// Gives slots to these people, durably, at once.
+    /// Gives slots to these users, durably, in one write.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -237,7 +239,8 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.enroll(user_ids))
     }
 
-    /// Notes in a transaction which slots are used, where it is the first under one; then commits it.
+    /// Commits a transaction. If slots are used for the first time, their highest number is recorded in it,
+    /// so that a keyring from an older backup is noticed.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -253,7 +256,7 @@ impl Vault {
         }
     }
 
-    /// An address as the index keeps it.
+    /// Returns an address in the form the index stores it.
     pub(crate) fn address(&self, address: &ContentAddress) -> AddressKey {
         match &self.keyring {
             None => AddressKey::plain(address),
@@ -261,19 +264,20 @@ impl Vault {
         }
     }
 
-    /// What stands for the address of a grain whose key was destroyed before it was written down.
+    /// Returns the placeholder for the address of a grain whose key was destroyed before the address was
+    /// recorded.
     pub(crate) fn lost(&self, at: Sequence) -> AddressKey {
         let lost = self.keyring.as_ref().map(|keyring| keyring.lost(at.get()));
         AddressKey::blinded(lost.unwrap_or_default())
     }
 
-    /// The last slot of a person; that of the store, which is nobody's, for one who has none.
+    /// Returns the last slot of a user, or that of the store if the user has none.
     pub(crate) fn slot_of(&self, person: &UserToken) -> u32 {
         let slots = self.keyring.as_ref().map(|keyring| keyring.slots_of(&person.0));
         slots.unwrap_or_default().last().copied().unwrap_or(STORE)
     }
 
-    /// Marks the slots of a person up to this as destroyed, which they are once it is committed.
+    /// Marks the slots of a user up to `to` as destroyed, which they are once the transaction is committed.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -288,7 +292,7 @@ impl Vault {
         mark(txn, keyring, slots.into_iter().filter(|slot| *slot <= to))
     }
 
-    /// Marks the slots that are destroyed already, for a store of a format that did not.
+    /// Marks the slots that are destroyed already, for a store of a format that had no such marks.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -296,7 +300,7 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| mark(txn, keyring, keyring.destroyed()))
     }
 
-    /// Holds the keyring against the slots that are marked as destroyed.
+    /// Compares the keyring with the destruction marks of the truth: see [`Keyring::reconcile_marks`].
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -318,8 +322,7 @@ impl Vault {
         keyring.hold_against(|slot| marked.contains(&slot))
     }
 
-    /// Destroys the keys of a person up to a slot: what was encrypted under them cannot be read any more
-    /// by anybody.
+    /// Destroys the keys of a user up to a slot: what was encrypted under them is unreadable from then on.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -327,8 +330,8 @@ impl Vault {
         self.keyring.as_ref().map_or(Ok(()), |keyring| keyring.destroy(&person.0, to))
     }
 
-    /// What puts grains of one time in order before they are looked at: the start of their addresses, of
-    /// which an encrypted store shows nothing.
+    /// Returns the tie-breaker of grains of one time: the first bytes of the address. An encrypted store
+    /// shows none of an address, so there all ties are equal.
     pub(crate) fn tie(&self, address: &ContentAddress) -> Tie {
         match &self.keyring {
             None => Tie::of(address.as_bytes()),
@@ -336,8 +339,7 @@ impl Vault {
         }
     }
 
-    /// The row that keeps the key of pseudonyms and reason hashes: the key itself, encrypted where the
-    /// store is.
+    /// Encodes the row of the key for pseudonyms and reason hashes, encrypted if the store is.
     ///
     /// # Errors
     /// As [`Vault::seal`].
@@ -348,8 +350,10 @@ impl Vault {
         }
     }
 
+    /// Decodes the row written by [`Vault::seal_audit_key`].
+    ///
     /// # Errors
-    /// As [`Vault::open`]; `ERR_INTEGRITY` for one of another length.
+    /// As [`Vault::open`]; `ERR_INTEGRITY` for a key of another length.
     pub(crate) fn open_audit_key(&self, row: &[u8]) -> Result<[u8; 32]> {
         let key = match &self.keyring {
             None => Cow::Borrowed(row),
@@ -358,11 +362,13 @@ impl Vault {
         (*key).try_into().map_err(|_| Error::integrity("the audit key is damaged"))
     }
 
-    /// The bytes of a state record.
+    /// Encodes a state record.
     pub(crate) fn encode_state(&self, sequence: Sequence, record: &StateRecord) -> [u8; STATE_LEN] {
         encode_state(sequence, record, |rest| self.pad(rest))
     }
 
+    /// Decodes a state record.
+    ///
     /// # Errors
     /// As [`decode_state`].
     pub(crate) fn decode_state(
@@ -386,7 +392,7 @@ impl Vault {
     }
 }
 
-/// Whose grain it is (OMS 12.4); nobody's, where it names no person.
+/// Returns the user a grain is about (OMS 12.4), `None` if it names none.
 pub(crate) fn person_of<'g>(grain: &GrainRef<'g>) -> Option<&'g str> {
     grain.text("user_id").filter(|user| !user.is_empty())
 }

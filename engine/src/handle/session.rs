@@ -1,7 +1,7 @@
-//! A session: reading and writing as somebody, within a namespace.
+//! A session: reading and writing as one identity, within a namespace.
 //!
-//! Everything a caller sends is validated, encoded and hashed here, on the caller's thread, before
-//! the writer sees it. Everything a session reads is checked against its namespace.
+//! Everything a caller sends is validated, encoded and hashed here, on the caller's thread, before it goes to
+//! the writer thread. Everything a session reads is checked against what it may see.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,42 +15,45 @@ use grainstore_format::{
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
+use crate::disk::blob::{stored_grain, with_fields};
+use crate::disk::keys::Access;
 use crate::disk::keys::Wrapping;
-use crate::handle::options::SessionOptions;
+use crate::handle::noting::Unsent;
+use crate::handle::session_templates::OfSession;
 use crate::handle::store::Store;
-use crate::read::calls::Errand;
-use crate::read::templates::OfSession;
 use crate::rules::policy::{Explanation, Proofs, explain_in, of_successor};
 use crate::search::embed::check_count;
+use crate::state::audit::Errand;
 use crate::state::audit::Operation;
 use crate::state::reach::{Reach, Reached, Viewer};
-use crate::state::view::{Row, View, stored_grain, with_fields};
-use crate::write::access::Access;
-use crate::write::noting::Unsent;
+use crate::state::session_options::SessionOptions;
+use crate::state::view::{Row, View};
 use crate::write::offer::Offer;
 use crate::write::plan::{Prepared, Put, SameFact, derive_from};
 use crate::write::writer::{Request, Write};
 
-/// Grains in one batch.
+/// Most audit entries of one answer.
+pub const MAX_ENTRIES: usize = 10_000;
+/// Most grains of one batch.
 pub const MAX_BATCH: usize = 100_000;
-/// Bytes of blobs in one batch, inflated where their payload is compressed, with what stands around
-/// signed ones.
+/// Most bytes of the blobs of one batch: decompressed where a payload is compressed, and with the envelopes
+/// of signed ones.
 pub const MAX_BATCH_BYTES: usize = 32 << 20;
 
-/// A handle that reads and writes as somebody. Cheap to clone.
+/// A handle that reads and writes as one identity. Cheap to clone.
 #[derive(Clone)]
 pub struct Session {
     store: Store,
     options: Arc<SessionOptions>,
-    /// The same identity, as far as it decides what is seen.
+    /// The identity, as far as it decides visibility.
     viewer: Arc<Viewer>,
-    /// The same identity, as CAL asks for it.
+    /// The identity, in the form CAL takes.
     cal_scope: Arc<grainstore_cal::Scope>,
-    /// The call in CAL that it works for, which its entries in the audit log tell of.
+    /// The CAL call it runs in, recorded in its audit entries.
     errand: Option<Arc<Errand>>,
-    /// Statements of CAL that wrote, or tried to.
+    /// Number of CAL statements that wrote, or tried to.
     evolved: Arc<AtomicU64>,
-    /// Templates that were defined here.
+    /// Templates defined in this session.
     templates: OfSession,
 }
 
@@ -60,31 +63,31 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A grain as the store holds it.
+/// A grain as it is stored.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// Its identity.
+    /// The content address.
     pub address: ContentAddress,
-    /// Its very bytes, checked against the address.
+    /// The exact bytes, checked against the address.
     pub blob: Vec<u8>,
-    /// Its index-layer state.
+    /// The index-layer state.
     pub state: GrainState,
-    /// How often it was read before this time.
+    /// Access counts before this read.
     pub access: Access,
-    /// The envelope it came in, where it came signed; [`Session::signature`] says what it is worth.
+    /// The envelope of a signed grain; [`Session::signature`] verifies it.
     pub envelope: Option<Envelope>,
 }
 
 impl Stored {
-    /// The grain in the blob.
+    /// Decodes the blob.
     ///
     /// # Errors
-    /// As [`Grain::decode`]; a blob the store accepted does decode.
+    /// As [`Grain::decode`]; a blob that the store accepted does decode.
     pub fn grain(&self) -> Result<Grain> {
         stored_grain(&self.blob)
     }
 
-    /// What its invalidation policy demands in the state it is in.
+    /// Explains what its invalidation policy demands in its current state.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
@@ -108,9 +111,10 @@ impl Session {
         Self { store, options, viewer, cal_scope, errand: None, evolved, templates }
     }
 
-    /// A session as somebody else, for a part of what this one does: what it writes in CAL counts for this one
-    /// ([`Firewall::max_evolving`](crate::Firewall::max_evolving)), and templates it defines are there for the
-    /// next one of the same namespace and user. Who it is for is the host's to say.
+    /// Returns a session with another identity for a part of this session's work: its CAL writes count for
+    /// this session ([`Firewall::max_evolving`](crate::Firewall::max_evolving)), and templates it defines are
+    /// visible to later parts with the same namespace and user. The host decides the identity; it is not
+    /// checked.
     #[must_use]
     pub fn part(&self, options: SessionOptions) -> Self {
         Self {
@@ -120,33 +124,33 @@ impl Session {
         }
     }
 
-    /// The same session, on a call in CAL.
+    /// Returns this session, bound to a CAL call.
     pub(crate) fn on(&self, errand: &Arc<Errand>) -> Self {
         Self { errand: Some(Arc::clone(errand)), ..self.clone() }
     }
 
-    /// The call in CAL it works for.
+    /// The CAL call it runs in.
     pub(crate) fn errand(&self) -> Option<&Arc<Errand>> {
         self.errand.as_ref()
     }
 
-    /// How many statements of CAL wrote, or tried to.
+    /// Number of CAL statements that wrote, or tried to.
     pub(crate) fn evolved(&self) -> &AtomicU64 {
         &self.evolved
     }
 
-    /// The templates that were defined in it.
+    /// The templates defined in it.
     pub(crate) fn own_templates(&self) -> &OfSession {
         &self.templates
     }
 
-    /// Who this session is.
+    /// The identity of the session.
     #[must_use]
     pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 
-    /// The same, shared.
+    /// The identity, shared.
     pub(crate) fn shared_options(&self) -> &Arc<SessionOptions> {
         &self.options
     }
@@ -157,25 +161,26 @@ impl Session {
         &self.store
     }
 
-    /// What the store takes for now.
+    /// The current time by the store's clock.
     #[must_use]
     pub fn now(&self) -> EpochMs {
         self.store.inner().clock().now()
     }
 
-    /// Stores a grain and waits until it is durable. Storing the same bytes again is a no-op that
-    /// says so (OMS 28.4).
+    /// Stores a grain and waits until it is durable. Storing the same bytes again is a no-op that says so
+    /// (OMS 28.4).
     ///
     /// # Errors
-    /// Every code of OMS section 19 for a bad grain or blob; `ERR_ACCESS` outside the session's
-    /// namespace and for another user's; `ERR_WITHDRAWN` for one that rests on a consent that was
-    /// withdrawn or does not hold now; `ERR_SUPERSEDE_REQUIRED` for a grain that would replace another in disguise;
-    /// `ERR_IO`, after which the write is in doubt until the store is opened again.
+    /// Every code of OMS section 19 for an invalid grain or blob; `ERR_ACCESS` for a grain outside the
+    /// session's namespace or of another user; `ERR_SIGNATURE`; `ERR_ERASED`; `ERR_POLICY`; `ERR_WITHDRAWN`
+    /// for one that rests on a consent that was withdrawn or does not apply now; `ERR_SUPERSEDE_REQUIRED` for
+    /// a grain that would replace another in disguise; `ERR_IO`, after which the write is in doubt until the
+    /// store is reopened.
     pub fn put(&self, offer: impl Into<Offer>) -> Result<Put> {
         self.submit(offer, SameFact::Add).wait()
     }
 
-    /// As [`Session::put`], choosing what happens when a current grain says the same.
+    /// Stores like [`Session::put`], with a choice of what to do if a current grain states the same fact.
     ///
     /// # Errors
     /// As [`Session::put`] and [`Session::supersede`].
@@ -183,7 +188,7 @@ impl Session {
         self.submit(offer, same_fact).wait()
     }
 
-    /// Hands a grain to the writer without waiting for the disk.
+    /// Sends a grain to the writer thread without waiting for the disk.
     pub fn submit(&self, offer: impl Into<Offer>, same_fact: SameFact) -> Pending<Put> {
         let author = self.author();
         self.send(self.validated(offer.into()).map(Box::new), |grain, reply| Write::Put {
@@ -194,7 +199,7 @@ impl Session {
         })
     }
 
-    /// As [`Session::put`], with a reason for the audit log.
+    /// Stores like [`Session::put`], with a reason for the audit log.
     pub(crate) fn put_with_reason(&self, grain: Grain, reason: &str) -> Result<Put> {
         let author = self.author_because(Some(reason))?;
         let prepared = self.validated(Offer::Grain(grain)).map(Box::new);
@@ -205,8 +210,8 @@ impl Session {
     /// Stores all of these grains, or none of them.
     ///
     /// # Errors
-    /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond
-    /// [`MAX_BATCH`] grains or [`MAX_BATCH_BYTES`].
+    /// As [`Session::put`], for the first grain that is refused; `ERR_LIMIT` beyond [`MAX_BATCH`] grains or
+    /// [`MAX_BATCH_BYTES`].
     pub fn put_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
@@ -214,7 +219,7 @@ impl Session {
         self.submit_batch(offers).wait()
     }
 
-    /// Hands a batch to the writer without waiting for the disk.
+    /// Sends a batch to the writer thread without waiting for the disk.
     pub fn submit_batch<O: Into<Offer>>(
         &self,
         offers: impl IntoIterator<Item = O>,
@@ -241,13 +246,13 @@ impl Session {
 
     /// Replaces `old` by a new grain, atomically (OMS 28.4, section 23).
     ///
-    /// Building from a [`Grain`], `old` is added to its `derived_from` and the justification to
-    /// its `supersession_justification`; a ready blob must carry both itself.
+    /// For a [`Grain`], `old` is added to its `derived_from` and the justification to its
+    /// `supersession_justification`; an encoded blob must contain both.
     ///
     /// # Errors
-    /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` for a grain superseded by another;
-    /// `ERR_INVALIDATION_DENIED` where a policy refuses; `ERR_SCHEMA` for another type, a missing
-    /// parent, or a justification that contradicts the grain's; `ERR_TOO_LARGE` for one beyond
+    /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` if another grain has superseded it already;
+    /// `ERR_INVALIDATION_DENIED` if a policy refuses; `ERR_SCHEMA` for another type, a missing parent, or a
+    /// justification that contradicts the grain's; `ERR_TOO_LARGE` for a justification beyond
     /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES).
     pub fn supersede(
         &self,
@@ -258,7 +263,7 @@ impl Session {
         self.submit_supersede(old, new, justification).wait()
     }
 
-    /// Hands a supersession to the writer without waiting for the disk.
+    /// Sends a supersession to the writer thread without waiting for the disk.
     pub fn submit_supersede(
         &self,
         old: &ContentAddress,
@@ -277,12 +282,12 @@ impl Session {
         self.send(prepared, |new, reply| Write::Supersede { old, new, author, reply })
     }
 
-    /// The grain with this address, whatever its state (OMS 28.4). Counts as an access.
+    /// Returns the grain with this address, in any state (OMS 28.4). Counts as an access.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where there is none this session can see; `ERR_ERASED` for one that was erased;
-    /// `ERR_WITHDRAWN` where the consent it rests on was withdrawn or does not hold now; `ERR_INTEGRITY`;
-    /// `ERR_IO`.
+    /// `ERR_NOT_FOUND` if there is none visible to this session; `ERR_ERASED` for one that was erased;
+    /// `ERR_WITHDRAWN` if the consent it rests on was withdrawn or does not apply now; `ERR_POLICY` if a rule
+    /// of the store refuses the read; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn get(&self, address: &ContentAddress) -> Result<Stored> {
         let view = self.view()?;
         let given = guarded(|| self.give(&view, address))?;
@@ -291,8 +296,8 @@ impl Session {
         Ok(given)
     }
 
-    /// As [`Session::get`], and no access is counted: for what explains or checks a grain, which is no
-    /// retrieval (OMS 22.10).
+    /// Returns a grain like [`Session::get`] without counting an access, for explaining or checking it, which
+    /// is no retrieval (OMS 22.10).
     ///
     /// # Errors
     /// As [`Session::get`].
@@ -304,15 +309,15 @@ impl Session {
         Ok(seen)
     }
 
-    /// What the signature of a stored grain is worth now; nothing for one that came unsigned.
-    /// Supersession and the like leave it as it is (OMS 5.6).
+    /// Verifies the signature of a stored grain, `None` for an unsigned one. The verdict does not depend on
+    /// its state (OMS 5.6).
     #[must_use]
     pub fn signature(&self, stored: &Stored) -> Option<Verdict> {
         let envelope = stored.envelope.as_ref()?;
         Some(envelope.verify(self.store.inner().resolver()))
     }
 
-    /// The grains with these addresses; nothing where [`Session::get`] would not answer. Each
+    /// Returns the grains with these addresses, `None` for each that [`Session::get`] would refuse. Each
     /// counts as an access.
     ///
     /// # Errors
@@ -326,7 +331,7 @@ impl Session {
         Ok(given)
     }
 
-    /// Whether [`Session::get`] would answer.
+    /// Returns `true` if [`Session::get`] would find the grain.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -335,7 +340,7 @@ impl Session {
         Ok(guarded(|| self.lookup(&view, address))?.is_some())
     }
 
-    /// Up to `limit` addresses visible here that start with these lowercase hex digits.
+    /// Returns up to `limit` visible addresses that start with these lowercase hex digits.
     ///
     /// # Errors
     /// `ERR_HASH_FORMAT`, `ERR_HASH_LENGTH` (8 to 64 digits), `ERR_INTEGRITY`, `ERR_IO`.
@@ -352,7 +357,7 @@ impl Session {
     ) -> Result<Vec<ContentAddress>> {
         let (bytes, half) = hex_prefix(prefix)?;
         let mut found = Vec::new();
-        // Addresses outside the session do not count against the limit.
+        // Addresses that the session cannot see do not count against the limit.
         for address in view.addresses_with_prefix(&bytes, half, usize::MAX)? {
             if found.len() == limit {
                 break;
@@ -378,10 +383,10 @@ impl Session {
         }
     }
 
-    /// The view a query is answered from: it looks for the people the query names as well.
+    /// Returns the view a query runs on, with the index keys of the users the query names.
     ///
     /// # Errors
-    /// `ERR_KEY` where there are grains of people under their own keys, and nobody is named.
+    /// `ERR_KEY` if grains are encrypted under users' own keys and the query names no user.
     pub(crate) fn view_of(&self, view: Arc<View>, query: &Query) -> Result<Arc<View>> {
         let names_nobody = people_of(query).is_empty();
         let looks_up = query.address().is_some() || query.addresses().is_some();
@@ -391,7 +396,7 @@ impl Session {
         self.view_of_named(view, query)
     }
 
-    /// The same view, looking for the people the query names as well, if it names any.
+    /// Returns a view with the index keys of the users the query names, if it names any.
     ///
     /// # Errors
     /// `ERR_KEY`, `ERR_INTEGRITY`, `ERR_IO`.
@@ -403,13 +408,13 @@ impl Session {
         view.seen_by(named).map(Arc::new)
     }
 
-    /// The grain with this address, if this session can see it.
+    /// Returns the grain with this address, if this session can see it. Counts no access.
     pub(crate) fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
         let row = self.visible(view, address)?;
         row.map(|row| self.stored(view, *address, row)).transpose()
     }
 
-    /// As [`Session::lookup`], for a user: the access is counted.
+    /// Returns a grain like [`Session::lookup`], and counts an access.
     fn give(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
         let Some(row) = self.visible(view, address)? else { return Ok(None) };
         let sequence = row.sequence;
@@ -424,7 +429,7 @@ impl Session {
         Ok(seen.then_some(row))
     }
 
-    /// A row as it is given out.
+    /// Adds access counts and envelope to a row.
     pub(crate) fn stored(&self, view: &View, address: ContentAddress, row: Row) -> Result<Stored> {
         let Row { sequence, blob, state } = row;
         let access = self.store.inner().access_of(view, sequence)?;
@@ -432,18 +437,18 @@ impl Session {
         Ok(Stored { address, blob, state, access, envelope })
     }
 
-    /// Who looks in this session.
+    /// The identity that decides visibility.
     pub(crate) fn viewer(&self) -> &Arc<Viewer> {
         &self.viewer
     }
 
-    /// What this session sees of a view.
+    /// Returns the visibility check of this session on a view.
     pub(crate) fn reach<'r>(&'r self, view: &'r View) -> Reach<'r> {
         let regime = self.store.inner().regime();
         Reach::new(&self.viewer, view, self.now()).under(regime, &self.options.purposes)
     }
 
-    /// Why this session is not shown the grain with an address.
+    /// Returns the error for a grain that this session is not shown.
     pub(crate) fn unseen(&self, view: &View, address: &ContentAddress) -> Error {
         match guarded(|| self.reached(view, address)) {
             Ok(Some(Reached::Ruled(refusal))) => self.refused_read(address, refusal),
@@ -452,7 +457,7 @@ impl Session {
         }
     }
 
-    /// What becomes of the grain with an address; nothing where there is none.
+    /// Returns the visibility of the grain with an address, `None` if there is none.
     pub(crate) fn reached(&self, view: &View, address: &ContentAddress) -> Result<Option<Reached>> {
         match view.row(address)? {
             Some(row) => self.reach(view).of_blob(row.sequence, &row.blob).map(Some),
@@ -461,25 +466,26 @@ impl Session {
         }
     }
 
-    /// As [`Session::checked`], for a put: what is refused for its signature, or for lying outside the
-    /// session, is to be in the audit log.
+    /// Checks an offer for a put like [`Session::check_offer`]. A refusal for its signature, or for being
+    /// outside the session, is to be audited.
     fn validated(&self, offer: Offer) -> std::result::Result<Prepared, Unsent> {
         let signed = offer.signed().map(<[u8]>::to_vec);
         let checked = self.checked(offer);
         checked.map_err(|error| self.unsent(Operation::Put, None, signed.as_deref(), error))
     }
 
-    /// Validates, encodes and addresses what is offered.
+    /// Validates, encodes and hashes an offer.
     fn checked(&self, offer: Offer) -> Result<Prepared> {
         let (offer, vectors) = offer.apart();
         check_count(&vectors)?;
         let prepared = match offer {
-            // Its vectors were taken off.
+            // Its vectors were taken off by `apart`.
             Offer::Embedded(inner, _) => self.checked(*inner)?,
             Offer::Grain(grain) => {
                 let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
                 let blob = grain.encode(encoding)?;
-                // A grain decoded from an envelope keeps the flag that asks for one.
+                // A grain decoded from an envelope keeps the signed flag, which a blob without an envelope
+                // must not have.
                 Header::split(blob.bytes())?;
                 Prepared::new(blob, grain, false)?
             }
@@ -499,7 +505,7 @@ impl Session {
         Ok(Prepared { vectors, ..prepared })
     }
 
-    /// Verifies an envelope and takes the grain in it.
+    /// Verifies an envelope and takes out its grain.
     fn signed(&self, bytes: Vec<u8>) -> Result<Prepared> {
         let envelope = Envelope::parse(bytes)?;
         let blob = envelope.blob()?.to_vec();
@@ -564,7 +570,7 @@ impl Session {
     }
 }
 
-/// The people whose grains alone a query can be about.
+/// Returns the users that a query is restricted to.
 fn people_of(query: &Query) -> Vec<&str> {
     let among = query.text_in("user_id").unwrap_or_default().iter().map(String::as_str);
     query.user_eq().into_iter().chain(among).collect()
@@ -572,7 +578,7 @@ fn people_of(query: &Query) -> Vec<&str> {
 
 const JUSTIFICATION: &str = "supersession_justification";
 
-/// The bytes of a hex prefix, and the half-byte an odd digit leaves over.
+/// Parses a hex prefix into bytes, and the last half-byte if the number of digits is odd.
 fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
     let refused = |kind, message: &str| {
         Error::new(ErrorKind::Format(kind), message)
@@ -599,12 +605,12 @@ fn hex_prefix(prefix: &str) -> Result<(Vec<u8>, Option<u8>)> {
     Ok((bytes.collect(), half))
 }
 
-/// The same identity in the form grains have: text is NFC (OMS 4.4), so names must be to match.
+/// Normalises the identity to NFC, as the text of grains is (OMS 4.4), so that names match.
 fn normalised(options: SessionOptions) -> SessionOptions {
     let nfc = |text: Option<String>| {
         text.map(|text| match normalise_text(&text) {
             Ok(normal) => normal.into_owned(),
-            // No grain can hold such text, so nothing is in reach of it.
+            // No grain can contain such text, so it matches none.
             Err(_) => text,
         })
     };

@@ -1,5 +1,7 @@
-//! Opening, creating and closing a store: its stamp, its recovery, and its writer.
+//! Opening, creating and closing a store: its format stamp, its recovery, and its writer thread.
 
+use crate::state::audit::AuditRecord;
+use crate::state::audit::Notes;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,31 +19,36 @@ use crate::base::sync::mpsc::{SyncSender, sync_channel};
 use crate::base::sync::thread::{self, JoinHandle, ThreadId};
 use crate::base::sync::{Mutex, MutexGuard, RwLock};
 use crate::disk::directory;
+use crate::disk::keys::Access;
 use crate::disk::overlay::Overlay;
 use crate::disk::source::{Home, Opening, Source};
-use crate::handle::options::{OpenOptions, Resolver, SessionOptions};
+use crate::handle::cal_switch::Switch;
+use crate::handle::firewall::Firewall;
+use crate::handle::meta::{
+    Identity, Meta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
+};
+use crate::handle::options::{OpenOptions, Resolver};
+use crate::handle::prepared_statements::Kept;
 use crate::handle::session::Session;
-use crate::operate::upgrade::upgrade;
-use crate::read::calls::{Firewall, Kept, Switch};
+use crate::handle::upgrade::upgrade;
 use crate::rules::policy::same_did;
 use crate::rules::preset::{Regime, RuleSet};
-use crate::search::embed::{Keeping, Requests};
+use crate::search::embed::{Keeping, WakeWriter};
 use crate::search::retrieval::Retrieval;
 use crate::search::texts::{Library, Wording};
 use crate::search::vectors::Vectors;
 use crate::state::audit::Refusals;
 use crate::state::folder::Folder;
 use crate::state::indexed::{Indexed, sound_tables};
-use crate::state::meta::{
-    Identity, Meta, check_meta, compression_of, rules_of, set_up, vault_at, wording_of,
-};
+use crate::state::session_options::SessionOptions;
 use crate::state::truth::Truth;
+use crate::state::view::Shared;
 use crate::state::view::View;
-use crate::write::access::{Access, Counters};
+use crate::write::access::Counters;
 use crate::write::reads::{Place, ReadLog};
-use crate::write::writer::{Backlog, QUEUE, Request, Scrub, Shared, Writer};
+use crate::write::writer::{Backlog, QUEUE, Request, Requests, Scrub, Writer};
 
-/// An open store. Cheap to clone; the last clone that is dropped closes it.
+/// An open store. Cheap to clone; dropping the last clone closes it.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -58,54 +65,56 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     shared: Shared,
     backlog: Arc<Backlog>,
-    /// How the writer is asked; nothing once the store is closed.
+    /// Sender to the writer thread; `None` once the store is closed.
     requests: Requests,
-    /// The writer, until somebody has waited for its end. Who closes the store meanwhile waits too.
+    /// The writer thread, until it was joined. A concurrent close waits for the join too.
     writer: Mutex<Option<JoinHandle<()>>>,
     writer_id: ThreadId,
-    /// The quotas of CAL writes.
+    /// Quotas of CAL writes.
     writes: Writes,
-    /// What was prepared in CAL, and waits for its token.
+    /// Prepared CAL statements, by token.
     kept: Kept,
-    /// How far CAL runs.
+    /// Switch for CAL: on, read-only or off.
     switch: Switch,
-    /// What of CAL the host does not want to run.
+    /// The host's refusals of CAL statements.
     firewall: Firewall,
-    /// Access counts on their way to the truth; nothing where access is not counted.
+    /// Access counts not yet in the truth; `None` if access is not counted.
     counters: Option<Arc<Counters>>,
     resolver: Resolver,
-    /// Whether an authorized signature opens a lock.
+    /// True if an authorized signature may invalidate a locked grain.
     locked_accepts_signature: bool,
-    /// Whom the host named as the operator.
+    /// DID of the operator, if the host named one.
     operator: Option<String>,
-    /// Whom the host named as reviewers.
+    /// DIDs of the reviewers.
     reviewers: Vec<String>,
-    /// Whether the session of a user may erase them.
+    /// True if the host lets a user's session erase that user.
     users_erase_themselves: bool,
-    /// The rules it holds to.
+    /// The rules of the store.
     regime: Arc<Regime>,
-    /// The read log; nothing for a store in memory.
+    /// Records queued for the audit log.
+    notes: Arc<Notes>,
+    /// The read log; `None` for a store in memory.
     reads: Option<Arc<ReadLog>>,
     /// Days after which what ends with a withdrawn consent is erased.
     cascade_after_days: u8,
-    /// Whether it was opened to be read.
+    /// True if the store was opened read-only.
     read_only: bool,
     opening: Opening,
     retrieval: Retrieval,
 }
 
 impl Store {
-    /// Opens the store in a directory, or creates it where the options say so.
+    /// Opens the store in a directory, or creates it if the options say so.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where there is no store and none is to be created, `ERR_BUSY` while another
-    /// handle has it open beyond the options' patience, `ERR_STORE_VERSION` for a directory that is
-    /// no store of this format, `ERR_DIMENSION` and `ERR_SCHEMA` for an embedder that does not fit,
-    /// `ERR_INTEGRITY` for damage, `ERR_IO`.
+    /// `ERR_NOT_FOUND` if there is no store and none is to be created, `ERR_BUSY` if another handle has it
+    /// open for longer than the options wait, `ERR_STORE_VERSION` for a directory that is no store of this
+    /// format, `ERR_DIMENSION` and `ERR_SCHEMA` for an embedder that does not fit, `ERR_POLICY` for another
+    /// preset than the store's, `ERR_KEY` for a missing or wrong key, `ERR_INTEGRITY` for damage, `ERR_IO`.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = path.as_ref();
         guarded(|| Self::open_at(path, options)).map_err(|error| match error.kind() {
-            // What the options say is at fault, not the directory.
+            // The options are at fault, not the directory.
             ErrorKind::NotFound | ErrorKind::Busy | ErrorKind::Dimension | ErrorKind::Policy => {
                 error
             }
@@ -167,7 +176,7 @@ impl Store {
             Self::start(files, path, created, options)
         };
         match guarded(start) {
-            // Damage in the index goes with it; damage in the truth would be met again.
+            // A damaged index is removed and rebuilt; damage in the truth would only be met again.
             Err(error) if error.is_of_index() => {
                 directory::remove(&directory::real(&directory::index(path))?)?;
                 start()
@@ -176,7 +185,7 @@ impl Store {
         }
     }
 
-    /// Opens what is there and writes nothing: both databases write to memory.
+    /// Opens an existing store without writing to its directory: both databases write to memory.
     fn open_to_read(path: &Path, options: &OpenOptions) -> Result<Self> {
         if !directory::has_store(path)? {
             let message = format!("there is no store at {}", path.display());
@@ -202,7 +211,7 @@ impl Store {
         });
         let anew =
             || Ok::<_, Error>(opening.builder().create_with_backend(InMemoryBackend::new())?);
-        // An index that is not there, or of no use, is made in memory.
+        // An index that is missing or unusable is built in memory.
         let Ok(kept) = kept else { return guarded(|| start(anew()?)) };
         match guarded(|| start(kept)) {
             Err(error) if error.is_of_index() => guarded(|| start(anew()?)),
@@ -210,20 +219,20 @@ impl Store {
         }
     }
 
-    /// Whether it was opened to be read: nothing is written, and no read is noted.
+    /// Returns `true` if it was opened read-only: no file is written and no read is audited.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
 
-    /// Whether opening it created it.
+    /// Returns `true` if opening it created it.
     #[must_use]
     pub fn was_created(&self) -> bool {
         self.0.created
     }
 
-    /// Why its full text had to be built anew since the store was opened: what was wrong with the
-    /// files under `text/`. Nothing where it was read, or where there was none.
+    /// Returns why the full text had to be rebuilt since the store was opened: the fault of the files under
+    /// `text/`. `None` if they were read, or if there were none.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -232,8 +241,8 @@ impl Store {
         Ok(self.0.retrieval.library.status(&view)?.rebuilt)
     }
 
-    /// Waits until the store's embedder has come to the end of the log, and a move to its model is
-    /// complete, at most so long. Gives whether it has; a store without an embedder waits for nothing.
+    /// Waits, at most `patience`, until the store's embedder has reached the end of the log and a move to its
+    /// model is complete. Returns `true` if it has, and at once for a store without an embedder.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
@@ -244,9 +253,9 @@ impl Store {
         }
     }
 
-    /// Waits until the graphs over the vectors there are now are made and saved, at most so long. Gives
-    /// whether they are. They are made in the background once somebody has searched by a vector, or
-    /// waits here; searches are answered meanwhile. A store in memory has none.
+    /// Waits, at most `patience`, until graphs over the current vectors are built and saved. Returns `true`
+    /// if they are. Graphs are built in the background after the first vector search or a call of this;
+    /// searches are answered meanwhile. A store in memory has none.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed; `ERR_INTEGRITY`.
@@ -254,42 +263,42 @@ impl Store {
         self.0.retrieval.vectors.wait(patience, || self.0.view())
     }
 
-    /// Graphs of vectors that were saved and had to be made again since the store was opened.
+    /// Number of saved vector graphs that had to be rebuilt since the store was opened.
     #[must_use]
     pub fn remade_graphs(&self) -> usize {
         self.0.retrieval.vectors.remade()
     }
 
-    /// The directory.
+    /// The directory of the store.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Whether it had not been closed before it was opened, so that its files had to be put right.
+    /// Returns `true` if the store had not been closed cleanly, so that its files were repaired on opening.
     #[must_use]
     pub fn was_repaired(&self) -> bool {
         self.0.opening.has_repaired()
     }
 
-    /// Memory for pages of both files, in bytes.
+    /// Size of the page caches of both files, in bytes.
     pub(crate) fn cache_bytes(&self) -> usize {
         self.0.opening.cache_bytes().saturating_mul(2)
     }
 
-    /// The file with the truth.
+    /// Path of the truth.
     pub(crate) fn truth_path(&self) -> PathBuf {
         directory::grains(&self.0.path)
     }
 
-    /// A session: the way to read and write.
+    /// Returns a session, which reads and writes.
     #[must_use]
     pub fn session(&self, options: SessionOptions) -> Session {
         Session::new(self.clone(), options)
     }
 
-    /// Waits until everything written so far is durable and folded into the derived indexes, and what
-    /// there is of words and graphs is saved. Makes no graph: [`Store::wait_for_graphs`] waits for those.
+    /// Waits until all writes so far are durable and folded into the derived indexes, and the full text and
+    /// the graphs there are are saved. Builds no graph: [`Store::wait_for_graphs`] waits for those.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -299,19 +308,27 @@ impl Store {
         pending.wait()
     }
 
-    /// Closes the store for every handle: finishes what was submitted, folds, and releases the
-    /// lock. When this returns the store is closed, also where another thread was closing it. Only
-    /// on the writer's own thread, where a task is polled when its write is answered, it does not
-    /// wait: the store closes once that returns.
+    /// Closes the store for every handle: finishes submitted writes, folds, and releases the lock. The store
+    /// is closed when this returns, also if another thread was closing it. The exception is a call on the
+    /// writer thread itself, where a task may be polled when its write is answered: that does not wait, and
+    /// the store closes afterwards.
     pub fn close(&self) {
         self.0.close();
+    }
+
+    /// Writes an audit entry without any other effect.
+    ///
+    /// # Errors
+    /// `ERR_IO`.
+    pub(crate) fn note(&self, record: AuditRecord) -> Result<()> {
+        self.alone(move |writer| writer.note(record, |_| Ok(())))
     }
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
 
-    /// Runs a step on the writer's thread, behind the writes of its group.
+    /// Runs a task on the writer thread, after the writes of its group.
     pub(crate) fn alone<T: Send + 'static>(
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
@@ -320,23 +337,24 @@ impl Store {
         self.alone_to_read(step)
     }
 
-    /// The same for a step that writes nothing but the index.
+    /// Runs a task on the writer thread that writes at most the index; allowed in a read-only store.
     pub(crate) fn alone_to_read<T: Send + 'static>(
         &self,
         step: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, pending) = Pending::new();
         self.inner().hand_over(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(|writer| guarded(|| step(writer))));
         })))?;
         pending.wait()
     }
 
-    /// Takes over databases that were set up: catches up the index, and starts the writer.
+    /// Starts a store on opened databases: catches up the index, and starts the writer thread.
     fn start(files: Files, path: &Path, created: bool, options: &OpenOptions) -> Result<Self> {
         let Files { db, meta, wording, rules, index, opening, lock } = files;
         let Meta { cursor_key, token_key, switch, chain } = meta;
+        let notes = Arc::new(Notes::default());
         let regime = Arc::new(Regime::new(rules, db.vault().keyring().is_some()));
         let truth = Arc::new(Truth::open(&db)?);
         let mut indexed = Indexed::of(sound_tables(&index, &truth)?)?;
@@ -347,19 +365,31 @@ impl Store {
         let backlog = Arc::new(Backlog::default());
         let counters =
             (options.count_access && !options.read_only).then(|| Arc::new(Counters::default()));
-        // A store in memory has no words until somebody asks for them.
+        // A store in memory builds its full text on the first text search.
         let home = (lock.is_some() && !options.read_only).then_some(path);
-        // A graph tells which grains are like each other: of encrypted ones it stays in memory.
+        // A graph reveals which grains are similar, so in an encrypted store it is never written to disk.
         let homes = (home, home.filter(|_| db.vault().keyring().is_none()));
         let (requests, incoming) = sync_channel(QUEUE);
         let requests: Requests = Arc::new(Mutex::new(Some(requests)));
-        let retrieval = Retrieval::of(homes, (options, &wording), &requests)?;
+        let wake: WakeWriter = {
+            let requests = Arc::clone(&requests);
+            Arc::new(move || {
+                let requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(requests) = &*requests {
+                    // A full queue also reaches the writer: it takes the batch after each group.
+                    let _ = requests.try_send(Request::Vectors);
+                }
+            })
+        };
+        let embedders = (&options.former_embedder, &options.embedder);
+        let retrieval = Retrieval::of(homes, embedders, &wording, &wake)?;
         retrieval.check(&view)?;
         let (followers, scrub) = match options.read_only {
             true => (Vec::new(), Scrub::default()),
             false => {
                 let followers = retrieval.follow(home, &shared)?;
-                // Before anything is written: whoever was erased is given another key.
+                // Before any write: the secrets of erased users are destroyed, so that new rows get another
+                // key.
                 view.destroy_secrets()?;
                 (followers, Scrub::of(&view)?)
             }
@@ -367,8 +397,8 @@ impl Store {
         let reads = match lock.is_some() {
             true => {
                 let (store_id, chain) = (view.store_id()?, chain.clone());
-                let (regime, requests, clock) = (&regime, &requests, &options.clock);
-                let place = Place { store: path, store_id, chain, regime, requests, clock };
+                let (regime, notes, requests, clock) = (&regime, &notes, &requests, &options.clock);
+                let place = Place { store: path, store_id, chain, regime, notes, requests, clock };
                 Some(ReadLog::of(place, options.audit_reads && !options.read_only)?)
             }
             false => None,
@@ -386,6 +416,7 @@ impl Store {
             counters: counters.clone(),
             locked_accepts_signature: options.locked_accepts_signature,
             regime: Arc::clone(&regime),
+            notes: Arc::clone(&notes),
             reads: reads.clone(),
             cascade_after_days: options.cascade_after_days,
             swept: 0,
@@ -420,6 +451,7 @@ impl Store {
             reviewers: options.reviewers.clone(),
             users_erase_themselves: options.users_erase_themselves,
             regime,
+            notes,
             reads,
             cascade_after_days: options.cascade_after_days,
             read_only: options.read_only,
@@ -430,8 +462,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Has the writer end changes of keys that a crash has cut short. Nobody waits for it: what it cannot
-    /// do stays readable, and is tried at the next opening.
+    /// Has the writer thread finish key rotations that a crash has interrupted. The result is not awaited:
+    /// what it cannot finish stays readable, and is tried at the next opening.
     fn end_rotations(&self) -> Result<()> {
         let view = self.0.view()?;
         if self.0.read_only
@@ -444,7 +476,7 @@ impl Store {
         })))
     }
 
-    /// A store on backends of the test's own: the truth and the index.
+    /// A store on storage backends of a test: the truth and the index.
     #[cfg(test)]
     pub(crate) fn on_backends<T: StorageBackend, I: StorageBackend>(
         truth: impl Fn() -> T,
@@ -487,11 +519,11 @@ impl Store {
     }
 }
 
-/// What a store consists of while it is opened.
+/// The parts of a store while it is opened.
 struct Files {
     db: Source,
     meta: Meta,
-    /// How grains are read for their words.
+    /// Languages and observer domains: how grains are indexed as text.
     wording: Wording,
     rules: RuleSet,
     index: Source,
@@ -499,17 +531,17 @@ struct Files {
     lock: Option<directory::Lock>,
 }
 
-/// The truth of the store in a directory, with what is written to it in memory.
+/// Opens the truth in a directory, with writes kept in memory.
 fn truth_to_read(path: &Path, opening: &Opening) -> Result<Database> {
     let file = Overlay::open(&directory::grains(path))?;
     if file.len()? == 0 {
-        // One that is empty would be taken for one that is to be created.
+        // redb would initialise an empty file as a new database.
         return Err(Error::truth_damaged("the file of the truth is empty"));
     }
     Ok(opening.builder().create_with_backend(file)?)
 }
 
-/// The truth of the store in a directory, without its index. The caller holds the lock.
+/// Opens the truth of the store in a directory, without its index. The caller holds the lock.
 ///
 /// # Errors
 /// `ERR_STORE_VERSION`, `ERR_INTEGRITY`, `ERR_IO`.
@@ -526,13 +558,13 @@ pub(crate) fn open_truth(path: &Path, options: &OpenOptions) -> Result<Source> {
     Ok(Source::at(db, Home::of(&file, &opening)?).with_vault(vault))
 }
 
-/// How both databases are opened: each with half of the page cache.
+/// Options for both databases: each gets half of the page cache.
 fn opening(options: &OpenOptions) -> Opening {
     Opening::new(options.cache_bytes / 2)
 }
 
-/// Opens the derived index. One that is damaged, or no database at all, is replaced by an empty
-/// one: everything in it is rebuilt from the log.
+/// Opens the derived index. A file that is damaged, or no database at all, is replaced by an empty one: the
+/// index is rebuilt from the log.
 fn open_index(database: &Builder, path: &Path) -> Result<Database> {
     let open = || guarded(|| Ok(database.create(path)?));
     match open() {
@@ -545,7 +577,7 @@ fn open_index(database: &Builder, path: &Path) -> Result<Database> {
 }
 
 impl Inner {
-    /// What cursors of this store are sealed with.
+    /// The key that seals the cursors of this store.
     pub(crate) fn cursor_key(&self) -> &[u8; 32] {
         &self.cursor_key
     }
@@ -554,17 +586,17 @@ impl Inner {
         &self.writes
     }
 
-    /// What was prepared in CAL.
+    /// Prepared CAL statements, by token.
     pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }
 
-    /// How far CAL runs.
+    /// Switch for CAL: on, read-only or off.
     pub(crate) fn switch(&self) -> &Switch {
         &self.switch
     }
 
-    /// What of CAL the host does not want to run.
+    /// The host's refusals of CAL statements.
     pub(crate) fn firewall(&self) -> &Firewall {
         &self.firewall
     }
@@ -573,27 +605,32 @@ impl Inner {
         self.clock.as_ref()
     }
 
-    /// Who finds the keys of signers.
+    /// The resolver of signers' keys.
     pub(crate) fn resolver(&self) -> &dyn DidResolver {
         self.resolver.0.as_ref()
     }
 
-    /// Whether the host named this actor as a reviewer.
+    /// Returns `true` if the host named this actor as a reviewer.
     pub(crate) fn is_reviewer(&self, actor: Option<&str>) -> bool {
         actor.is_some_and(|actor| self.reviewers.iter().any(|named| same_did(named, actor)))
     }
 
-    /// Whom the host named as the operator.
+    /// DID of the operator, if the host named one.
     pub(crate) fn operator(&self) -> Option<&str> {
         self.operator.as_deref()
     }
 
-    /// Whether the session of a user may erase them: by the host's word, or by the rules.
+    /// Returns `true` if a user's session may erase that user: allowed by the host or by the rules.
     pub(crate) fn users_erase_themselves(&self) -> bool {
         self.users_erase_themselves || self.regime.rules().settings.user_may_erase.value
     }
 
-    /// The rules the store holds to.
+    /// Records queued for the audit log.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The rules of the store.
     pub(crate) fn regime(&self) -> &Arc<Regime> {
         &self.regime
     }
@@ -603,17 +640,17 @@ impl Inner {
         self.reads.as_ref()
     }
 
-    /// Days after which what ends with a withdrawn consent is erased.
+    /// Days after which what ends with a withdrawn consent is erased: the lower of the option and the rules.
     pub(crate) fn cascade_after_days(&self) -> u32 {
         u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
 
-    /// Whether an authorized signature opens a lock.
+    /// Returns `true` if an authorized signature may invalidate a locked grain.
     pub(crate) fn accepts_signatures(&self) -> bool {
         self.locked_accepts_signature
     }
 
-    /// What it is searched by.
+    /// The full text, vectors and embedders.
     pub(crate) fn retrieval(&self) -> &Retrieval {
         &self.retrieval
     }
@@ -628,12 +665,12 @@ impl Inner {
         self.retrieval.keeping.as_deref()
     }
 
-    /// That of the model the store is moved away from.
+    /// The embedder of the model that the store is moved away from.
     pub(crate) fn former(&self) -> Option<&Keeping> {
         self.retrieval.former.as_deref()
     }
 
-    /// The embedder that says what words mean on a view: that of the space that serves.
+    /// Returns the embedder for queries on a view: that of the serving space.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -646,7 +683,7 @@ impl Inner {
         Ok(all.find(|keeping| serving == Some(keeping.space())).map(|keeping| &**keeping))
     }
 
-    /// The vectors.
+    /// The vector index.
     pub(crate) fn vectors(&self) -> &Vectors {
         &self.retrieval.vectors
     }
@@ -666,20 +703,20 @@ impl Inner {
         if counters.touch(sequence, self.clock.now())
             && let Some(requests) = &*self.requests()
         {
-            // A queue that is full wakes the writer as well.
+            // A full queue wakes the writer as well.
             let _ = requests.try_send(Request::Count);
         }
     }
 
-    /// Wakes the writer, if it sleeps.
+    /// Sends a request if the queue has room, to wake the writer thread.
     pub(crate) fn wake(&self, request: Request) {
         if let Some(requests) = &*self.requests() {
             let _ = requests.try_send(request);
         }
     }
 
-    /// How often a grain was given to users: what the truth says, and what is counted since. It is no
-    /// part of a view: the newest counts, while the store is open.
+    /// Returns how often a grain was given to users: the stored count and the increments since. It is not
+    /// part of a view: while the store is open, the newest counts are given.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -690,19 +727,19 @@ impl Inner {
             let newest = self.view();
             let stored = newest.as_deref().unwrap_or(view).access_at(sequence)?;
             let access = counters.of(sequence, stored);
-            // Counts that arrived meanwhile are in neither.
+            // Increments that were flushed to the truth meanwhile would be in neither of the two reads.
             if counters.arrivals() == arrivals {
                 return Ok(access);
             }
         }
     }
 
-    /// Grains whose access counts wait in memory.
+    /// Number of grains whose access counts are not yet stored.
     pub(crate) fn waiting_counts(&self) -> usize {
         self.counters.as_ref().map_or(0, |counters| counters.waiting())
     }
 
-    /// Whether anything may be written.
+    /// Refuses in a read-only store.
     ///
     /// # Errors
     /// `ERR_READ_ONLY`.
@@ -716,7 +753,8 @@ impl Inner {
         }
     }
 
-    /// Hands a request to write to the writer; waits only while [`QUEUE`] others wait, or too many bytes.
+    /// Sends a write request to the writer thread; blocks only while [`QUEUE_CAPACITY`] requests, or too many
+    /// bytes, are waiting.
     ///
     /// # Errors
     /// `ERR_READ_ONLY`; `ERR_IO` once the store is closed.
@@ -725,8 +763,8 @@ impl Inner {
         self.hand_over(request)
     }
 
-    /// As [`Inner::send`], for what writes nothing but the index, which lies in memory where the store was
-    /// opened to be read.
+    /// Sends like [`StoreInner::send`] a request that writes at most the index, which is in memory in a
+    /// read-only store.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
@@ -742,8 +780,8 @@ impl Inner {
 
     fn close(&self) {
         drop(self.requests().take());
-        // The last handle may go on the writer's own thread, when answering it drops a task. The
-        // writer then ends by itself, having seen its last sender go.
+        // The last handle may be dropped on the writer thread itself, when answering a write drops a task.
+        // Joining would deadlock; the writer ends by itself once its last sender is gone.
         if self.writer_id == thread::current().id() {
             return;
         }

@@ -4,4 +4,4 @@ pub(crate) mod erase;
 pub(crate) mod maintain;
 pub(crate) mod portable;
 pub(crate) mod report;
-pub(crate) mod upgrade;
+pub(crate) mod rule_changes;

@@ -1,5 +1,6 @@
-//! What the store says about itself: figures, and its audit log.
+//! The figures of a store, and reads of its audit log.
 
+use crate::handle::session::MAX_ENTRIES;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,16 +13,14 @@ use crate::disk::directory;
 use crate::disk::keys;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
-use crate::operate::upgrade::format_of;
+use crate::handle::upgrade::format_of;
 use crate::search::embed::EmbeddingStatus;
 use crate::search::texts::ObserverDomain;
 use crate::search::vectors::VectorSpace;
 use crate::state::audit::AuditEntry;
 use crate::state::view::View;
 
-/// Audit entries one answer holds at most.
-pub const MAX_ENTRIES: usize = 10_000;
-/// Bytes of reasons beyond which an answer takes up no further audit entry.
+/// Bytes of reasons after which an answer takes no further audit entry.
 pub const MAX_REASONS_BYTES: usize = 8 << 20;
 
 /// Figures of an open store.
@@ -30,80 +29,80 @@ pub const MAX_REASONS_BYTES: usize = 8 << 20;
 pub struct Stats {
     /// The format version of the directory.
     pub format: u32,
-    /// Whether it has a keyring, without whose key nothing in it can be read.
+    /// True if it has a keyring, without whose master key nothing in it can be read.
     pub encrypted: bool,
-    /// Whether it was opened to be read: nothing is written, and no read is noted.
+    /// True if it was opened read-only: no file is written and no read is audited.
     pub read_only: bool,
-    /// Whether grains that are written are compressed.
+    /// True if new grains are stored compressed.
     pub compressed: bool,
     /// The preset it was created with.
     pub preset: &'static str,
     /// Grains in the log, superseded ones included.
     pub grains: u64,
-    /// Places of the log whose grains were erased.
+    /// Log entries whose grains were erased.
     pub erased_grains: u64,
     /// Users who were erased.
     pub erased_users: u64,
-    /// Erasures of which something may still be on the disk.
+    /// Erasures whose data may still be on disk.
     pub unscrubbed: usize,
-    /// Grains that are no longer as they were stored: superseded, held or under review.
+    /// Grains whose state was changed since they were stored: superseded, held, under review and so on.
     pub states: u64,
     /// Entries of the audit log, genesis included.
     pub audit_entries: u64,
     /// Grains not yet folded into the derived indexes.
     pub tail_grains: usize,
-    /// Memory the tail takes, in bytes, roughly.
+    /// Approximate memory of the tail, in bytes.
     pub tail_bytes: usize,
-    /// The last place of the log the derived indexes are folded to; 0 for none.
+    /// Last sequence that is folded into the derived indexes; 0 for none.
     pub folded_to: u64,
-    /// The last place of the log; 0 for an empty store.
+    /// Last sequence of the log; 0 for an empty store.
     pub last_sequence: u64,
-    /// Bytes of the truth on disk.
+    /// Size of the truth on disk, in bytes.
     pub disk_bytes: u64,
-    /// Bytes of the derived indexes on disk.
+    /// Size of the derived indexes on disk, in bytes.
     pub index_bytes: u64,
-    /// Grains the full text has, as far as it was read.
+    /// Documents in the full text as it is now.
     pub text_documents: u64,
     /// Segments of the full text.
     pub text_segments: usize,
-    /// Memory its segments take, in bytes: the size of their files.
+    /// Memory of its segments, in bytes: the size of their files.
     pub text_bytes: u64,
-    /// Documents of segments that were replaced or removed since and still take room.
+    /// Documents in segments that were replaced or removed since and still take space.
     pub text_gone: u64,
-    /// Documents in memory alone.
+    /// Documents that are in memory only.
     pub text_tail: u64,
-    /// Grains of the log the full text has not followed yet.
+    /// Grains of the log not yet in the full text.
     pub text_behind: u64,
-    /// Domains of observers, as they were given when the store was opened.
+    /// Observer domains, as they are set.
     pub observer_domains: BTreeMap<String, ObserverDomain>,
-    /// Vectors, by the models they were made by.
+    /// Figures of the vectors of each space.
     pub vectors: Vec<VectorSpace>,
-    /// How far the store's embedder has come.
+    /// Progress of the store's embedder.
     pub embedding: Option<EmbeddingStatus>,
-    /// How far the former embedder has come, while the store is moved to another model.
+    /// Progress of the former embedder, while the store is moved to another model.
     pub former_embedding: Option<EmbeddingStatus>,
-    /// The model whose vectors answer words, and vectors that name none.
+    /// The model of the serving space: that of text searches, and of vector searches that name no model.
     pub serving_model: Option<String>,
-    /// Models whose vectors are being removed. Where nobody is at it, a removal was cut short.
+    /// Models whose vectors are being removed; after a crash, interrupted removals.
     pub leaving_models: Vec<String>,
     /// Grains of the tail that are being folded now.
     pub folding_grains: usize,
-    /// Grains whose access counts are not written yet.
+    /// Grains whose access counts are not yet stored.
     pub waiting_counts: usize,
-    /// Memory for pages of both files, in bytes, at most.
+    /// Most memory of the page caches of both files, in bytes.
     pub cache_bytes: usize,
-    /// Rows of every table of the truth and of the derived indexes, as far as they are folded.
+    /// Rows of each table of the truth and of the derived indexes, as far as they are folded.
     pub rows: BTreeMap<&'static str, u64>,
 }
 
 impl Store {
-    /// Whether the store has a keyring, without whose key nothing in it can be read.
+    /// Returns `true` if the store has a keyring, without whose master key nothing in it can be read.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         directory::keyring(self.path()).exists()
     }
 
-    /// Figures of the store as it is now.
+    /// Returns the current figures of the store.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -160,12 +159,12 @@ impl Store {
 }
 
 impl Session {
-    /// Entries of the audit log after a sequence, oldest first. A session with a namespace is shown
-    /// the entries about grains it can see, without the grains it cannot, and reasons only where
-    /// it can see them all.
+    /// Returns entries of the audit log after a sequence, oldest first. A session with a namespace or a user
+    /// gets the entries about grains it can see, without the addresses of others, and a reason only if it can
+    /// see all of them.
     ///
-    /// There may be fewer than `limit` before the log ends: an answer holds [`MAX_ENTRIES`], and takes
-    /// up no more behind [`MAX_REASONS_BYTES`]. None at all means the end.
+    /// There may be fewer than `limit` before the log ends: an answer has at most [`MAX_AUDIT_ENTRIES`], and
+    /// takes no further entry after [`MAX_REASONS_BYTES`]. An empty answer means the end.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -173,8 +172,8 @@ impl Session {
         self.entries(after, limit, |_| true)
     }
 
-    /// As [`Session::audit`], what this actor did and tried alone: entries name actors by pseudonyms,
-    /// which the store can make again but not trace back.
+    /// Returns entries like [`Session::audit`], but only those of one actor. Entries name actors by
+    /// pseudonyms, which the store can compute from the actor but not reverse.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -220,7 +219,7 @@ impl Session {
         Ok(entries)
     }
 
-    /// An entry as far as this session may know it.
+    /// Reduces an entry to what this session may know of it, `None` if that is empty.
     fn as_seen(&self, view: &View, mut entry: AuditEntry) -> Result<Option<AuditEntry>> {
         if self.viewer().is_everyone() {
             return Ok(Some(entry));
@@ -232,7 +231,7 @@ impl Session {
             if self.lookup(view, &address)?.is_some() {
                 seen.push(address);
             } else {
-                // A refused grain was never stored; it says nothing about another namespace.
+                // A refused grain was never stored, so its absence reveals no other namespace.
                 hidden |= stored;
             }
         }
@@ -244,14 +243,14 @@ impl Session {
         entry.reason = entry.reason.filter(|_| !hidden);
         let told = u64::try_from(seen.len()).unwrap_or(u64::MAX);
         entry.call = entry.call.filter(|call| {
-            // A count of more than is shown tells of the rest.
+            // A count above the number of shown grains would reveal the others.
             !hidden && call.result_count.is_none_or(|count| count <= told)
         });
         entry.subjects = seen;
         Ok((!entry.subjects.is_empty()).then_some(entry))
     }
 
-    /// Where the audit log ends: its number of entries, and the SHA-256 of the last one in hex.
+    /// Returns the end of the audit log: its number of entries, and the SHA-256 of the last one in hex.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.

@@ -1,4 +1,4 @@
-//! Asking a session in CAL.
+//! CAL queries of a session.
 
 use grainstore_cal::{Answer, Grains, Options, Response};
 
@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::handle::session::Session;
 
 impl Session {
-    /// Runs one CAL query that only reads, in text or JSON, at the store's now.
+    /// Runs one CAL query that only reads, in text or JSON, with the store's current time as now.
     ///
     /// # Errors
     /// The CAL error with its code, position and suggestion.
@@ -14,13 +14,13 @@ impl Session {
         self.ask_with(query.as_bytes(), &Options::at(self.now()))
     }
 
-    /// Runs one CAL query, in text or JSON, as the options say: when it is, whether it may write, its
-    /// parameters, its format.
+    /// Runs one CAL query, in text or JSON, with options: now, the tier it may use, its parameters, its
+    /// format.
     ///
-    /// Write quotas are the store's: every session of it draws on the same.
+    /// Write quotas belong to the store and are shared by its sessions.
     ///
     /// # Errors
-    /// As [`Session::ask`]; refusals of the store keep their `ERR_` code: `ERR_DISABLED` where CAL is switched
+    /// As [`Session::ask`]; refusals of the store keep their `ERR_` code: `ERR_DISABLED` if CAL is switched
     /// off, `ERR_LIMIT` and `ERR_POLICY` of the firewall and of rules about health data.
     pub fn ask_with(
         &self,
@@ -30,8 +30,8 @@ impl Session {
         self.call(query, options, None, None)
     }
 
-    /// Counts the grains an answer gives as results. Context assembled of many is not counted: a
-    /// budget chose what is in it, not the user (OMS 22.10).
+    /// Counts an access to each grain that an answer gives as a result. Grains in an assembled context are
+    /// not counted: a budget chose them, not the user (OMS 22.10).
     pub(crate) fn count_access(&self, answer: &Response) -> Result<()> {
         let answer = match &answer.answer {
             Answer::Coalesced { answer, .. } => answer,

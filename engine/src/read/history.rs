@@ -8,33 +8,33 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef};
 use grainstore_index::{Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::handle::session::{Session, Stored};
 use crate::read::graph::{Listed, spelled};
 use crate::read::query::Halt;
 use crate::state::reach::in_scope;
-use crate::state::view::{Row, View, is_withdrawal, with_fields};
+use crate::state::view::{Row, View};
 
-/// Versions one history holds at most.
+/// Most versions of one history.
 pub const MAX_VERSIONS: usize = 10_000;
-/// Bytes of blobs one history holds at most.
+/// Most bytes of blobs of one history.
 pub const MAX_HISTORY_BYTES: usize = 64 << 20;
-/// Time for one history.
+/// Time limit of one history.
 pub const HISTORY_TIME: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Every version of a grain: what it superseded and what superseded it, newest first.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`]
-    /// or [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
-    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
+    /// [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn history(&self, address: &ContentAddress) -> Result<Vec<Stored>> {
         let view = self.view()?;
         self.noted(guarded(|| self.versions_in(&view, address, MAX_VERSIONS))?)
     }
 
-    /// The newest `limit` versions as one view has them: from the head of the chain back, level by
-    /// level, since several grains may be superseded by one.
+    /// The newest `limit` versions in one view: from the head of the chain back, level by level, since one
+    /// grain may supersede several.
     pub(crate) fn versions_in(
         &self,
         view: &View,
@@ -75,7 +75,7 @@ impl Session {
         self.lookup(view, &address)?.ok_or_else(|| self.unseen(view, &address))
     }
 
-    /// At most `limit` versions from one back, and whether there are more.
+    /// At most `limit` versions from one back, and `true` if there are more.
     fn back_from(
         &self,
         view: &View,
@@ -103,13 +103,14 @@ impl Session {
         Ok((versions, more))
     }
 
-    /// A version and those before it, newest first: a chain of any length in parts. Go on from the
-    /// last one, which comes again; where one grain superseded several, from each of them.
+    /// A version and those before it, newest first, for reading a chain of any length in parts. The next part
+    /// starts from the last version, which is returned again; where one grain superseded several, from each
+    /// of them.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
     /// [`MAX_VERSIONS`] and for versions of more than [`MAX_HISTORY_BYTES`]; `ERR_TIMEOUT` beyond
-    /// [`HISTORY_TIME`]; `ERR_INTEGRITY`; `ERR_IO`.
+    /// [`HISTORY_TIMEOUT`]; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn older_versions(&self, address: &ContentAddress, limit: usize) -> Result<Listed<Stored>> {
         check_size(limit, 0)?;
         let view = self.view()?;
@@ -120,7 +121,8 @@ impl Session {
         })
     }
 
-    /// A version and those after it, oldest first. Go on from the last one, which comes again.
+    /// A version and those after it, oldest first. The next part starts from the last version, which is
+    /// returned again.
     ///
     /// # Errors
     /// As [`Session::older_versions`].
@@ -148,9 +150,8 @@ impl Session {
         })
     }
 
-    /// Every grain that says something of a subject's relation, superseded ones included, newest
-    /// first. `namespace` narrows to one partition; `as_of` to what was current at that system
-    /// time (OMS 15.2).
+    /// Every grain with this subject and relation, superseded ones included, newest first. `namespace` limits
+    /// them to one partition; `as_of` to those that were current at that system time (OMS 15.2).
     ///
     /// # Errors
     /// `ERR_ACCESS` for a namespace outside the session's; `ERR_LIMIT` beyond [`MAX_VERSIONS`] or
@@ -165,7 +166,7 @@ impl Session {
         self.noted(self.history_in(&*self.view()?, (subject, relation), namespace, as_of)?)
     }
 
-    /// [`Session::history_of`] as one view has it.
+    /// [`Session::history_of`] on one view.
     fn history_in(
         &self,
         view: &View,
@@ -205,7 +206,7 @@ impl Session {
         })
     }
 
-    /// The grains at these places, the last written first.
+    /// Reads the grains at these sequences, the last written first.
     fn newest_first(
         &self,
         view: &View,
@@ -243,15 +244,15 @@ impl Session {
     }
 }
 
-/// Whether a partition is the one that is named; where none is, each is.
+/// Returns `true` if a partition is the named one, or none is named.
 pub(crate) fn is_in(partition: &str, namespace: Option<&str>) -> bool {
-    // Two names of which each lies in the other are one.
+    // Two names, each in the scope of the other, are equal.
     namespace.is_none_or(|namespace| {
         in_scope(partition, Some(namespace)) && in_scope(namespace, Some(partition))
     })
 }
 
-/// How long a history has taken.
+/// The deadline of a history.
 struct Time(Cancel);
 
 impl Time {
@@ -260,7 +261,7 @@ impl Time {
     }
 
     /// # Errors
-    /// `ERR_TIMEOUT` once it took too long.
+    /// `ERR_TIMEOUT` after the deadline.
     fn check(&self) -> Result<()> {
         let passed = |stop| {
             let hint = "take it in parts: newer_versions and older_versions of one of its grains";
@@ -270,7 +271,7 @@ impl Time {
     }
 }
 
-/// The grains a version superseded: those it names that say so, and the grant it withdraws.
+/// The grains a version superseded: the parents it names whose state says so, and the grant it withdraws.
 fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<ContentAddress>> {
     let (named, withdrawn) = with_fields(&version.blob, |grain| {
         let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
@@ -288,7 +289,7 @@ fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<Conten
             found.insert(parent);
         }
     }
-    // A withdrawal need not derive from its grant, and ends the last version of the one it names.
+    // A withdrawal need not derive from its grant, and ends the last version of the grant it names.
     let mut ended: Option<ContentAddress> = withdrawn;
     while let Some(grant) = ended {
         time.check()?;
@@ -301,7 +302,7 @@ fn predecessors(view: &View, version: &Stored, time: &Time) -> Result<Vec<Conten
     Ok(found.into_iter().collect())
 }
 
-/// What superseded the grain with this address, if it is there and something did.
+/// The grain that superseded the one with this address, if any.
 fn successor(view: &View, address: &ContentAddress) -> Result<Option<ContentAddress>> {
     let Some(sequence) = view.sequence_of(address)? else { return Ok(None) };
     Ok(view.state_at(sequence)?.superseded_by)

@@ -1,4 +1,4 @@
-//! A history by an index that lies.
+//! Tests of a history read through a wrong index.
 
 use grainstore_index::{Facts, Tail};
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ fn put(store: &Store, namespace: &str, subject: &str, relation: &str) -> Content
     session.put(grain.namespace(namespace).build().unwrap()).unwrap().address()
 }
 
-/// The view, indexed as if all of its grains said what this one says.
+/// The view with an index in which every grain has the terms of this one.
 fn all_alike(view: &View, as_this: &ContentAddress) -> View {
     let model = view.row(as_this).unwrap().unwrap().blob;
     let tables = std::sync::Arc::clone(&view.indexed().tables);

@@ -1,4 +1,4 @@
-//! The newest value of a subject's relation: now, or as it stood at some time (OMS 15.2).
+//! The newest value of a subject's relation, now or as of some time (OMS 15.2).
 
 use std::cmp::Reverse;
 
@@ -11,18 +11,18 @@ use crate::handle::session::{Session, Stored};
 use crate::read::graph::{Lens, Seen, Sight, spelled};
 use crate::read::history::is_in;
 
-/// The times of a bi-temporal question (ruling 29).
+/// The two times of a bi-temporal read (ruling 29).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AsOf {
-    /// What the store held to be current then, by system time; nothing for what it does now.
+    /// System time: counts grains that were current in the store then; `None` for those current now.
     pub known_at: Option<EpochMs>,
-    /// What was true then, by the grain's `valid_from` and `valid_to`, both inclusive and open
-    /// where absent; nothing for any time.
+    /// Valid time: counts grains true then by their `valid_from` and `valid_to`, both inclusive and open if
+    /// absent; `None` for any time.
     pub valid_at: Option<EpochMs>,
 }
 
 impl AsOf {
-    /// Whether a grain counts at these times.
+    /// Returns `true` if a grain counts at these times.
     pub(crate) fn admits(&self, grain: &GrainRef<'_>, state: &GrainState, now: EpochMs) -> bool {
         let current = Visibility::default();
         let known = match self.known_at {
@@ -34,17 +34,17 @@ impl AsOf {
 }
 
 impl Session {
-    /// The newest current grain of a subject's relation, by the grain's time; of several of one
-    /// instant the one with the least address. Counts as an access.
+    /// The newest current grain of a subject's relation, by the grain's time; of several of one instant the
+    /// one with the least address. Counts as an access.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where more than [`MAX_LOOKED`](crate::MAX_LOOKED) grains had to be looked at;
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](crate::MAX_GRAPH_STEPS) grains had to be read;
     /// `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn latest(&self, subject: &str, relation: &str) -> Result<Option<Stored>> {
         self.latest_as_of(subject, relation, None, &AsOf::default())
     }
 
-    /// As [`Session::latest`], at other times. `namespace` narrows to one partition.
+    /// Like [`Session::latest`], at other times. `namespace` limits it to one partition.
     ///
     /// # Errors
     /// As [`Session::latest`]; `ERR_ACCESS` for a namespace outside the session's.
@@ -77,7 +77,7 @@ impl Session {
                     Ok(counts.then(|| Best::of(seen, posting)))
                 };
                 let rival = match as_of.known_at {
-                    // What is not current now need not be read.
+                    // A grain that is not current now need not be read.
                     None => sight.at(posting.sequence, read)?,
                     Some(_) => sight.any_at(posting.sequence, read)?,
                 };
@@ -91,7 +91,7 @@ impl Session {
     }
 }
 
-/// The best so far: later, then of lesser address.
+/// The best grain so far: the latest, then the one of the least address.
 struct Best {
     posting: Posting,
     rank: (EpochMs, Reverse<ContentAddress>),

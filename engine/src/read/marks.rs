@@ -1,5 +1,5 @@
-//! Operations of a session that change a grain's standing and write no other grain, and the question
-//! what a policy would say to a supersession.
+//! Session operations that change the state of a grain without writing another, and the preview of a
+//! supersession.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::write::offer::Offer;
 use crate::write::plan::{Mark, Plan};
 use crate::write::writer::Write;
 
-/// What would come of a supersession.
+/// The outcome a supersession would have.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Trial {
-    /// The policy rules that were applied, in order; where one refuses it is the last.
+    /// The policy rules applied, in order; if one refuses, it is the last.
     pub rules: Vec<Ruling>,
-    /// Why it would be refused; nothing where it would be done.
+    /// The refusal; `None` if the supersession would succeed.
     pub refusal: Option<Error>,
-    /// Whether the new grain would be marked for review.
+    /// True if the new grain would be marked for review.
     pub needs_review: bool,
 }
 
 impl Session {
-    /// Notes that what a grain says is contradicted: it is no longer current, through its
-    /// invalidation policy (OMS 23.7 bypass 1). Doing it again is nothing.
+    /// Marks a grain as contradicted, so that it is no longer current, subject to its invalidation policy
+    /// (OMS 23.7 bypass 1). Repeating it has no effect.
     ///
-    /// `proof` is a COSE_Sign1 over `"oms-contradict-v1"` and the address, where the policy asks
-    /// for a signature; `reason` is the justification where it asks for one.
+    /// `proof` is a COSE_Sign1 over `"oms-contradict-v1"` and the address, if the policy requires a
+    /// signature; `reason` is the justification if it requires one.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for
-    /// one beyond [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`.
+    /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for one
+    /// beyond [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`.
     pub fn contradict(
         &self,
         address: &ContentAddress,
@@ -44,15 +44,14 @@ impl Session {
         self.mark(address, Mark::Contradict, reason, self.proofs(Act::Contradict, address, proof))
     }
 
-    /// Sets what review made of a grain (OMS 28.3). A status that says less for the grain goes through
-    /// its invalidation policy; one that says more does not, but is refused to the grain's own
-    /// author. One that asks for the review of a person with `requires_human_review` is `verified` by the
-    /// operator of the whole store or by an actor the host named as a reviewer
-    /// ([`OpenOptions::reviewer`](crate::OpenOptions::reviewer)), and by nobody who wrote or signed it.
-    /// Retraction ends the grain, and is final. Doing it again is nothing.
+    /// Sets the verification status of a grain (OMS 28.3). A status that lowers its standing goes through its
+    /// invalidation policy; one that raises it does not, but is refused to the grain's own author. A grain
+    /// with `requires_human_review` can be `verified` only by the operator of the whole store or by an actor
+    /// the host named as a reviewer ([`OpenOptions::reviewer`](crate::OpenOptions::reviewer)), and never by
+    /// its author or signer. Retraction ends the grain and is final. Repeating it has no effect.
     ///
-    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over
-    /// `"oms-contest-v1"`, and the address.
+    /// `proof` is a COSE_Sign1 over `"oms-retract-v1"` for retraction, else over `"oms-contest-v1"`, and the
+    /// address.
     ///
     /// # Errors
     /// As [`Session::contradict`]; `ERR_CONFLICT` for a grain that is retracted.
@@ -70,8 +69,8 @@ impl Session {
         self.mark(address, Mark::Status(status), reason, self.proofs(act, address, proof))
     }
 
-    /// Puts a grain under litigation hold: until it is lifted nothing supersedes, contradicts or
-    /// erases it (OMS 23.2). A grain has one hold; placing another records the reason.
+    /// Puts a grain under litigation hold: until it is lifted the grain cannot be superseded, contradicted or
+    /// erased (OMS 23.2). A grain has one hold; placing another records the reason.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_EMPTY` and `ERR_TOO_LARGE` as [`Session::contradict`]; `ERR_IO`.
@@ -79,14 +78,13 @@ impl Session {
         self.mark(address, Mark::Hold, reason, Proofs::default())
     }
 
-    /// Lifts the litigation hold on a grain: by the operator, or, where its policy names
-    /// `authorized` DIDs under `hold` or `delegated`, by one of them, whose COSE_Sign1 over
-    /// `"oms-lift-hold-v1"` and the address is the proof. A session with a namespace or a user is
-    /// never the operator's.
+    /// Lifts the litigation hold on a grain. The operator may, or, if its policy names `authorized` DIDs
+    /// under `hold` or `delegated`, one of them, whose COSE_Sign1 over `"oms-lift-hold-v1"` and the address
+    /// is the proof. A session with a namespace or a user is never the operator's.
     ///
     /// # Errors
-    /// As [`Session::contradict`]; `ERR_CONFLICT` where no hold is; `ERR_ACCESS` for one of the operator
-    /// that has a namespace or a user.
+    /// As [`Session::contradict`]; `ERR_CONFLICT` if there is no hold; `ERR_ACCESS` for an operator session
+    /// with a namespace or a user.
     pub fn lift_hold(
         &self,
         address: &ContentAddress,
@@ -96,10 +94,10 @@ impl Session {
         self.mark(address, Mark::LiftHold, reason, self.proofs(Act::LiftHold, address, proof))
     }
 
-    /// What would come of [`Session::supersede`] now. Nothing is written, and nothing recorded.
+    /// Previews [`Session::supersede`] as of now, without writing or auditing it.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`, and whatever is wrong with the offer itself.
+    /// `ERR_IO`, `ERR_INTEGRITY`, and those of the offer itself.
     pub fn try_supersede(
         &self,
         old: &ContentAddress,
@@ -129,7 +127,7 @@ impl Session {
         })
     }
 
-    /// Who signed a call.
+    /// Verifies the proof of a call, and returns its signers.
     fn proofs(&self, act: Act, address: &ContentAddress, proof: Option<&[u8]>) -> Proofs {
         of_call(act, address, proof, self.store().inner().resolver())
     }

@@ -1,8 +1,8 @@
-//! What CAL may ask of a session: the engine's side of `grainstore_cal::Memory`.
+//! The engine's implementation of `grainstore_cal::Memory`: a session as CAL sees it.
 //!
-//! A statement runs on one view, so its sources agree with each other however fast others write;
-//! what it writes itself it sees. A recall is driven by the smallest posting list its conditions name and rechecks every candidate
-//! on the view: the index may miss nothing and can add nothing (invariant I4).
+//! A statement runs on one view, so its sources agree with each other while others write; after a write of
+//! its own it sees a newer view. A recall is driven by the smallest posting list its conditions name and
+//! rechecks every candidate on the view: the index may miss none and can add none (invariant I4).
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -18,19 +18,19 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::handle::session::{Session, Stored};
 use crate::handle::store::Store;
 use crate::read::query::{Halt, Sought, Walk, explain};
+use crate::read::read_log::ReadsRecorded;
 use crate::state::reach::Reached;
 use crate::state::truth::whole;
 use crate::state::view::View;
-use crate::write::reads::ReadsRecorded;
 
-/// Namespaces DESCRIBE names at most.
+/// Most namespaces DESCRIBE names.
 const MAX_NAMESPACES: usize = 100;
-/// Grains of a namespace that are looked at for one that a session for one user sees.
+/// Most grains of a namespace that are read to find one that a session with a user can see.
 const LOOKED_AT: usize = 256;
-/// The level of CAL (its section 24) that this version conforms to: the highest whose every requirement holds. Levels
-/// build on each other, so that what lies above it is there but for what [`CAL_EXCEPTIONS`] lists.
+/// The conformance level of CAL (CAL 24) of this version: the highest of which every requirement holds.
+/// Levels build on each other; requirements of higher levels hold too, except those in [`CAL_EXCEPTIONS`].
 pub const CAL_CONFORMANCE: &str = "core";
-/// What this version leaves out of CAL, by section and with the level that asks for it.
+/// Requirements of CAL this version does not meet, by section and with the level that has them.
 pub const CAL_EXCEPTIONS: [&str; 5] = [
     "16.4 (extended): no cross-lingual search is claimed; whether a query in one language finds text in another is the embedder's",
     "11.3 (full): streams are an iterator, a listener or lines of JSON; none goes over SSE or WebSocket",
@@ -38,14 +38,14 @@ pub const CAL_EXCEPTIONS: [&str; 5] = [
     "8.1: next_cursor is always null; a statement goes on with OFFSET",
     "20.1: refusals have the codes of the registry, which tell causes apart, and come without jitter",
 ];
-/// What is left out beyond it where the operator wants no read log.
+/// The further exception if the operator has switched the read log off.
 const NO_READ_LOG: &str = "21 (core): reads are recorded nowhere: the operator has switched the read log off; writes and what has a token are";
 
-/// The same where the store was opened to be read.
+/// The further exception if the store was opened read-only.
 const READ_ONLY: &str = "21 (core): reads are recorded nowhere: the store was opened to be read; where its rules want them recorded they are refused";
 
 impl Store {
-    /// What this store leaves out of [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists it.
+    /// The exceptions of this store to [`CAL_CONFORMANCE`], as DESCRIBE capabilities lists them.
     #[must_use]
     pub fn cal_exceptions(&self) -> Vec<String> {
         let unread = self.reads_recorded() == ReadsRecorded::Nowhere;
@@ -72,7 +72,7 @@ impl From<Halt> for MemoryError {
     }
 }
 
-/// A session reading from one state of the store.
+/// The memory of a session on one state of the store.
 #[derive(Debug)]
 pub struct Reading<'s> {
     session: &'s Session,
@@ -80,7 +80,7 @@ pub struct Reading<'s> {
 }
 
 impl Session {
-    /// A reading of the store as it is now: what CAL, or a host with a structural query, asks.
+    /// The memory of this session as of now, for CAL or for a host with a structural query.
     ///
     /// # Errors
     /// `ERR_IO` once the store is closed.
@@ -94,7 +94,8 @@ impl Reading<'_> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a session for one user sees something in a namespace: of its user, or among the newest.
+    /// Returns `true` if a session with a user can see a grain of a namespace: one of its user, or among the
+    /// newest.
     fn has_own(&self, view: &View, namespace: &str) -> Result<bool> {
         let (scope, reach) = (Scope::Exact(namespace.into()), self.session.reach(view));
         let user = self.session.options().user_id.as_deref().unwrap_or_default();
@@ -110,7 +111,8 @@ impl Reading<'_> {
         Ok(false)
     }
 
-    /// The grain with this address, of one of the ten types: CAL has never heard of others (spec section 1).
+    /// The grain with this address, if it is of one of the ten standard types: CAL treats them as a closed
+    /// set (CAL 1.5).
     fn lookup(&self, view: &View, address: &ContentAddress) -> Result<Option<Stored>> {
         let found = self.session.lookup(view, address)?;
         Ok(match found {
@@ -119,7 +121,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Goes on from the newest state, which has what was just written.
+    /// Moves on to the newest view, which has the writes just made.
     fn refresh(&self) -> Result<()> {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = self.session.view()?;
         Ok(())
@@ -151,7 +153,7 @@ impl Memory for Reading<'_> {
 
     fn locate(&self, prefix: &HashPrefix) -> Result<Located, MemoryError> {
         let view = self.view();
-        // Opaque types do not make a prefix ambiguous either.
+        // Grains of opaque types do not make a prefix ambiguous either.
         let mut found = Vec::new();
         for address in self.session.resolve_in(&view, prefix.digits(), usize::MAX)? {
             if self.lookup(&view, &address)?.is_some() {
@@ -278,7 +280,7 @@ impl Memory for Reading<'_> {
     }
 }
 
-/// Whether a grain is of one of the ten types, by its header byte.
+/// Returns `true` if a grain is of one of the ten standard types, by its header byte.
 fn is_standard(stored: &Stored) -> Result<bool> {
     Ok(Header::read(&stored.blob)?.0.grain_type.is_standard())
 }

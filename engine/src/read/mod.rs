@@ -8,4 +8,5 @@ pub(crate) mod latest;
 pub(crate) mod marks;
 pub(crate) mod memory;
 pub(crate) mod query;
+pub(crate) mod read_log;
 pub(crate) mod templates;

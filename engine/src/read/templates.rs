@@ -1,14 +1,14 @@
-//! Templates of CAL that are kept: those of a session while it lasts, those of a namespace in the store.
+//! Stored CAL templates: those of a session while it lasts, and those of a namespace in the store.
 //!
-//! A session names its own and those of its namespace, of no other: neither below nor above. A template
-//! never changes and never goes, so whoever wrote a query with its name gets what they had. Those of a
-//! namespace are shown to all of its users and belong to none: a session for one user makes none of them.
+//! A session can name its own templates and those of its namespace, but not of namespaces below or above. A
+//! template never changes and is never removed, so a query that names one keeps its meaning. Templates of a
+//! namespace are visible to all of its users and belong to none: a session with a user cannot store one.
 
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use grainstore_cal::{NamedTemplate, TemplateKeeper, TemplateKept};
-use grainstore_format::{ContentAddress, SHARED};
+use grainstore_format::ContentAddress;
 use redb::{ReadTransaction, ReadableTable, TableError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,19 +16,19 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::{self, RowKey};
 use crate::disk::vault::Vault;
-use crate::handle::options::SessionOptions;
 use crate::handle::session::Session;
+use crate::handle::session_templates::namespace_of;
 use crate::state::audit::{AuditRecord, Operation};
 use crate::write::writer::Writer;
 
-/// What a row keeps.
+/// A stored row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    /// None for sessions of the whole store.
+    /// `None` for sessions of the whole store.
     namespace: Option<String>,
     name: String,
-    /// As CAL prints it.
+    /// The definition as CAL prints it.
     definition: String,
 }
 
@@ -42,70 +42,8 @@ impl Kept {
     }
 }
 
-/// The templates of a session, its clones and the sessions within it. One for another namespace or user
-/// names none of them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OfSession(Arc<Mutex<Vec<(Whose, NamedTemplate)>>>);
-
-/// The namespace and the user of a session.
-type Whose = (Option<String>, Option<String>);
-
-/// Templates that a session and its clones keep for all they act for.
-const OF_ALL: usize = 20 * NamedTemplate::MOST;
-
-fn whose(options: &SessionOptions) -> Whose {
-    (namespace_of(options), options.user_id.clone())
-}
-
-/// The partition a session works in; none for one of the whole store.
-fn namespace_of(options: &SessionOptions) -> Option<String> {
-    let named = |name: &String| if name.is_empty() { SHARED.to_owned() } else { name.clone() };
-    options.namespace.as_ref().map(named)
-}
-
-impl OfSession {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Whose, NamedTemplate)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those that a session with these options names.
-    fn named_by(&self, options: &SessionOptions) -> Vec<NamedTemplate> {
-        let own = whose(options);
-        let kept = self.lock();
-        let named = kept.iter().filter(|(of, _)| *of == own);
-        named.map(|(_, template)| template.clone()).collect()
-    }
-
-    /// Keeps one beside those of the namespace.
-    fn keep(
-        &self,
-        template: &NamedTemplate,
-        mut known: Vec<NamedTemplate>,
-        options: &SessionOptions,
-    ) -> TemplateKept {
-        let own = whose(options);
-        let mut kept = self.lock();
-        let named = kept.iter().filter(|(of, _)| *of == own);
-        known.extend(named.map(|(_, template)| template.clone()));
-        let among = template.among(&known);
-        if among == TemplateKept::Kept && kept.len() >= OF_ALL {
-            return TemplateKept::Full;
-        }
-        if among == TemplateKept::Kept {
-            kept.push((own, template.clone()));
-        }
-        among
-    }
-
-    /// Lets one go that its namespace keeps from now on.
-    fn give_up(&self, name: &str, options: &SessionOptions) {
-        let own = whose(options);
-        self.lock().retain(|(of, one)| *of != own || one.name != name);
-    }
-}
-
 impl Session {
-    /// The templates it can name, by name.
+    /// The templates this session can name, sorted by name.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -121,10 +59,11 @@ impl Session {
         Ok(named)
     }
 
-    /// Keeps a template, in the session or in the store; there with an entry in the audit log.
+    /// Stores a template, in the session or in the store; in the store with an audit entry.
     ///
     /// # Errors
-    /// `ERR_ACCESS` for a session of one user that would keep it in the store; `ERR_INTEGRITY`, `ERR_IO`.
+    /// `ERR_ACCESS` for a session with a user that would store it for its namespace; `ERR_INTEGRITY`,
+    /// `ERR_IO`.
     pub(crate) fn keep(&self, template: &NamedTemplate) -> Result<TemplateKept> {
         let namespace = namespace_of(self.options());
         if template.keeper == TemplateKeeper::Session {
@@ -164,7 +103,7 @@ impl Writer {
         let numbers = numbers_of(view.vault(), row.namespace.as_deref());
         let body = serde_json::to_vec(row).map_err(|_| damaged())?;
         let vault = view.vault().clone();
-        // A view keeps the databases open that it reads from.
+        // A view keeps the databases it reads from open.
         drop(view);
         self.note(record, |txn| {
             let mut table = txn.open_table(keys::TEMPLATES)?;
@@ -203,8 +142,8 @@ fn of_namespace(
     Ok(named)
 }
 
-/// The numbers that rows of a namespace have: the first seven bytes of what stands for it, and one that
-/// counts them. Two that begin alike share them, and are told apart by what their rows say.
+/// Row keys of a namespace: seven bytes of its hash, and one byte that counts its rows. Namespaces whose
+/// hashes share those bytes share the range, and are told apart by the namespace in their rows.
 fn numbers_of(vault: &Vault, namespace: Option<&str>) -> RangeInclusive<u64> {
     let mut hash = Sha256::new_with_prefix(b"grainstore templates");
     if let Some(namespace) = namespace {
@@ -225,7 +164,7 @@ fn open(vault: &Vault, key: u64, row: &[u8]) -> Result<Kept> {
     serde_json::from_slice(&body).map_err(|_| damaged())
 }
 
-/// Holds a row to what it must be: a definition of its name.
+/// Checks that a row is a sound template under a key of its namespace.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`.

@@ -1,50 +1,53 @@
-//! What a store is searched by: its full text, its vectors, and its embedders if it has any.
+//! The search structures of a store: its full text, its vectors, and its embedders if it has any.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::options::{Embeds, OpenOptions};
-use crate::search::embed::{Keeping, Metric, Requests, Space};
+use crate::search::embed::{Embeds, Keeping, Metric, Space, WakeWriter, mixed};
 use crate::search::texts::{Library, Wording};
 use crate::search::vectors::Vectors;
 use crate::state::follow::Following;
+use crate::state::view::Shared;
 use crate::state::view::View;
-use crate::write::plan::mixed;
-use crate::write::writer::Shared;
 
-/// Everything that follows the truth to be searched.
+/// An embedder of the options, with the metric its vectors are compared by.
+pub(crate) type EmbedderOption = Option<(Embeds, Metric)>;
+
+/// Everything that follows the truth and is searched.
 #[derive(Debug, Clone)]
 pub(crate) struct Retrieval {
     pub(crate) library: Arc<Library>,
     pub(crate) vectors: Arc<Vectors>,
     pub(crate) keeping: Option<Arc<Keeping>>,
-    /// That of the model the store is moved away from.
+    /// Embedder of the model the store is being moved away from.
     pub(crate) former: Option<Arc<Keeping>>,
 }
 
 impl Retrieval {
-    /// That of a store in this directory, or of one in memory, whose writer is asked this way.
+    /// The search structures of a store in these directories, or of one in memory. `requests` reaches the
+    /// writer thread.
     ///
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself;
-    /// `ERR_SCHEMA` for a former embedder without another one that follows it.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA` if an embedder has an impossible model name or dimension; `ERR_SCHEMA`
+    /// for a former embedder without another one of a different model.
     pub(crate) fn of(
         (words_home, vectors_home): (Option<&Path>, Option<&Path>),
-        (options, wording): (&OpenOptions, &Wording),
-        requests: &Requests,
+        (former, leading): (&EmbedderOption, &EmbedderOption),
+        wording: &Wording,
+        wake: &WakeWriter,
     ) -> Result<Self> {
-        let keeping = |given: &Option<(Embeds, Metric)>, leads| match given {
+        let keeping = |given: &EmbedderOption, leads| match given {
             Some((embedder, metric)) => {
                 let embedder = (Arc::clone(&embedder.0), *metric);
                 let wording = wording.clone();
-                let keeping = Keeping::new(embedder, leads, wording, Arc::clone(requests))?;
+                let keeping = Keeping::new(embedder, leads, wording, Arc::clone(wake))?;
                 Ok::<_, Error>(Some(Arc::new(keeping)))
             }
             None => Ok(None),
         };
-        let former = keeping(&options.former_embedder, false)?;
-        let keeping = keeping(&options.embedder, true)?;
+        let former = keeping(former, false)?;
+        let keeping = keeping(leading, true)?;
         if let Some(former) = &former {
             let model = keeping.as_ref().map(|keeping| keeping.space().model());
             if model.is_none_or(|model| model == former.space().model()) {
@@ -62,11 +65,11 @@ impl Retrieval {
         self.former.iter().chain(&self.keeping)
     }
 
-    /// Checks that the embedders fit the vectors that are stored.
+    /// Checks that the embedders fit the stored vectors.
     ///
     /// # Errors
-    /// `ERR_DIMENSION` where those of their models are of another length, or compared in another way;
-    /// `ERR_INTEGRITY`, `ERR_IO`.
+    /// `ERR_DIMENSION` if the stored vectors of their models have another length or metric; `ERR_INTEGRITY`,
+    /// `ERR_IO`.
     pub(crate) fn check(&self, view: &View) -> Result<()> {
         let stored = view.spaces()?;
         for keeping in self.keepings() {
@@ -79,16 +82,16 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Spaces of the store's embedders, which nobody else may take from them.
+    /// Spaces of the store's embedders, for which room is kept under the limit of models.
     pub(crate) fn reserved(&self) -> Vec<Space> {
         self.keepings().map(|keeping| keeping.space().clone()).collect()
     }
 
-    /// Threads that follow in the background. Of a store in memory words and vectors are read when
-    /// somebody asks for them.
+    /// Starts the threads that follow the truth in the background. For a store in memory, full text and
+    /// vectors are read on the first search instead.
     ///
     /// # Errors
-    /// `ERR_IO` where the system gives no thread.
+    /// `ERR_IO` if a thread cannot be started.
     pub(crate) fn follow(&self, home: Option<&Path>, shared: &Shared) -> Result<Vec<Following>> {
         let Self { library, vectors, keeping, former } = self.clone();
         let mut followers = Vec::new();

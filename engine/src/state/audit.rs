@@ -1,11 +1,15 @@
 //! The hash-chained audit log: entries, the chain from genesis, pseudonyms.
 //!
-//! An entry is canonical MessagePack; its hash is SHA-256 of those bytes and the next entry carries
-//! it. This module makes and reads entries; the writer stores them with the effect they record.
+//! An entry is canonical MessagePack; its hash is SHA-256 of those bytes, and the next entry carries that
+//! hash. This module encodes and decodes entries; the writer stores them in the transaction of the effect
+//! they record.
 
+mod call;
 mod checkpoint;
 mod consent;
+mod notes;
 mod refusals;
+mod stream;
 
 use data_encoding::HEXLOWER;
 use grainstore_format::cose::SigningKey;
@@ -13,52 +17,60 @@ use grainstore_format::{
     ContentAddress, Encoding, EpochMs, Map, Value, VerificationStatus, decode_value, encode_value,
 };
 use hmac::{Hmac, KeyInit, Mac};
+use redb::WriteTransaction;
 use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, Result};
-use crate::disk::keys::{AuditHead, UserToken};
-use crate::disk::vault::Vault;
-use crate::read::calls::{CallNote, CalledEntry};
+use crate::disk::keys::{self, AuditHead, RowKey, UserToken};
+use crate::disk::vault::{Keeper, Vault};
 use crate::rules::policy::Rule;
 use crate::rules::preset;
 use crate::state::powers::Power;
 
+pub use call::CalledEntry;
+pub(crate) use call::{
+    CallNote, Errand, hash_in, id_in, millis_since, name_of, results_of, told_by,
+};
 pub use checkpoint::Checkpoint;
+pub(crate) use checkpoint::schema as checkpoint_schema;
 pub use consent::ErasedConsent;
+pub(crate) use notes::{Noted, Notes};
 pub(crate) use refusals::Refusals;
+pub(crate) use stream::StreamNote;
+pub use stream::StreamedEntry;
 
-/// Characters of a key's name that an entry keeps.
+/// Maximum length of a claimed key id (`kid`) in an entry, in characters.
 const MAX_KID: usize = 256;
 
-/// What entries about the read log are named.
+/// Operation name of entries about the read log.
 const READ_LOG: &str = "read_log";
 
-/// The actor of sessions that name none: whoever opened the store.
+/// Actor name of sessions without an actor: the process that opened the store.
 const OPERATOR: &str = "operator";
 
-/// What happened, before it has its place in the chain.
+/// An audit event that has no position in the chain yet.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditRecord {
     pub(crate) operation: Operation,
     pub(crate) actor: Option<String>,
     pub(crate) subjects: Vec<ContentAddress>,
     pub(crate) refused: bool,
-    /// The grain whose policy refused, where that is not the first of the subjects.
+    /// The grain whose policy refused, if that is not the first subject.
     pub(crate) refused_by: Option<ContentAddress>,
     pub(crate) rules: Vec<&'static str>,
     pub(crate) reason: Option<String>,
-    /// The call in CAL it comes from.
+    /// The CAL call that caused the event.
     pub(crate) call: Option<CallNote>,
-    /// The key that a signature which did not hold was said to be by.
+    /// Key id claimed by a signature that did not verify.
     pub(crate) claimed: Option<String>,
-    /// How many refusals it stands for that were equal to one before.
+    /// Number of refusals that this record stands for, each equal to an earlier one.
     pub(crate) count: Option<u64>,
-    /// What is left of a consent whose contents are erased.
+    /// Metadata of a consent whose contents are erased.
     pub(crate) consent: Option<ErasedConsent>,
 }
 
 impl AuditRecord {
-    /// Something the operator did, with no more to say of it.
+    /// A record of a completed operation by the operator, without further details.
     pub(crate) fn of(operation: Operation, subjects: Vec<ContentAddress>) -> Self {
         Self {
             operation,
@@ -76,7 +88,7 @@ impl AuditRecord {
     }
 }
 
-/// The operations that have entries.
+/// Audited operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -84,67 +96,68 @@ pub(crate) enum Operation {
     Supersede,
     Sign,
     Contradict,
-    /// A file states when a grain ended, and not why.
+    /// An imported file states when a grain ended, but not why.
     End,
-    /// The status that was set, or was to be set.
+    /// A verification status was set, or setting it was refused.
     SetVerification(VerificationStatus),
     Hold,
     LiftHold,
     Import(ImportNote),
-    /// Grains were erased, or were to be.
+    /// Grains were erased, or their erasure was refused.
     Erase,
-    /// All of a user was erased, or was to be; the subject is their token.
+    /// All grains of a user were erased, or their erasure was refused; the subject is the user's token.
     EraseUser,
-    /// What is left of a consent that the erasure told of next has taken.
+    /// Metadata of a consent that the erasure in the following entry removes.
     EraseConsent,
     RotateKey,
-    /// The rules of the store were changed, or were to be.
+    /// The rules of the store were changed, or the change was refused.
     PresetChanged,
     Export,
     Read,
-    /// A call in CAL that read no grains and wrote none, or was refused.
+    /// A CAL call that neither read nor wrote grains, or was refused.
     Cal,
-    /// CAL was switched on or off; the rule names how far it runs.
+    /// CAL was switched on or off; the rule names the enabled level.
     CalSwitch,
-    /// A template of CAL is kept for a namespace from now on.
+    /// A CAL template was saved for a namespace.
     DefineTemplate,
-    /// A vector of a stored grain was replaced, or one of a protected grain was to be.
+    /// A vector of a stored grain was replaced, or replacing one of a protected grain was refused.
     Embed,
-    /// The vectors of a model are removed.
+    /// The vectors of a model are being removed.
     RemoveVectors,
-    /// What is for the operator of the whole store was asked by somebody else.
+    /// An operator-only operation was requested by another caller and refused.
     Power(Power),
-    /// The store was made one of a later format; the rules name each.
+    /// The store was upgraded to a later format; the rules name each step.
     Upgrade,
-    /// The read log came to this.
+    /// State of the read log.
     ReadLog(ReadsNote),
 }
 
-/// What an entry tells of the read log beside the audit log, when a file of it was full or the store closed.
+/// State of the read log, recorded in the audit log when one of its files is full and when the store is
+/// closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadsNote {
-    /// Its entries from its beginning on, those among them that made room for others.
+    /// Number of entries since the read log began, including those of files that were deleted since.
     pub entries: u64,
-    /// The number of the first entry that is kept.
+    /// Number of the first entry that is kept.
     pub first: u64,
-    /// The hash the last of its groups ends with.
+    /// Hash at the end of the last group.
     pub head: [u8; 32],
 }
 
-/// What an entry tells of an import as a whole.
+/// Summary of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportNote {
-    /// The place of the log that the first new grain has; the others follow without a gap.
+    /// Sequence of the first new grain; the others follow without a gap.
     pub first: u64,
-    /// New grains.
+    /// Number of new grains.
     pub added: u64,
-    /// SHA-256 of their addresses, 32 bytes each, in the order of the log.
+    /// SHA-256 of the addresses of the new grains, 32 bytes each, in log order.
     pub digest: [u8; 32],
-    /// Grains that were here already.
+    /// Number of grains that were stored already.
     pub duplicate: u64,
-    /// Grains that were left out.
+    /// Number of grains that were left out.
     pub refused: u64,
 }
 
@@ -187,54 +200,56 @@ impl Operation {
     }
 }
 
-/// One entry as it is read back.
+/// A decoded audit entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its place in the chain, from 0 (genesis).
+    /// Position in the chain, from 0 (genesis).
     pub sequence: u64,
-    /// When it was written.
+    /// Time of writing.
     pub time: EpochMs,
-    /// `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain), `contradict`,
-    /// `set_verification`, `hold`, `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`,
-    /// `preset_changed`, `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a power that was refused, `upgrade` (a store of an earlier format); `export` and `read`, where the rules of the store want them noted or refuse
-    /// them; `cal`, a call in CAL that was refused, or gave out no grain; `read_log`, where the read log
-    /// stood. In the read log `cal` alone.
+    /// Name of the operation: `create`, `put`, `supersede`, `sign` (a better envelope of a stored grain),
+    /// `contradict`, `end` (an imported file states that a grain ended, not why), `set_verification`, `hold`,
+    /// `lift_hold`, `import`, `erase`, `erase_user`, `erase_consent`, `rotate_key`, `preset_changed`,
+    /// `cal_switch`, `define_template`, `embed` (a vector was replaced), `remove_vectors`, the name of a
+    /// refused [`Power`], `upgrade` (of a store of an earlier format); `export` and `read`, if the rules of
+    /// the store require or refuse them; `cal`, a CAL call that was refused or returned no grain; `read_log`,
+    /// the state of the read log. Entries of the read log itself have `cal` alone.
     pub operation: String,
-    /// The pseudonym of the actor, or `operator`.
+    /// Pseudonym of the actor, or `operator`.
     pub actor: String,
-    /// The grains it is about: what was replaced first, what was written last. For an import the
-    /// checksums of its first files, for `erase_user` what stands for the user.
+    /// The grains concerned: the replaced one first, the written one last. For an import the checksums of its
+    /// first files, for `erase_user` the token of the user.
     pub subjects: Vec<ContentAddress>,
     /// `done` or `refused`.
     pub decision: String,
-    /// The policy rules that were applied, in order; where the decision is `refused` the last of
-    /// them refused. Rules of the store's preset are named where they refuse, and in
-    /// `preset_changed` where they were loosened; in `cal_switch` how far CAL runs from then on.
+    /// Names of the policy rules that were applied, in order; if the decision is `refused`, the last one
+    /// refused. Rules of the store's preset are listed if they refuse; in `preset_changed` the ones that were
+    /// loosened; in `cal_switch` the enabled level of CAL.
     pub rules: Vec<String>,
-    /// The verification status that was set, or was to be set.
+    /// Verification status that was set or refused.
     pub status: Option<VerificationStatus>,
-    /// The grain whose policy refused, where that is another than the one it is about: an ancestor
-    /// or another version.
+    /// The grain whose policy refused, if it is not the grain concerned but an ancestor or another version.
     pub refused_by: Option<ContentAddress>,
-    /// What an import came to.
+    /// Summary of an import.
     pub import: Option<ImportNote>,
-    /// The reason that was given, while it is kept.
+    /// Reason given by the caller. `None` if there was none, or it was erased.
     pub reason: Option<String>,
-    /// The call in CAL it comes from.
+    /// The CAL call that caused the entry.
     pub call: Option<CalledEntry>,
-    /// What the read log came to.
+    /// State of the read log.
     pub reads: Option<ReadsNote>,
-    /// The key that a signature which did not hold was said to be by: no evidence.
+    /// Key id claimed by a signature that did not verify; not evidence of the signer.
     pub kid: Option<String>,
-    /// How many refusals this entry stands for, each equal to one of the minute before it that has an
+    /// Number of refusals this entry stands for, each equal to a refusal of the minute before that has an
     /// entry of its own.
     pub count: Option<u64>,
-    /// In `erase_consent`: what is left of a consent whose contents the erasure took that is told of next.
+    /// In `erase_consent`: metadata of a consent whose contents are removed by the erasure in the following
+    /// entry.
     pub consent: Option<ErasedConsent>,
 }
 
 impl AuditEntry {
-    /// An entry of the read log, in the shape of this one.
+    /// An entry of the read log in the form of an audit entry.
     pub(crate) fn of_read(
         sequence: u64,
         time: EpochMs,
@@ -262,14 +277,14 @@ impl AuditEntry {
         }
     }
 
-    /// Whether it is about an erasure.
+    /// Returns `true` for an entry about an erasure.
     pub(crate) fn is_erasure(&self) -> bool {
         [Operation::Erase, Operation::EraseUser, Operation::EraseConsent]
             .iter()
             .any(|of| self.operation == of.name())
     }
 
-    /// Why it was refused, for a person.
+    /// Returns a human-readable explanation of a refusal; `None` for an entry that is not one.
     #[must_use]
     pub fn why(&self) -> Option<&'static str> {
         let rule = self.rules.last().filter(|_| self.decision == "refused")?;
@@ -277,33 +292,34 @@ impl AuditEntry {
     }
 }
 
-/// The end of a chain, to which entries are linked.
+/// The end of the audit chain, to which new entries are linked.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain {
     head: AuditHead,
     key: [u8; 32],
-    /// What stands for addresses: in an encrypted store nobody can test which grains it tells of.
+    /// Replaces addresses by keyed tokens in an encrypted store, so that an entry cannot be tested for a
+    /// known grain.
     vault: Vault,
 }
 
 impl Chain {
-    /// A chain of no entries: the first one is the genesis of this store.
+    /// An empty chain; the first record linked to it is the genesis entry of the store.
     pub(crate) fn genesis(store_id: &[u8; 16], key: [u8; 32]) -> Self {
         let hash = Sha256::new().chain_update(b"grainstore-audit-v1").chain_update(store_id);
         Self::at(AuditHead { count: 0, hash: hash.finalize().into() }, key)
     }
 
-    /// A chain that ends here.
+    /// A chain that continues after `head`.
     pub(crate) fn at(head: AuditHead, key: [u8; 32]) -> Self {
         Self { head, key, vault: Vault::default() }
     }
 
-    /// The same, in a store with these keys.
+    /// Sets the vault that turns addresses into tokens.
     pub(crate) fn with_vault(self, vault: Vault) -> Self {
         Self { vault, ..self }
     }
 
-    /// What its rows are written with.
+    /// Returns the vault that the rows of the chain are written with.
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
     }
@@ -312,7 +328,7 @@ impl Chain {
         self.head
     }
 
-    /// Links a record: its sequence and bytes.
+    /// Appends a record to the chain. Returns its sequence and its encoded bytes.
     pub(crate) fn link(&mut self, record: &AuditRecord, now: EpochMs) -> (u64, Vec<u8>) {
         let sequence = self.head.count;
         let bytes = encode_value(&Value::Map(self.entry(record, now)), Encoding::MessagePack);
@@ -368,12 +384,12 @@ impl Chain {
         entry
     }
 
-    /// What an entry has of its reason: it can be told from another with the key alone.
+    /// Returns the keyed hash of a reason, which cannot be tested against a guess without the key.
     pub(crate) fn reason_hash(&self, reason: &[u8]) -> [u8; 32] {
         self.keyed(b"reason", reason)
     }
 
-    /// What stands for a user: it can be told from another with the key alone.
+    /// Returns the token of a user, which cannot be tested against a guess without the key.
     pub(crate) fn user_token(&self, user_id: &str) -> UserToken {
         match self.vault.keyring() {
             Some(keyring) => UserToken(keyring.person(user_id)),
@@ -381,12 +397,12 @@ impl Chain {
         }
     }
 
-    /// The key that signs checkpoints where the host gives none.
+    /// The signing key of checkpoints if the host gives none.
     fn checkpoint_key(&self) -> SigningKey {
         SigningKey::ed25519_from_seed(&self.keyed(b"checkpoint", &[]))
     }
 
-    /// A name for an actor that cannot be traced back without the key.
+    /// Returns the pseudonym of an actor, which cannot be traced back without the key.
     pub(crate) fn pseudonym(&self, actor: Option<&str>) -> String {
         actor.map_or_else(|| OPERATOR.to_owned(), |actor| self.half(b"actor", actor))
     }
@@ -396,22 +412,22 @@ impl Chain {
         SigningKey::ed25519_from_seed(&self.keyed(b"reads", &[]))
     }
 
-    /// A name in the read log for the person a session works for, that cannot be traced back without the key.
+    /// Returns the read log's pseudonym of a session's user, which cannot be traced back without the key.
     pub(crate) fn reader(&self, user_id: &str) -> String {
         self.half(b"reader", user_id)
     }
 
-    /// A name for a namespace that cannot be traced back without the key.
+    /// Returns the pseudonym of a namespace, which cannot be traced back without the key.
     pub(crate) fn hidden_namespace(&self, namespace: &str) -> String {
         self.half(b"namespace", namespace)
     }
 
-    /// A name for an agent that cannot be traced back without the key.
+    /// Returns the pseudonym of an agent, which cannot be traced back without the key.
     pub(crate) fn agent(&self, agent: &str) -> String {
         self.half(b"agent", agent)
     }
 
-    /// A namespace, or in an encrypted store a name for it that cannot be traced back without the key.
+    /// Returns a namespace in the clear, or in an encrypted store its pseudonym.
     pub(crate) fn namespace(&self, namespace: &str) -> String {
         match self.vault.keyring() {
             Some(_) => self.hidden_namespace(namespace),
@@ -419,7 +435,7 @@ impl Chain {
         }
     }
 
-    /// The first half of what stands for a text, in hex.
+    /// Returns the first 16 bytes of the keyed hash of a text, in hex.
     fn half(&self, purpose: &[u8], text: &str) -> String {
         let hash = self.keyed(purpose, text.as_bytes());
         HEXLOWER.encode(hash.first_chunk::<16>().unwrap_or(&[0; 16]))
@@ -438,10 +454,10 @@ impl Chain {
 }
 
 impl AuditEntry {
-    /// Reads an entry.
+    /// Decodes an entry.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for bytes that are no entry.
+    /// `ERR_INTEGRITY` for bytes that are not an entry.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let damaged = || Error::integrity("an audit entry is damaged");
         let Ok(Value::Map(entry)) = decode_value(bytes, Encoding::MessagePack) else {
@@ -504,13 +520,13 @@ impl AuditEntry {
     }
 }
 
-/// A name somebody gave, as far as an entry keeps it.
+/// Truncates a claimed key id to [`MAX_KID_CHARS`].
 fn bounded(kid: &str) -> String {
     kid.chars().take(MAX_KID).collect()
 }
 
 impl ImportNote {
-    /// That of an import of nothing.
+    /// The summary of an import that changed nothing.
     pub(crate) const NONE: Self =
         Self { first: 0, added: 0, digest: [0; 32], duplicate: 0, refused: 0 };
 
@@ -575,6 +591,33 @@ impl ReadsNote {
     }
 }
 
+/// Links records to the chain and stores them with the new head. `keeper` returns the key under which the
+/// reason of a record is encrypted.
+pub(crate) fn append_audit(
+    txn: &WriteTransaction,
+    chain: &mut Chain,
+    records: &[AuditRecord],
+    now: EpochMs,
+    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
+) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let mut audit = txn.open_table(keys::AUDIT)?;
+    for record in records {
+        let (sequence, entry) = chain.link(record, now);
+        audit.insert(sequence, entry.as_slice())?;
+        if let Some(reason) = &record.reason {
+            let mut reasons = txn.open_table(keys::REASONS)?;
+            let key = RowKey::reason(sequence);
+            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
+            reasons.insert(sequence, row.as_slice())?;
+        }
+    }
+    audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -615,7 +658,7 @@ mod tests {
         let entry = AuditEntry::decode(&bytes).unwrap();
         assert_eq!((entry.kid.map(|kid| kid.len()), entry.count), (Some(MAX_KID), Some(3)));
         assert_eq!(entry.consent, Some(consent));
-        // The map as docs/format.md has it, keys in their order.
+        // The map as shown in docs/format.md, keys in canonical order.
         let shown = [
             &b"\xa7consent\x84"[..],
             b"\xaacreated_at\x07\xa4kind\xaawithdrawal",

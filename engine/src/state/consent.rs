@@ -1,8 +1,8 @@
-//! What a consent is worth now: the basis that a grain names for being processed (OMS 6.1, 8.10).
+//! Validity of consents: the basis that a grain names for being processed (OMS 6.1, 8.10).
 //!
-//! A grain whose `processing_basis` names a stored consent is judged by the last version of it, a renewal
-//! or a withdrawal. What names no address, or one that no consent is stored under, is judged by nobody
-//! here. Knows nothing of sessions.
+//! A grain whose `processing_basis` names a stored consent is judged by the last version of it, a renewal or
+//! a withdrawal. A basis that is no address, or the address of no stored consent, restricts nothing here.
+//! Knows nothing of sessions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,21 +11,22 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, Result};
-use crate::state::view::{Row, is_withdrawal, with_fields};
+use crate::disk::blob::{is_withdrawal, with_fields};
+use crate::state::view::Row;
 
-/// Versions of one consent that are followed at most.
+/// Maximum number of versions of one consent that are followed.
 const MAX_VERSIONS: usize = 1 << 20;
 
-/// A consent as its last version says.
+/// A consent according to its last version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Consent {
-    /// The last version that is here.
+    /// Address of the last stored version.
     pub(crate) head: ContentAddress,
-    /// Whether that takes it back.
+    /// True if that version is a withdrawal.
     pub(crate) withdrawn: bool,
-    /// What it is a consent to.
+    /// The scopes that are consented to.
     pub(crate) scope: Vec<String>,
-    /// From when to when it holds, both included; nothing for an open end.
+    /// Start and end of validity, both inclusive; `None` is open.
     window: (Option<i64>, Option<i64>),
 }
 
@@ -38,57 +39,57 @@ impl Consent {
         Self { head, withdrawn: is_withdrawal(grain), scope, window }
     }
 
-    /// One that nobody can show any more.
+    /// An erased consent: it can no longer be proven, so it counts as withdrawn.
     fn erased(head: ContentAddress) -> Self {
         Self { head, withdrawn: true, scope: Vec::new(), window: (None, None) }
     }
 
-    /// Whether it is outside the time it was given for.
+    /// Returns `true` if `now` is outside the validity of the consent.
     pub(crate) fn is_lapsed(&self, now: EpochMs) -> bool {
         let (from, to) = self.window;
         from.is_some_and(|from| now.get() < from) || to.is_some_and(|to| now.get() > to)
     }
 }
 
-/// A state of the store that says what a consent is worth, and whose grains were erased.
+/// A state of the store in which consents, erased users and grain states are looked up.
 pub(crate) trait Standing {
-    /// The consent that a basis names; nothing where none is stored under it.
+    /// Returns the consent that a basis names; `None` if no consent is stored there.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>>;
 
-    /// Whether a grain of this user at a place of the log was erased with all of the user, and still lies
-    /// there.
+    /// Returns `true` if a grain of this user at this sequence was erased together with the user and is still
+    /// in the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn has_erased_user(&self, user_id: Option<&str>, at: Sequence) -> Result<bool>;
 
-    /// What has become of the grain at a place of the log.
+    /// Returns the index-layer state of the grain at a sequence.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn state_of(&self, at: Sequence) -> Result<GrainState>;
 }
 
-/// Where the versions of a consent are looked up.
+/// Lookup of the versions of a consent.
 pub(crate) trait Versions {
-    /// The version with this address.
+    /// Returns the version with this address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn version(&self, address: &ContentAddress) -> Result<Option<Row>>;
 
-    /// Whether it was here and was erased.
+    /// Returns `true` if a grain with this address was stored and erased.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     fn was_erased(&self, address: &ContentAddress) -> Result<bool>;
 }
 
-/// The consent a grain names as the basis of its processing. A consent rests on none: what was agreed,
-/// and that it was taken back, must stay to be seen.
+/// Returns the consent that a grain names as its processing basis. A consent itself rests on none: what was
+/// agreed, and its withdrawal, must stay visible.
 pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
     if grain.grain_type() == GrainType::Consent {
         return None;
@@ -96,26 +97,27 @@ pub(crate) fn basis_of(grain: &GrainRef<'_>) -> Option<ContentAddress> {
     address_of(grain.text("processing_basis")?)
 }
 
-/// Whether the consent a grain rests on was withdrawn.
+/// Returns `true` if the consent a grain rests on was withdrawn.
 ///
 /// # Errors
-/// As [`Standing::consent_of`].
+/// The errors of [`ConsentLookup::consent_of`].
 pub(crate) fn is_withdrawn(consents: &dyn Standing, grain: &GrainRef<'_>) -> Result<bool> {
     let Some(basis) = basis_of(grain) else { return Ok(false) };
     Ok(consents.consent_of(&basis)?.is_some_and(|consent| consent.withdrawn))
 }
 
-/// The address that a basis is, with or without `sha256:`; nothing for the name of a legal basis.
+/// Parses a basis as an address, with or without `sha256:`; `None` for the name of a legal basis.
 pub(crate) fn address_of(basis: &str) -> Option<ContentAddress> {
     basis.strip_prefix("sha256:").unwrap_or(basis).parse().ok()
 }
 
-/// The last version of what is stored under an address, if that is a consent. A successor that a file
-/// has stated and not brought is none. One that was erased counts as a withdrawal: nobody can show any
-/// more that there is consent.
+/// Returns the last version of the consent stored under an address; `None` if it is no consent. A successor
+/// that an imported file states but does not contain is ignored. An erased version counts as a withdrawal:
+/// the consent can no longer be proven.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for versions without an end, and as [`Versions::version`].
+/// `ERR_INTEGRITY` for a chain of more than [`MAX_VERSIONS`] versions, and the errors of
+/// [`ConsentVersions::version`].
 pub(crate) fn last_version(
     basis: ContentAddress,
     versions: &dyn Versions,
@@ -146,15 +148,15 @@ pub(crate) fn last_version(
     Err(Error::integrity("the versions of a consent have no end"))
 }
 
-/// Consents that were looked up in one state of the store, which does not change.
+/// A cache of consent lookups in one immutable state of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Known(RwLock<HashMap<ContentAddress, Option<Arc<Consent>>>>);
 
 impl Known {
-    /// What is known of a basis, looked up if that was not done before.
+    /// Returns the cached consent of a basis, and calls `look_up` if there is none.
     ///
     /// # Errors
-    /// As `look_up`.
+    /// The errors of `look_up`.
     pub(crate) fn or_else(
         &self,
         basis: &ContentAddress,

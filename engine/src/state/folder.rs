@@ -1,8 +1,8 @@
-//! The thread that owns the derived index on disk: it folds there while the writer goes on.
+//! The thread that owns the derived index on disk and folds into it while the writer goes on.
 //!
-//! One job at a time, begun by the writer and waited for by the writer; what a job has committed
-//! comes back as new tables. Between jobs it closes exchanged databases, of the truth as well, once
-//! their last readers have gone. Knows nothing of what the truth holds and publishes nothing.
+//! One job at a time, begun and awaited by the writer; the result of a committed job is a new snapshot of the
+//! tables. Between jobs it closes replaced databases, of the truth as well, once their last readers are gone.
+//! Knows nothing of the contents of the truth and publishes nothing.
 
 use std::time::Duration;
 
@@ -16,23 +16,23 @@ use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::disk::source::{Former, Leased, Source};
 
-/// How often an idle folder looks whether exchanged databases are still read from.
+/// Interval at which an idle thread checks for remaining readers of replaced databases.
 const RELEASE_CHECK: Duration = Duration::from_millis(50);
 
-/// What is done to the index, between two snapshots of it.
+/// A change of the index between two snapshots of it.
 type Change = Box<dyn FnOnce(&mut Source) -> Result<()> + Send>;
 
-/// What the thread is asked for.
+/// A job for the thread.
 enum Job {
-    /// New tables come of it.
+    /// Changes the index; the result is a new snapshot of the tables.
     Change(Change),
-    /// The tables stay as they are; it answers by itself.
+    /// Leaves the tables as they are, and sends its result itself.
     Aside(Box<dyn FnOnce(&mut Source) + Send>),
 }
 
-/// A handle on the thread. Dropping it waits for the job under way.
+/// A handle of the thread. Dropping it waits for the running job.
 pub(crate) struct Folder {
-    /// Taken when it is dropped, so that the thread ends.
+    /// Taken on drop, which ends the thread.
     jobs: Option<Sender<Job>>,
     done: Receiver<Result<Leased<Tables>>>,
     thread: Option<JoinHandle<()>>,
@@ -43,17 +43,17 @@ impl Drop for Folder {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has released its database all the same.
+            // A thread that panicked has released its database, too.
             let _ = thread.join();
         }
     }
 }
 
 impl Folder {
-    /// Starts the thread over this database.
+    /// Starts the thread for this database.
     ///
     /// # Errors
-    /// `ERR_IO` where the system gives no thread.
+    /// `ERR_IO` if the system cannot create a thread.
     pub(crate) fn start(db: Source) -> Result<Self> {
         let (jobs, incoming) = channel();
         let (finished, done) = channel();
@@ -74,7 +74,7 @@ impl Folder {
         Ok(Self { jobs: Some(jobs), done, thread: Some(thread), busy: false })
     }
 
-    /// Whether a job was begun whose outcome nobody has taken.
+    /// Returns `true` if a job was begun whose outcome was not taken yet.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy
     }
@@ -82,14 +82,14 @@ impl Folder {
     /// Begins to write the frozen part of a tail into the tables.
     ///
     /// # Errors
-    /// `ERR_IO` once the thread is gone.
+    /// `ERR_IO` if the thread is gone.
     pub(crate) fn fold(&mut self, frozen: Frozen) -> Result<()> {
         self.begin(Box::new(move |db| {
             in_transaction(db, |txn| index::fold(txn, &frozen).map(drop))
         }))
     }
 
-    /// A snapshot of the index, of an idle folder.
+    /// Returns a snapshot of the index. The thread must be idle.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -97,18 +97,18 @@ impl Folder {
         self.aside(|db| Ok(db.lease(db.begin_read()?)))
     }
 
-    /// Closes exchanged databases that nobody reads from any more.
+    /// Closes replaced databases without remaining readers.
     ///
     /// # Errors
-    /// `ERR_IO` once the thread is gone.
+    /// `ERR_IO` if the thread is gone.
     pub(crate) fn release(&mut self) -> Result<()> {
         self.adopt(Vec::new())
     }
 
-    /// Takes exchanged databases, to close each once nobody reads from it any more.
+    /// Takes over replaced databases, to close each once its last reader is gone.
     ///
     /// # Errors
-    /// `ERR_IO` once the thread is gone.
+    /// `ERR_IO` if the thread is gone.
     pub(crate) fn adopt(&mut self, former: Vec<Former>) -> Result<()> {
         self.aside(|db| {
             db.adopt(former);
@@ -117,27 +117,27 @@ impl Folder {
         })
     }
 
-    /// Does something beside the tables, which need not be readable, and waits for it. It comes
-    /// after a job that was begun, whose outcome can still be taken.
+    /// Runs `work` on the thread and waits for it. It does not use the tables, which need not be readable. It
+    /// runs after a job that was begun before, whose outcome can still be taken.
     ///
     /// # Errors
-    /// Those of `work`, `ERR_INTEGRITY` where it panicked; `ERR_IO` once the thread is gone.
+    /// Those of `work`, `ERR_INTEGRITY` if it panicked; `ERR_IO` if the thread is gone.
     pub(crate) fn aside<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Source) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, outcome) = channel();
         self.ask(Job::Aside(Box::new(move |db| {
-            // Whoever asked waits below.
+            // The caller waits for this below.
             let _ = sender.send(guarded(|| work(db)));
         })))?;
         outcome.recv().unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// Begins to change the index. The one before must have been waited for.
+    /// Begins to change the index. The previous change must have been awaited.
     ///
     /// # Errors
-    /// `ERR_IO` once the thread is gone.
+    /// `ERR_IO` if the thread is gone.
     pub(crate) fn begin(&mut self, change: Change) -> Result<()> {
         self.ask(Job::Change(change))?;
         self.busy = true;
@@ -149,7 +149,7 @@ impl Folder {
         jobs.send(job).map_err(|_| stopped())
     }
 
-    /// What became of the job, if it has ended.
+    /// Takes the outcome of the job if it has ended.
     pub(crate) fn finished(&mut self) -> Option<Result<Leased<Tables>>> {
         let outcome = match self.done.try_recv() {
             Ok(outcome) => outcome,
@@ -163,7 +163,7 @@ impl Folder {
     /// Waits for the job that was begun.
     ///
     /// # Errors
-    /// Those of the job; `ERR_IO` once the thread is gone.
+    /// Those of the job; `ERR_IO` if the thread is gone.
     pub(crate) fn wait(&mut self) -> Result<Leased<Tables>> {
         let outcome = self.done.recv().unwrap_or_else(|_| Err(stopped()));
         self.busy = false;
@@ -171,7 +171,7 @@ impl Folder {
     }
 }
 
-/// The next job; nothing once nobody can ask any more.
+/// Waits for the next job; `None` once the handle is dropped.
 fn next(db: &mut Source, jobs: &Receiver<Job>) -> Option<Job> {
     while db.has_former() {
         match receive_within(jobs, RELEASE_CHECK) {
@@ -183,7 +183,7 @@ fn next(db: &mut Source, jobs: &Receiver<Job>) -> Option<Job> {
     jobs.recv().ok()
 }
 
-/// Changes the index and opens what that left.
+/// Changes the index and opens a snapshot of the result.
 fn carry_out(db: &mut Source, change: Change) -> Result<Leased<Tables>> {
     guarded(|| {
         db.release();
@@ -192,8 +192,8 @@ fn carry_out(db: &mut Source, change: Change) -> Result<Leased<Tables>> {
     })
 }
 
-/// A commit of the index. It keeps what a crash would otherwise have to find out by reading every
-/// page, so that opening after one is quick.
+/// Runs `write` in a transaction of the index and commits it. Quick repair makes each commit save the
+/// allocator state, so that opening after a crash need not read every page.
 pub(crate) fn in_transaction(
     db: &Database,
     write: impl FnOnce(&WriteTransaction) -> index::Result<()>,

@@ -1,7 +1,7 @@
-//! Threads that follow the truth in the background, so that a search finds little left to read.
+//! Threads that follow the truth in the background, so that a search has little left to read.
 //!
-//! Each is woken by the writer, gathers what comes within a few milliseconds, and lets searches in
-//! between any two of its steps. Nothing waits for one but a writer that is far ahead.
+//! Each is woken by the writer, batches the commits of a few milliseconds, and lets searches run between any
+//! two of its steps. Only a writer that is far ahead waits for one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -11,51 +11,51 @@ use crate::base::error::{Result, guarded};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use crate::base::sync::receive_within;
 use crate::base::sync::thread::{self, JoinHandle};
+use crate::state::view::Shared;
 use crate::state::view::View;
-use crate::write::writer::Shared;
 
-/// How long writes are gathered.
+/// Time within which commits are batched.
 const GATHER: Duration = Duration::from_millis(5);
-/// Commits that are gathered at most.
+/// Maximum number of commits in a batch.
 const MANY: usize = 32;
-/// How often an idle thread looks whether a search has left it something to do.
+/// Interval at which an idle thread checks for work left by a search.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What is derived from the truth by reading it again.
+/// Derived data that is kept up to date by reading the truth.
 pub(crate) trait Follower: Send + Sync {
-    /// Does one step from a view. Gives whether there is nothing left to do.
+    /// Does one step towards a view. Returns `true` if there is no more to do.
     ///
     /// # Errors
-    /// What fails here fails again where somebody searches, and is told there.
+    /// An error here recurs in the next search, which reports it.
     fn step(&self, view: &View) -> Result<bool>;
 
-    /// Follows a view until it is not too far behind it: whoever writes faster than can be followed
-    /// waits here.
+    /// Follows a view until the lag is small enough. This is the back-pressure on a writer that is faster
+    /// than the follower.
     ///
     /// # Errors
-    /// As [`Follower::step`].
+    /// The errors of [`Follower::step`].
     fn stay_close(&self, view: &View) -> Result<()>;
 
-    /// Brings to disk what is worth it before the store is closed.
+    /// Saves to disk what is worth saving before the store is closed.
     ///
     /// # Errors
-    /// As [`Follower::step`]. All of it can be read from the truth again.
+    /// The errors of [`Follower::step`]. Unsaved data can be read from the truth again.
     fn settle(&self, view: &View) -> Result<()>;
 
-    /// Whether there is something to do although nobody wrote.
+    /// Returns `true` if there is work without a new commit.
     fn is_wanted(&self) -> bool {
         false
     }
 
-    /// Gives up at once what it is at, if that takes long.
+    /// Aborts a long-running step.
     fn stop(&self) {}
 }
 
-/// A thread that follows.
+/// A background thread that runs a [`Follower`].
 pub(crate) struct Following {
     follower: Arc<dyn Follower>,
     wake: Option<SyncSender<()>>,
-    /// Whether the thread should take no further step.
+    /// Set when the thread must take no further step.
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,7 +64,7 @@ impl Following {
     /// Starts the thread.
     ///
     /// # Errors
-    /// `ERR_IO` where the system gives no thread.
+    /// `ERR_IO` if the system cannot create a thread.
     pub(crate) fn start(name: &str, follower: Arc<dyn Follower>, shared: &Shared) -> Result<Self> {
         let (wake, woken) = sync_channel(1);
         let (own, shared) = (Arc::clone(&follower), Arc::clone(shared));
@@ -76,21 +76,21 @@ impl Following {
         Ok(Self { follower, wake: Some(wake), ended, thread: Some(thread) })
     }
 
-    /// Says that there is a new view.
+    /// Tells the thread that there is a new view, and waits if it is too far behind.
     pub(crate) fn grown(&self, view: &View) {
         if let Some(wake) = &self.wake {
-            // A thread that is awake looks again before it sleeps.
+            // A full channel means that the thread is awake; it checks again before it sleeps.
             let _ = wake.try_send(());
         }
         let _ = guarded(|| self.follower.stay_close(view));
     }
 
-    /// Brings to disk what is worth it.
+    /// Saves to disk what is worth saving.
     pub(crate) fn settle(&self, view: &View) {
         let _ = guarded(|| self.follower.settle(view));
     }
 
-    /// Ends the thread, and saves what is worth it.
+    /// Ends the thread, and saves what is worth saving.
     pub(crate) fn finish(mut self, view: &View) {
         self.end();
         self.settle(view);
@@ -101,7 +101,7 @@ impl Following {
         self.ended.store(true, Ordering::Relaxed);
         self.follower.stop();
         if let Some(thread) = self.thread.take() {
-            // What a thread that panicked has left undone is read from the truth again.
+            // What a panicked thread left undone is read from the truth again.
             let _ = thread.join();
         }
     }
@@ -121,21 +121,22 @@ fn run(follower: &dyn Follower, shared: &Shared, (woken, ended): (&Receiver<()>,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        // A store that was open for one write leaves the rest to whoever needs it.
+        // A store that was open for one write leaves the rest to the next reader.
         if !gathers(woken) {
             return;
         }
-        // Damage is told to whoever searches; the next write tries again.
+        // Damage is reported by searches; the next write tries again.
         while !ended.load(Ordering::Relaxed)
             && let Some(view) = newest(shared)
             && let Ok(false) = guarded(|| follower.step(&view))
         {
-            // The next step is from the view that is then the newest.
+            // The next step uses the newest view at that time.
         }
     }
 }
 
-/// Waits until nobody has written for a moment, or many have. Gives whether the store is still open.
+/// Waits for a pause in the commits, or for [`MAX_BATCHED_COMMITS`] of them. Returns `false` if the store was
+/// closed.
 fn gathers(woken: &Receiver<()>) -> bool {
     for _ in 0..MANY {
         match receive_within(woken, GATHER) {

@@ -1,9 +1,10 @@
 //! The index of a view: the tables as last folded, and the tail of grains that are not in them.
 //!
-//! Grains go into the tail; when it is full, what is in it is frozen and folded by the folder's
-//! thread, while new grains go on top. Before a second fold the first must have ended: that is the
-//! back-pressure. Whoever holds an old value keeps reading what it stands for.
+//! Grains go into the tail; when it is full, its contents are frozen and folded by the fold worker's thread
+//! while new grains go on top. The first fold must have ended before a second begins: that is the
+//! back-pressure. A reader with an old snapshot keeps reading that snapshot.
 
+use grainstore_index::{Blind, Facts};
 use std::sync::Arc;
 
 use grainstore_format::ContentAddress;
@@ -11,13 +12,13 @@ use grainstore_index::{self as index, IndexState, Sequence, Tables, Tail};
 use redb::ReadableDatabase;
 
 use crate::base::error::{Error, Result, guarded};
+use crate::disk::blob::with_fields;
 use crate::disk::source::{Leased, Source};
 use crate::disk::vault::Vault;
 use crate::state::folder::{Folder, in_transaction};
 use crate::state::truth::{Logged, Truth};
-use crate::state::view::push;
 
-/// Tables and tail.
+/// A snapshot of the tables, and the tail after it.
 #[derive(Clone)]
 pub(crate) struct Indexed {
     pub(crate) tables: Arc<Leased<Tables>>,
@@ -31,7 +32,7 @@ impl Indexed {
         Ok(Self { tables: Arc::new(tables), tail })
     }
 
-    /// Adds a grain of the log, waiting for room where there is none.
+    /// Adds a grain of the log; a full tail is folded first.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -46,16 +47,16 @@ impl Indexed {
         push(&mut self.tail, &self.tables, sequence, (address, blob), vault)
     }
 
-    /// Begins to fold what is in the tail; the folder must be idle.
+    /// Begins to fold the tail; the fold worker must be idle.
     ///
     /// # Errors
-    /// `ERR_IO` once the folder is gone; `ERR_INTEGRITY`.
+    /// `ERR_IO` if the fold worker is gone; `ERR_INTEGRITY`.
     pub(crate) fn fold(&mut self, folder: &mut Folder) -> Result<()> {
         self.tail.freeze()?;
         self.tail.frozen().map_or(Ok(()), |frozen| folder.fold(frozen))
     }
 
-    /// Waits for the fold under way, if there is one, and goes on from what it left.
+    /// Waits for the running fold, if there is one, and continues from its tables.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY` of the fold.
@@ -67,13 +68,13 @@ impl Indexed {
         Ok(())
     }
 
-    /// Goes on from the tables a fold has left.
+    /// Continues from the tables of a completed fold.
     pub(crate) fn folded(&mut self, tables: Leased<Tables>) {
         self.tables = Arc::new(tables);
         self.tail.thaw();
     }
 
-    /// Folds all that is in the tail, and waits for it.
+    /// Folds the whole tail, and waits for it.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -98,7 +99,7 @@ impl Indexed {
         Ok(())
     }
 
-    /// Adds what a place of the log has: of a grain that was erased its address alone.
+    /// Adds a row of the log: of an erased grain only its address.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -120,7 +121,7 @@ impl Indexed {
         }
     }
 
-    /// Waits for room in the tail.
+    /// Makes room in a full tail: waits for the running fold and begins the next.
     fn make_room(&mut self, folder: &mut Folder) -> Result<()> {
         if self.tail.is_full() {
             self.settle(folder)?;
@@ -130,7 +131,7 @@ impl Indexed {
     }
 }
 
-/// The tables of an index database, emptied where they do not fit this code or this log.
+/// Opens the tables of an index database, and empties them first if they do not fit this code or this log.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -138,7 +139,7 @@ pub(crate) fn sound_tables(db: &Source, truth: &Truth) -> Result<Leased<Tables>>
     let txn = db.begin_read()?;
     let tables = Tables::open(db.begin_read()?);
     let address_at = |sequence: Sequence| match address_at(truth, sequence)? {
-        // Whether a damaged row is the one that was folded is for the others to say.
+        // A damaged row cannot be compared with the watermark; the other samples decide.
         Row::Damaged => Ok(tables.watermark()?.map(|mark| mark.address)),
         Row::Whole(address) => Ok(Some(address)),
         Row::Absent => Ok::<_, Error>(None),
@@ -155,11 +156,11 @@ pub(crate) fn sound_tables(db: &Source, truth: &Truth) -> Result<Leased<Tables>>
     Ok(db.lease(Tables::open(db.begin_read()?)))
 }
 
-/// Places of the log that are compared behind the end of the index, and as many all over it.
+/// Number of sequences compared at the end of the index, and again spread over all of it.
 const COMPARED: u64 = 12;
 
-/// Whether the index knows the addresses of the log by their places: those of the last grains it
-/// was folded to, where another history of the same store would differ, and some of all others.
+/// Samples the log and returns `true` if the index maps each address to its sequence: the last ones that were
+/// folded, where another history of the same store would differ, and some spread over all others.
 fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     let tail = Tail::after(tables)?;
     let reader = index::Reader::new(tables, &tail);
@@ -178,13 +179,13 @@ fn fits(tables: &Tables, truth: &Truth, last: Sequence) -> Result<bool> {
     Ok(true)
 }
 
-/// What the log has at a place.
+/// The address found at a sequence of the log.
 enum Row {
     Absent,
-    /// The address of a grain, as the index keeps it.
+    /// The address of a grain, as a key of the index.
     Whole([u8; 32]),
-    /// A row whose bytes have changed, which is met again by whoever reads it; or one whose key was
-    /// destroyed, which nobody can compare until it is scrubbed.
+    /// A row whose bytes have changed, which is reported when it is read, or one whose key was destroyed,
+    /// which cannot be compared until it is scrubbed.
     Damaged,
 }
 
@@ -201,4 +202,20 @@ fn address_at(truth: &Truth, sequence: Sequence) -> Result<Row> {
         Err(error) if error.is_of_truth() || error.is_erased() => Ok(Row::Damaged),
         Err(error) => Err(error),
     }
+}
+
+/// Adds a grain of the log to a tail.
+fn push(
+    tail: &mut Tail,
+    tables: &Tables,
+    sequence: Sequence,
+    (address, blob): (&ContentAddress, &[u8]),
+    vault: &Vault,
+) -> Result<()> {
+    with_fields(blob, |grain| {
+        let key = *vault.address(address).as_bytes();
+        let blind = vault.blind_of(grain)?;
+        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
+        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
+    })
 }

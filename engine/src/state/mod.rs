@@ -3,12 +3,12 @@
 pub(crate) mod audit;
 pub(crate) mod basis;
 pub(crate) mod consent;
+pub(crate) mod erasure;
 pub(crate) mod folder;
 pub(crate) mod follow;
 pub(crate) mod indexed;
-pub(crate) mod meta;
 pub(crate) mod powers;
 pub(crate) mod reach;
-pub(crate) mod reason;
+pub(crate) mod session_options;
 pub(crate) mod truth;
 pub(crate) mod view;

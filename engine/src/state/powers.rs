@@ -1,18 +1,13 @@
-//! Powers of the store: what is for its operator, in a session that is limited to no namespace and no
-//! user (ruling 55 of the project's reading). Any other session is one caller among many.
+//! Operations reserved to the operator of the store, in a session that is limited to no namespace and no user
+//! (ruling 55). Any other session is one caller among many.
 //!
-//! One list and one check. What takes a [`Store`](crate::Store) and no session is for whoever holds it:
-//! faces that give a store to others ask here first.
+//! One list and one check. A method that takes a [`Store`](crate::Store) and no session is available to any
+//! holder of the store: interfaces that give a store to others check here first.
 
-use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::session::Session;
-use crate::rules::policy::Rule;
-use crate::state::audit::Operation;
-
-/// Declares the powers once: variant, the name it has in the audit log, and what it is, for people.
+/// Declares the powers once: variant, name in the audit log, and description.
 macro_rules! powers {
     ($($variant:ident $name:literal $text:literal;)+) => {
-        /// What only the operator of the whole store does.
+        /// An operation reserved to the operator of the whole store.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Power {
@@ -20,10 +15,10 @@ macro_rules! powers {
         }
 
         impl Power {
-            /// All of them.
+            /// All powers.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name: that of the method it is asked for by, and of its entries in the audit log.
+            /// The name of the method that needs it, and of its entries in the audit log.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +26,7 @@ macro_rules! powers {
                 }
             }
 
-            /// What it is, for a person.
+            /// A human-readable description.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
@@ -56,34 +51,6 @@ powers! {
     Compact "compact" "giving room back";
     RemoveVectors "remove_vectors" "removing the vectors of a model";
     Backup "backup" "copying the whole store";
-}
-
-impl Session {
-    /// Whether this session is the operator's, over the whole store.
-    #[must_use]
-    pub fn has_powers(&self) -> bool {
-        self.author().speaks_for_store()
-    }
-
-    /// Refuses what is for the operator of the whole store, unless it is the operator who asks. A
-    /// refusal is in the audit log.
-    ///
-    /// # Errors
-    /// `ERR_ACCESS`; `ERR_IO` where the refusal cannot be written.
-    pub fn check_power(&self, power: Power) -> Result<()> {
-        match self.has_powers() {
-            true => Ok(()),
-            false => Err(self.refused_power(power)),
-        }
-    }
-
-    /// The refusal of a power, with its entry in the audit log.
-    pub(crate) fn refused_power(&self, power: Power) -> Error {
-        let message = format!("{} is for the operator of the whole store", power.text());
-        let error = Error::new(ErrorKind::Access, message)
-            .with_hint("open a session of the operator, without a namespace and a user");
-        self.refused(Operation::Power(power), Vec::new(), Rule::NotOperator, None, error)
-    }
 }
 
 #[cfg(test)]

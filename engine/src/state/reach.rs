@@ -1,8 +1,8 @@
-//! What a session sees: the one check that every read goes through (OMS 28.2, 12.4).
+//! Visibility of grains to a session: the one check that every read goes through (OMS 28.2, 12.4).
 //!
-//! Whatever is shown to somebody, or decided by what they see, is asked of a [`Reach`] first: grains by
-//! their address, candidates of queries, links, versions, neighbours, subjects of audit entries, claims
-//! of a file. Knows nothing of queries, and nothing of what is done with a grain that is seen.
+//! Whatever is shown to a caller, or decided by what the caller sees, is checked by a [`Visibility`] first:
+//! grains by their address, candidates of queries, links, versions, neighbours, subjects of audit entries,
+//! claims of an imported file. Knows nothing of queries, or of what is done with a visible grain.
 
 use grainstore_format::{
     ContentAddress, EpochMs, Grain, GrainRef, GrainState, SHARED, VerificationStatus,
@@ -10,74 +10,74 @@ use grainstore_format::{
 use grainstore_index::{Scope, Sequence};
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::options::SessionOptions;
-use crate::operate::erase::erased;
+use crate::disk::blob::with_fields;
 use crate::rules::preset::{Deed, Facts, Refusal, Regime};
 use crate::state::basis::basis_in;
 use crate::state::consent::{Standing, basis_of};
-use crate::state::view::with_fields;
+use crate::state::erasure::erased;
+use crate::state::session_options::SessionOptions;
 
-/// Who looks, as far as it decides what they see.
+/// The namespace and the user of a session, which limit what it sees.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Viewer {
     namespace: Option<String>,
     user_id: Option<String>,
 }
 
-/// What becomes of a grain that somebody asks for.
+/// The outcome of a visibility check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reached {
-    /// It is shown.
+    /// The grain is shown.
     Seen,
-    /// It lies outside the session, which is told nothing of it.
+    /// The grain lies outside the session, which must not learn that it exists.
     Outside,
     /// The consent it rests on was withdrawn.
     Withdrawn,
-    /// The consent it rests on does not hold now: its time is over, or has not come.
+    /// The consent it rests on is not valid now: it has ended, or not begun.
     Lapsed,
-    /// A rule of the store keeps it.
+    /// A rule of the store refuses the read.
     Ruled(Refusal),
-    /// It was erased: nobody is shown it, and asking for it by address says so.
+    /// The grain was erased: it is never shown, but a read by address reports the erasure.
     Erased,
 }
 
-/// Somebody looking at a state of the store, at one moment.
+/// The visibility check for one viewer, on one state of the store, at one time.
 #[derive(Clone, Copy)]
 pub(crate) struct Reach<'r> {
     viewer: &'r Viewer,
     state: &'r dyn Standing,
     now: EpochMs,
-    /// The rules of the store, and what the viewer looks for; nothing where they are not asked.
+    /// The rules of the store and the purposes of the session; `None` if rules are not checked.
     rules: Option<(&'r Regime, &'r [String])>,
 }
 
 impl Viewer {
-    /// Who works with these options.
+    /// The viewer of a session with these options.
     pub(crate) fn of(options: &SessionOptions) -> Self {
         Self { namespace: options.namespace.clone(), user_id: options.user_id.clone() }
     }
 
-    /// The namespace it keeps to; nothing for all of them.
+    /// The namespace it is limited to; `None` for all of them.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// Whether no grain lies outside its reach: it has no namespace, and no user.
+    /// Returns `true` if the viewer is limited to no namespace and no user.
     pub(crate) fn is_everyone(&self) -> bool {
         self.namespace.is_none() && self.user_id.is_none()
     }
 
-    /// Whether it works for one user.
+    /// Returns `true` if the viewer is limited to a user.
     pub(crate) fn has_user(&self) -> bool {
         self.user_id.is_some()
     }
 
-    /// Whether a partition lies in its namespace.
+    /// Returns `true` if a partition lies in the viewer's namespace.
     pub(crate) fn reaches_partition(&self, partition: &str) -> bool {
         in_scope(partition, self.namespace())
     }
 
-    /// Whether it sees grains of this user: those of its own, and those of nobody.
+    /// Returns `true` if grains of this user are visible: the viewer's own, and those without a user.
     fn reaches_user(&self, of: Option<&str>) -> bool {
         match (self.user_id.as_deref(), of.filter(|user| !user.is_empty())) {
             (Some(own), Some(of)) => own == of,
@@ -85,7 +85,7 @@ impl Viewer {
         }
     }
 
-    /// Refuses a grain that it may not write.
+    /// Refuses a grain that the session may not write.
     ///
     /// # Errors
     /// `ERR_ACCESS` for one of another namespace or user.
@@ -110,7 +110,7 @@ impl Viewer {
         Ok(())
     }
 
-    /// Its namespaces, as the index asks for them.
+    /// The viewer's namespaces, as a scope of the index.
     pub(crate) fn partitions(&self) -> Scope<'_> {
         match self.namespace() {
             None => Scope::All,
@@ -121,27 +121,27 @@ impl Viewer {
 }
 
 impl<'r> Reach<'r> {
-    /// This viewer, looking now at a state of the store.
+    /// The check for this viewer at `now` on a state of the store.
     pub(crate) fn new(viewer: &'r Viewer, state: &'r dyn Standing, now: EpochMs) -> Self {
         Self { viewer, state, now, rules: None }
     }
 
-    /// The same, for these purposes in a store with these rules.
+    /// Adds the rules of the store and the purposes of the session.
     pub(crate) fn under(self, regime: &'r Regime, purposes: &'r [String]) -> Self {
         Self { rules: Some((regime, purposes)), ..self }
     }
 
-    /// The moment it is.
+    /// The time of the check.
     pub(crate) fn now(&self) -> EpochMs {
         self.now
     }
 
-    /// Whether rules of the store may keep a grain from being read.
+    /// Returns `true` if rules of the store can refuse reads.
     pub(crate) fn asks_rules(&self) -> bool {
         self.rules.is_some_and(|(regime, _)| regime.asks_reads())
     }
 
-    /// What becomes of the grain at a place of the log.
+    /// Checks the grain at a sequence of the log.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -149,26 +149,22 @@ impl<'r> Reach<'r> {
         if self.state.has_erased_user(grain.text("user_id"), at)? {
             return Ok(Reached::Erased);
         }
-        // namespace
         if self.viewer.namespace.is_some() && !self.viewer.reaches_partition(grain.partition()) {
             return Ok(Reached::Outside);
         }
-        // user
         if self.viewer.has_user() && !self.viewer.reaches_user(grain.text("user_id")) {
             return Ok(Reached::Outside);
         }
-        // basis of processing
         if let Some(basis) = basis_of(grain) {
             let resting = self.resting_on(&basis)?;
             if resting != Reached::Seen {
                 return Ok(resting);
             }
         }
-        // rules of the store
         Ok(self.refusal_of(at, grain)?.map_or(Reached::Seen, Reached::Ruled))
     }
 
-    /// The rule of the store that keeps a grain from being read.
+    /// Returns the refusal of a rule of the store, if one refuses to read the grain.
     fn refusal_of(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<Option<Refusal>> {
         let Some((regime, purposes)) = self.rules.filter(|_| self.asks_rules()) else {
             return Ok(None);
@@ -182,10 +178,10 @@ impl<'r> Reach<'r> {
         Ok(rules.decide(Deed::Read, &facts).refusal)
     }
 
-    /// What becomes of a grain that rests on this basis.
+    /// Checks the consent that a grain names as its basis.
     ///
     /// # Errors
-    /// As [`Reach::of`].
+    /// The errors of [`Visibility::check`].
     pub(crate) fn resting_on(&self, basis: &ContentAddress) -> Result<Reached> {
         Ok(match self.state.consent_of(basis)? {
             Some(consent) if consent.withdrawn => Reached::Withdrawn,
@@ -194,33 +190,34 @@ impl<'r> Reach<'r> {
         })
     }
 
-    /// Whether the grain at a place of the log is shown.
+    /// Returns `true` if the grain at a sequence of the log is visible.
     ///
     /// # Errors
-    /// As [`Reach::of`].
+    /// The errors of [`Visibility::check`].
     pub(crate) fn sees(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
         Ok(self.of(at, grain)? == Reached::Seen)
     }
 
-    /// As [`Reach::of`], for a grain that is still packed.
+    /// Like [`Visibility::check`], for an encoded grain.
     ///
     /// # Errors
-    /// As [`Reach::of`].
+    /// The errors of [`Visibility::check`].
     pub(crate) fn of_blob(&self, at: Sequence, blob: &[u8]) -> Result<Reached> {
         with_fields(blob, |grain| self.of(at, grain))
     }
 
-    /// As [`Reach::sees`], for a grain that is still packed.
+    /// Like [`Visibility::is_visible`], for an encoded grain.
     ///
     /// # Errors
-    /// As [`Reach::of`].
+    /// The errors of [`Visibility::check`].
     pub(crate) fn sees_blob(&self, at: Sequence, blob: &[u8]) -> Result<bool> {
         Ok(self.of_blob(at, blob)? == Reached::Seen)
     }
 }
 
 impl Reached {
-    /// Why a grain that was asked for by its address is not shown; nothing found there is outside.
+    /// The error for a grain that was requested by its address. A grain out of scope is reported as not
+    /// found.
     pub(crate) fn refusal(self, address: &ContentAddress) -> Error {
         if self == Self::Erased {
             return erased(address);
@@ -231,7 +228,7 @@ impl Reached {
         })
     }
 
-    /// The error of what rests on a consent that does not hold; nothing for what does not.
+    /// The error for a withdrawn or lapsed consent or a refusing rule; `None` for other outcomes.
     pub(crate) fn refused(self, what: &str) -> Option<Error> {
         match self {
             Self::Withdrawn => {
@@ -250,8 +247,7 @@ impl Reached {
     }
 }
 
-/// Whether a partition lies in a namespace: the namespace itself or one below it. This says where
-/// something lies, and not who sees it.
+/// Returns `true` if a partition is a namespace or lies below it. This is about location, not visibility.
 pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
     let Some(namespace) = namespace else { return true };
     match named(partition).strip_prefix(named(namespace)) {
@@ -260,7 +256,7 @@ pub(crate) fn in_scope(partition: &str, namespace: Option<&str>) -> bool {
     }
 }
 
-/// The partition a namespace names: none is the shared one (OMS 28.2).
+/// The partition that a namespace names: an empty one names the shared partition (OMS 28.2).
 fn named(namespace: &str) -> &str {
     if namespace.is_empty() { SHARED } else { namespace }
 }

@@ -1,7 +1,7 @@
 //! A read snapshot of the truth: log, signatures, states, roots, audit log and reasons.
 //!
-//! Most readers want two or three tables of it, and a new snapshot is taken at every commit, so a
-//! table is opened when it is first asked for. Knows nothing of the derived index.
+//! Most readers need two or three of its tables, and a new snapshot is taken at every commit, so a table is
+//! opened on first use. Knows nothing of the derived index.
 
 mod erased;
 mod spaces;
@@ -19,19 +19,19 @@ use redb::{
 };
 
 use crate::base::error::{Error, Result};
+use crate::disk::keys::Access;
 use crate::disk::keys::{
     self, ACCESS_LEN, AuditHead, Placed, RowKey, STATE_LEN, StateRecord, Stub, Wrapping,
 };
 use crate::disk::source::{Leased, Source};
 use crate::disk::vault::{Keeper, Vault};
-use crate::search::embed::embedded;
 use crate::state::audit::Chain;
-use crate::write::access::Access;
+use crate::state::truth::spaces::embedded;
 use erased::Known;
 pub(crate) use erased::{Logged, whole};
 use spaces::Marks;
 
-/// A state of the truth, frozen.
+/// An immutable snapshot of the truth.
 pub(crate) struct Truth {
     txn: Leased<ReadTransaction>,
     vault: Vault,
@@ -44,15 +44,15 @@ pub(crate) struct Truth {
     signatures: Lazy<u64, &'static [u8]>,
     vectors: Lazy<u64, &'static [u8]>,
     templates: Lazy<u64, &'static [u8]>,
-    /// Spaces of vectors by their numbers.
+    /// Vector spaces by number.
     spaces: OnceLock<BTreeMap<u32, Space>>,
-    /// What the meta table says of them.
+    /// Rows of the meta table about spaces.
     marks: OnceLock<Marks>,
-    /// What was erased.
+    /// Erasures and users whose scrub is pending.
     erased: OnceLock<Known>,
 }
 
-/// A table that is opened by whoever needs it first.
+/// A table that is opened on first use.
 struct Lazy<K: Key + 'static, V: Value + 'static> {
     definition: TableDefinition<'static, K, V>,
     opened: OnceLock<ReadOnlyTable<K, V>>,
@@ -73,7 +73,7 @@ impl<K: Key + 'static, V: Value + 'static> Lazy<K, V> {
         }
     }
 
-    /// As [`Lazy::get`], for a table that comes with its first row.
+    /// Like [`LazyTable::get`], for a table that is created with its first row.
     fn get_if_there(&self, txn: &ReadTransaction) -> Result<Option<&ReadOnlyTable<K, V>>> {
         if let Some(table) = self.opened.get() {
             return Ok(Some(table));
@@ -87,7 +87,7 @@ impl<K: Key + 'static, V: Value + 'static> Lazy<K, V> {
 }
 
 impl Truth {
-    /// What is committed now.
+    /// Takes a snapshot of the last commit.
     pub(crate) fn open(db: &Source) -> Result<Self> {
         Ok(Self {
             txn: db.lease(db.begin_read()?),
@@ -107,32 +107,32 @@ impl Truth {
         })
     }
 
-    /// The audit entries, oldest first, and the head behind them.
+    /// The audit entries, oldest first, and the head after them.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the table is missing; `ERR_IO`.
+    /// `ERR_INTEGRITY` if the table is missing; `ERR_IO`.
     pub(crate) fn audit(&self) -> Result<&ReadOnlyTable<u64, &'static [u8]>> {
         self.audit.get(&self.txn)
     }
 
-    /// Entries of the audit log; its head is a row beside them.
+    /// Number of audit entries; the head is one row more.
     pub(crate) fn audit_len(&self) -> Result<u64> {
         Ok(self.audit()?.len()?.saturating_sub(1))
     }
 
-    /// Where the audit log ends.
+    /// The end of the audit log.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where that is missing or damaged.
+    /// `ERR_INTEGRITY` if it is missing or damaged.
     pub(crate) fn audit_head(&self) -> Result<AuditHead> {
         let row = self.audit()?.get(keys::AUDIT_HEAD)?;
         AuditHead::decode(row.ok_or_else(|| Error::integrity("the audit log has no head"))?.value())
     }
 
-    /// The audit chain of this store before its first entry, with its key.
+    /// The empty audit chain of this store, with its key.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the store lacks its id or its key.
+    /// `ERR_INTEGRITY` if the store lacks its id or its key.
     pub(crate) fn chain_before_genesis(&self) -> Result<Chain> {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id or its audit key");
@@ -141,10 +141,10 @@ impl Truth {
         Ok(Chain::genesis(&self.store_id()?, key).with_vault(self.vault.clone()))
     }
 
-    /// What tells this store from others.
+    /// The id of the store.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where it is missing.
+    /// `ERR_INTEGRITY` if it is missing.
     pub(crate) fn store_id(&self) -> Result<[u8; 16]> {
         let meta = self.txn.open_table(keys::META)?;
         let damaged = || Error::integrity("the store lacks its id");
@@ -152,7 +152,7 @@ impl Truth {
         id.value().try_into().map_err(|_| damaged())
     }
 
-    /// Rows of every table of the log and what stands beside it.
+    /// Returns the number of rows by table.
     pub(crate) fn rows(&self) -> Result<BTreeMap<&'static str, u64>> {
         let access = self.access.get_if_there(&self.txn)?;
         let signatures = self.signatures.get_if_there(&self.txn)?;
@@ -171,15 +171,15 @@ impl Truth {
         ]))
     }
 
-    /// What its rows are opened with.
+    /// The vault that opens the rows.
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
     }
 
-    /// Under whose key rows are encrypted that belong to the grain at a place in the log.
+    /// Returns the encryption key of rows that belong to the grain at a sequence.
     ///
     /// # Errors
-    /// As [`Vault::keeper_beside`]; `ERR_INTEGRITY` where the log has no such place.
+    /// Those of [`Vault::key_of_row`]; `ERR_INTEGRITY` if the log has no such sequence.
     pub(crate) fn keeper_at(&self, sequence: Sequence) -> Result<Keeper> {
         match self.log.get(&self.txn)?.get(sequence.get())? {
             Some(row) => self.vault.keeper_beside(row.value()),
@@ -187,45 +187,46 @@ impl Truth {
         }
     }
 
-    /// The snapshot itself, for copying whole tables.
+    /// The read transaction, for copying whole tables.
     pub(crate) fn transaction(&self) -> &ReadTransaction {
         &self.txn
     }
 
-    /// The reason that was given with an audit entry.
+    /// Returns the reason given with an audit entry.
     pub(crate) fn reason(&self, entry: u64) -> Result<Option<String>> {
         let Some(row) = self.reasons.get(&self.txn)?.get(entry)? else { return Ok(None) };
         let text = match self.vault.open(RowKey::reason(entry), row.value()) {
             Ok(text) => text.into_owned(),
-            // It lay under the key of a person who was erased.
+            // It was encrypted under the key of an erased user.
             Err(error) if error.is_erased() => return Ok(None),
             Err(error) => return Err(error),
         };
         String::from_utf8(text).map(Some).map_err(|_| Error::integrity("a reason is no text"))
     }
 
-    /// The last sequence of the log; 0 for an empty one.
+    /// Returns the last sequence of the log; 0 if it is empty.
     pub(crate) fn last_sequence(&self) -> Result<Sequence> {
         let last = self.log.get(&self.txn)?.last()?;
         Ok(Sequence::new(last.map_or(0, |(sequence, _)| sequence.value())))
     }
 
-    /// Grains in the log.
+    /// Number of rows in the log.
     pub(crate) fn log_len(&self) -> Result<u64> {
         Ok(self.log.get(&self.txn)?.len()?)
     }
 
-    /// Grains with a state of their own.
+    /// Number of grains with a stored state.
     pub(crate) fn state_len(&self) -> Result<u64> {
         Ok(self.state.get(&self.txn)?.len()?)
     }
 
-    /// The index-layer state at a place in the log.
+    /// Returns the index-layer state of the grain at a sequence.
     pub(crate) fn state_at(&self, sequence: Sequence) -> Result<GrainState> {
         Ok(self.state_record_at(sequence)?.state)
     }
 
-    /// The index-layer state at a place in the log, and since when it is not current.
+    /// Returns the index-layer state of the grain at a sequence, and the audit entry since which it is not
+    /// current.
     pub(crate) fn state_record_at(&self, sequence: Sequence) -> Result<StateRecord> {
         match self.state.get(&self.txn)?.get(sequence.get())? {
             Some(record) => self.vault.decode_state(sequence, record.value()),
@@ -233,7 +234,7 @@ impl Truth {
         }
     }
 
-    /// The places of the log whose grains are under hold.
+    /// Returns the sequences of grains under hold.
     pub(crate) fn held(&self) -> Result<Vec<Sequence>> {
         let mut found = Vec::new();
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
@@ -248,7 +249,7 @@ impl Truth {
         Ok(found)
     }
 
-    /// The places of the log whose grains are not current by this audit entry or a later one.
+    /// Returns the sequences of grains that stopped being current at or after this audit entry.
     pub(crate) fn ended_since(&self, entry: u64) -> Result<Vec<Sequence>> {
         let mut found = Vec::new();
         for row in self.state.get(&self.txn)?.range::<u64>(..)? {
@@ -261,7 +262,7 @@ impl Truth {
         Ok(found)
     }
 
-    /// How often the grain at a place in the log was read, as far as that is written down.
+    /// Returns the stored access count of the grain at a sequence.
     pub(crate) fn access_at(&self, sequence: Sequence) -> Result<Access> {
         let Some(table) = self.access.get_if_there(&self.txn)? else {
             return Ok(Access::default());
@@ -272,20 +273,20 @@ impl Truth {
         }
     }
 
-    /// What stands around the blob at a place in the log, where it came signed.
+    /// Returns the envelope bytes around a signed blob at a sequence.
     pub(crate) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(None) };
         let row = table.get(sequence.get())?;
         row.map(|row| Wrapping::open(sequence, row.value(), &self.vault)).transpose()
     }
 
-    /// Whether something is kept that stands around the blob at a place in the log.
+    /// Returns `true` if envelope bytes are stored for the blob at a sequence.
     pub(crate) fn has_wrapping(&self, sequence: Sequence) -> Result<bool> {
         let Some(table) = self.signatures.get_if_there(&self.txn)? else { return Ok(false) };
         Ok(table.get(sequence.get())?.is_some())
     }
 
-    /// The spaces of vectors, by their numbers.
+    /// The vector spaces by number.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -297,11 +298,11 @@ impl Truth {
         Ok(self.spaces.get_or_init(|| found))
     }
 
-    /// The vectors behind a row, in the order they were given, each with its row; of one that is damaged or
-    /// was erased the row alone. Damage is for `verify` to name.
+    /// Iterates over the vectors after `row` in insertion order, each with its row number. A damaged or
+    /// erased one is `None`; `verify` reports damage.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY` where the table cannot be walked; so do the items.
+    /// `ERR_IO`, `ERR_INTEGRITY` if the table cannot be read; the items fail alike.
     pub(crate) fn vectors_after(
         &self,
         row: u64,
@@ -315,7 +316,7 @@ impl Truth {
         }))
     }
 
-    /// The last place of the log that this model has embedded or passed over.
+    /// The last sequence that this model has embedded or skipped.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -327,8 +328,8 @@ impl Truth {
         Ok(u64::from_be_bytes(row.value().try_into().map_err(damaged)?))
     }
 
-    /// Whether the grain at a place has a vector of this model. One that is damaged counts: it is for
-    /// `verify` to name.
+    /// Returns `true` if the grain at a sequence has a vector of this model. A damaged vector counts;
+    /// `verify` reports it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -352,7 +353,7 @@ impl Truth {
         Ok(false)
     }
 
-    /// The vector that the grain at a place has in a space, for one of its chunks.
+    /// Returns the vector of one chunk of the grain at a sequence in a space.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -380,8 +381,8 @@ impl Truth {
         Ok(None)
     }
 
-    /// Which vectors the grain at a place has, as a manifest carries it. One that is damaged is for `verify`
-    /// to name.
+    /// Returns the spaces and chunks of the grain's vectors, in the form of a manifest. Damaged vectors are
+    /// skipped; `verify` reports them.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -404,7 +405,7 @@ impl Truth {
         Ok(embedded(found))
     }
 
-    /// The last row that was given to a vector, or to the removal of some; 0 for none.
+    /// The last row number used by a vector, whether it is still stored or was removed; 0 for none.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -414,17 +415,17 @@ impl Truth {
         Ok(last.max(self.gone()?.row))
     }
 
-    /// The ancestors whose protection reaches the grain at a place in the log.
+    /// Returns the ancestors whose protection extends to the grain at a sequence.
     pub(crate) fn roots_at(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let row = self.roots.get(&self.txn)?.get(sequence.get())?;
         row.map_or(Ok(Vec::new()), |row| keys::decode_roots(sequence, row.value()))
     }
 
-    /// Runs `read` over the blob at a place in the log.
+    /// Runs `read` on the blob at a sequence.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log has no such place, or its bytes have changed; `ERR_ERASED` where a
-    /// stub has it.
+    /// `ERR_INTEGRITY` if the log has no such sequence, or its bytes have changed; `ERR_ERASED` if a stub is
+    /// there.
     pub(crate) fn with_blob<T>(
         &self,
         sequence: Sequence,
@@ -439,8 +440,8 @@ impl Truth {
         read(&self.vault.open(RowKey::log(sequence), row.value())?)
     }
 
-    /// As [`Truth::with_blob`]; nothing where the grain at a place was erased. Lists of an index that is
-    /// older than the erasure still lead there.
+    /// Like [`Truth::with_blob`], but `None` if the grain was erased. Posting lists of an index older than
+    /// the erasure still lead there.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, those of `read`.
@@ -455,7 +456,7 @@ impl Truth {
         }
     }
 
-    /// Reads the whole log: a row whose bytes have changed is an error.
+    /// Reads the whole log and fails on a row whose bytes have changed.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -463,7 +464,7 @@ impl Truth {
         self.log_after(None)?.try_for_each(|row| row.map(drop))
     }
 
-    /// Every place of the log after `sequence`, oldest first.
+    /// Iterates over the rows of the log after `sequence`, oldest first.
     pub(crate) fn log_after(
         &self,
         sequence: Option<Sequence>,
@@ -473,8 +474,8 @@ impl Truth {
         Ok(rows.map(|row| row.and_then(|(sequence, logged)| Ok((sequence, logged?)))))
     }
 
-    /// Every place of the log from this one on, oldest first, each with what it has, or with what is
-    /// wrong with the row.
+    /// Iterates over the rows of the log from `from` on, oldest first, each with its contents or the error of
+    /// reading it.
     pub(crate) fn log_from(
         &self,
         from: u64,

@@ -1,46 +1,41 @@
-//! One consistent state of the store: a snapshot of the truth, one of the derived index, and the
-//! tail that continues the index up to the truth. The writer publishes a new view with each
-//! commit; a read takes one and keeps to it.
+//! One consistent state of the store: a snapshot of the truth, one of the derived index, and the tail that
+//! continues the index up to the truth. The writer publishes a new view with each commit; a read takes one
+//! and keeps it.
 
+use crate::base::sync::RwLock;
+use crate::disk::blob::is_signed;
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
-use grainstore_cal::Cancel;
-use grainstore_format::{
-    ContentAddress, DecodeOptions, Envelope, Flags, Grain, GrainRef, GrainState, Header, OpenBlob,
-};
+use grainstore_format::{ContentAddress, Envelope, GrainState};
 use grainstore_index::text::{Question, Texts};
 use grainstore_index::vectors;
-use grainstore_index::{self as index, Blind, Eyes, Facts, Sequence, Tables, Tail};
+use grainstore_index::{self as index, Blind, Eyes, Sequence, Tail};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::Wrapping;
-use crate::disk::vault::Vault;
-use crate::search::texts::Library;
-use crate::search::vectors::Vectors;
 use crate::state::audit::AuditEntry;
 use crate::state::consent::{self, Consent, Standing, Versions};
 use crate::state::indexed::Indexed;
 use crate::state::truth::{Logged, Truth};
 
-/// Encrypted grains that are read to find the rest of an address.
+/// Maximum number of encrypted grains that are read to complete an address prefix.
 const MOST_READ: u64 = 65_536;
 
-/// A state of the store, frozen.
+/// An immutable state of the store.
 pub(crate) struct View {
     truth: Arc<Truth>,
     indexed: Indexed,
-    /// The full text as the first search of this view found it.
-    texts: Arc<OnceLock<Texts>>,
-    /// The vectors as the first search of this view found them.
-    vectors: Arc<OnceLock<vectors::View>>,
-    /// Whose tokens are looked for, where the indexes hold tokens.
+    /// The full-text index, read by the first search of this view.
+    pub(crate) texts: Arc<OnceLock<Texts>>,
+    /// The vectors, read by the first search of this view.
+    pub(crate) vectors: Arc<OnceLock<vectors::View>>,
+    /// The blinders whose tokens are looked up, if the indexes hold blind tokens.
     blinds: Vec<Arc<dyn Blind>>,
-    /// Whether somebody was named: else what only people's tokens tell is refused.
+    /// True if users were named; else a lookup that needs users' tokens is refused.
     is_named: bool,
-    /// Consents that were asked for.
+    /// Cached consents.
     consents: Arc<consent::Known>,
 }
 
@@ -58,7 +53,7 @@ impl Deref for View {
     }
 }
 
-/// A grain of a view: its place in the log, its blob and its state.
+/// A grain of a view: its sequence, its blob and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) sequence: Sequence,
@@ -90,22 +85,22 @@ impl Versions for View {
     }
 }
 
-/// What to do where a question has a beginning or a slip in it that no token tells of.
+/// Hint for prefix and fuzzy terms, which blind tokens cannot answer.
 const WHOLE_WORDS: &str =
     "search for whole words, without * and ~: tokens of an encrypted store tell no others";
 
 impl View {
-    /// The truth with what is indexed of it: all of it.
+    /// A view of a truth and an index that covers all of it.
     pub(crate) fn new(truth: Arc<Truth>, indexed: Indexed) -> Self {
         let (texts, vectors, consents) = (Arc::default(), Arc::default(), Arc::default());
         let blinds = truth.vault().blind().into_iter().collect();
         Self { truth, indexed, texts, vectors, consents, blinds, is_named: false }
     }
 
-    /// The same, looking for what is these people's and nobody's.
+    /// A view that looks up the tokens of these users and of grains without a user.
     ///
     /// # Errors
-    /// As [`Vault::blinds`].
+    /// The errors of [`Vault::blinders_for_users`].
     pub(crate) fn seen_by<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<Self> {
         let mut blinds = self.blinds.clone();
         blinds.extend(self.vault().blinds(user_ids)?);
@@ -120,10 +115,11 @@ impl View {
         })
     }
 
-    /// A reader for what is this person's, or nobody's alone, whoever looks: for work of the store's own.
+    /// Runs `read` with an index reader for the tokens of this user, or for grains without a user, whatever
+    /// the view's own users are: for internal work of the store.
     ///
     /// # Errors
-    /// As [`Vault::blinds`].
+    /// The errors of [`Vault::blinders_for_users`].
     pub(crate) fn with_index_of<T>(
         &self,
         user_id: Option<&str>,
@@ -140,11 +136,11 @@ impl View {
         read(&reader.with_eyes(Eyes::Of(&blinds)))
     }
 
-    /// A question of the full text in the tokens of everyone who is looked for; itself where it holds
-    /// words.
+    /// Returns a full-text query in the tokens of every user looked up; the query itself if the index holds
+    /// plain words.
     ///
     /// # Errors
-    /// `ERR_KEY` where nobody was named; `ERR_LIMIT` for what tokens do not tell.
+    /// `ERR_KEY` if no user was named; `ERR_LIMIT` for terms that tokens cannot answer.
     pub(crate) fn in_tokens<'q>(&self, question: &'q Question) -> Result<Cow<'q, [Question]>> {
         if self.vault().keyring().is_none() {
             return Ok(Cow::Borrowed(std::slice::from_ref(question)));
@@ -157,7 +153,7 @@ impl View {
         blinded.collect::<Result<_>>().map(Cow::Owned)
     }
 
-    /// Refuses to look among grains of people where nobody was named.
+    /// Refuses to search grains of users if no user was named.
     ///
     /// # Errors
     /// `ERR_KEY`.
@@ -171,38 +167,7 @@ impl View {
             .with_hint("open a session with a user_id (--user), or ask for that user_id"))
     }
 
-    /// The full text with everything this view has: for every search the same. Nothing where the host
-    /// cancelled before it was read.
-    ///
-    /// # Errors
-    /// As [`Library::of`].
-    pub(crate) fn texts(&self, library: &Library, cancel: &Cancel) -> Result<Option<&Texts>> {
-        if let Some(texts) = self.texts.get() {
-            return Ok(Some(texts));
-        }
-        let began = Instant::now();
-        let read = library.of(self, cancel);
-        // Whoever writes, or lost the files, made this work; who asks first only waits for it.
-        cancel.excuse(began.elapsed());
-        Ok(read?.map(|texts| self.texts.get_or_init(|| texts)))
-    }
-
-    /// The vectors this view has: for every search the same.
-    ///
-    /// # Errors
-    /// As [`Vectors::of`].
-    pub(crate) fn vectors(&self, all: &Vectors, cancel: &Cancel) -> Result<&vectors::View> {
-        if let Some(vectors) = self.vectors.get() {
-            return Ok(vectors);
-        }
-        let began = Instant::now();
-        let read = all.of(self);
-        cancel.excuse(began.elapsed());
-        let read = read?;
-        Ok(self.vectors.get_or_init(|| read))
-    }
-
-    /// The same truth, indexed in another way.
+    /// Combines this truth with another index.
     pub(crate) fn with_index(&self, indexed: Indexed) -> Self {
         Self::new(Arc::clone(&self.truth), indexed)
     }
@@ -228,7 +193,7 @@ impl View {
         &self.indexed.tail
     }
 
-    /// Where a grain lies in the log; nothing for one that was erased.
+    /// Returns the sequence of a grain; `None` for an erased one.
     pub(crate) fn sequence_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         match self.place_of(address)? {
             Some(sequence) if self.is_erased(sequence)? => Ok(None),
@@ -236,23 +201,24 @@ impl View {
         }
     }
 
-    /// Whether a grain with this address was here and was erased.
+    /// Returns `true` if a grain with this address was stored and erased.
     pub(crate) fn has_erased_grain(&self, address: &ContentAddress) -> Result<bool> {
         self.place_of(address)?.map_or(Ok(false), |sequence| self.is_erased(sequence))
     }
 
-    /// The place of the log that a grain has, or had before it was erased.
+    /// Returns the sequence of a grain, even of an erased one.
     pub(crate) fn place_of(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(self.vault().address(address).as_bytes())?)
     }
 
-    /// The place of a grain that an audit entry names as it lies on disk.
+    /// Returns the sequence of a grain by its stored form in an audit entry, which is a token in an encrypted
+    /// store.
     pub(crate) fn place_of_subject(&self, subject: &ContentAddress) -> Result<Option<Sequence>> {
         Ok(self.index().sequence_of(subject.as_bytes())?)
     }
 
-    /// The place of a grain that an entry of [`View::entry`] names: by its address, or by what stands for
-    /// it where it was erased.
+    /// Returns the sequence of a grain named by an entry of [`View::decode_audit_entry`]: by its address, or
+    /// by its token if it was erased.
     pub(crate) fn place_told(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         match self.place_of(address)? {
             None if self.vault().keyring().is_some() => self.place_of_subject(address),
@@ -260,8 +226,8 @@ impl View {
         }
     }
 
-    /// An audit entry with the addresses of its grains, where it has what stands for them. That of a
-    /// grain that is gone stays.
+    /// Decodes an audit entry and replaces tokens by the addresses of their grains. The token of an erased
+    /// grain stays.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -278,7 +244,7 @@ impl View {
         Ok(entry)
     }
 
-    /// The address of the grain at a place of the log, as the log keeps it: also of one that was erased.
+    /// Returns the index key of the grain at a sequence, also of an erased one.
     pub(crate) fn address_at(&self, sequence: Sequence) -> Result<[u8; 32]> {
         match self.stub_at(sequence)? {
             Some(address) => Ok(*address.as_bytes()),
@@ -288,7 +254,7 @@ impl View {
         }
     }
 
-    /// As [`View::address_at`], for a grain that may have gone with its key.
+    /// Like [`View::index_key_at`], for a grain that may be erased together with its key.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -299,7 +265,7 @@ impl View {
         }
     }
 
-    /// The grain with this address, its bytes checked against it.
+    /// Returns the grain with this address, its bytes verified against it.
     pub(crate) fn row(&self, address: &ContentAddress) -> Result<Option<Row>> {
         let Some(sequence) = self.sequence_of(address)? else {
             return Ok(None);
@@ -311,10 +277,10 @@ impl View {
         Ok(Some(Row { sequence, blob, state: self.state_at(sequence)? }))
     }
 
-    /// The envelope a blob of the log came in; nothing for one that came unsigned.
+    /// Returns the envelope of a stored blob; `None` for an unsigned one.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where it is gone or no longer fits; `ERR_IO`.
+    /// `ERR_INTEGRITY` if it is missing or no longer fits; `ERR_IO`.
     pub(crate) fn envelope(&self, sequence: Sequence, blob: &[u8]) -> Result<Option<Envelope>> {
         if !is_signed(blob)? {
             return Ok(None);
@@ -325,8 +291,8 @@ impl View {
         envelope.map(Some).map_err(|error| Error::truth_damaged(error.to_string()))
     }
 
-    /// Up to `limit` addresses that start with these bytes and, where the prefix has an odd number
-    /// of digits, this high half-byte after them.
+    /// Returns up to `limit` addresses that start with `prefix` and, if the prefix has an odd number of hex
+    /// digits, the high half-byte `half` after it.
     pub(crate) fn addresses_with_prefix(
         &self,
         prefix: &[u8],
@@ -353,7 +319,7 @@ impl View {
         Ok(found)
     }
 
-    /// As [`View::addresses_with_prefix`], where the index tells of no address: by reading the log.
+    /// Like [`View::addresses_with_prefix`], by reading the log: an encrypted index has no addresses.
     fn addresses_read(
         &self,
         prefix: &[u8],
@@ -385,62 +351,11 @@ impl View {
     }
 }
 
-/// Whether an address begins with these bytes and this half-byte.
+/// Returns `true` if an address starts with `prefix` and the half-byte `half`.
 fn begins(address: &[u8; 32], prefix: &[u8], half: Option<u8>) -> bool {
     let next = address.get(prefix.len()).map(|byte| byte >> 4);
     address.starts_with(prefix) && (half.is_none() || half == next)
 }
 
-/// Runs `read` over the fields of a blob the store accepted, whatever its payload is packed in.
-///
-/// # Errors
-/// `ERR_INTEGRITY` where it can no longer be read.
-pub(crate) fn with_fields<T>(
-    blob: &[u8],
-    read: impl FnOnce(&GrainRef<'_>) -> Result<T>,
-) -> Result<T> {
-    if let Ok(view) = GrainRef::new(blob) {
-        return read(&view);
-    }
-    let open = OpenBlob::new(blob, &DecodeOptions::default());
-    let damaged = |error| Error::integrity(format!("a stored blob cannot be read: {error}"));
-    read(&open.map_err(damaged)?.view())
-}
-
-/// Whether a blob says that it belongs into an envelope.
-///
-/// # Errors
-/// `ERR_TOO_SHORT`, `ERR_VERSION`, `ERR_UNKNOWN_TYPE` for what is no blob.
-pub(crate) fn is_signed(blob: &[u8]) -> Result<bool> {
-    Ok(Header::read(blob)?.0.flags.contains(Flags::SIGNED))
-}
-
-/// The grain of a blob the store accepted, bare or from within an envelope.
-///
-/// # Errors
-/// As [`Grain::decode`].
-pub(crate) fn stored_grain(blob: &[u8]) -> Result<Grain> {
-    let options = DecodeOptions { enveloped: is_signed(blob)?, ..DecodeOptions::default() };
-    Ok(Grain::decode_with(blob, &options)?)
-}
-
-/// Adds a grain of the log to a tail.
-pub(crate) fn push(
-    tail: &mut Tail,
-    tables: &Tables,
-    sequence: Sequence,
-    (address, blob): (&ContentAddress, &[u8]),
-    vault: &Vault,
-) -> Result<()> {
-    with_fields(blob, |grain| {
-        let key = *vault.address(address).as_bytes();
-        let blind = vault.blind_of(grain)?;
-        let blind = blind.as_deref().map(|holder| holder as &dyn Blind);
-        Ok(tail.push(tables, sequence, key, &Facts::blinded(grain, blind))?)
-    })
-}
-
-/// Whether a consent takes one back (OMS 8.10).
-pub(crate) fn is_withdrawal(consent: &GrainRef<'_>) -> bool {
-    consent.get("is_withdrawal").and_then(|flag| flag.as_bool()) == Some(true)
-}
+/// The view that readers take, replaced with each commit.
+pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;

@@ -1,13 +1,14 @@
-//! Access counters (OMS 22.10): how often a grain was given to somebody, and when last.
+//! Access counters (OMS 22.10): how often a grain was returned to a caller, and when last.
 //!
-//! Reads count in memory and never touch the disk. The writer adds the counts to the truth: with a
-//! group it writes anyway, or on its own when nobody writes; at most [`ACCESS_AGE_MS`] late, when
-//! too many wait, and when the store is flushed or closed. A crash loses what waited: a minute of
-//! counts at most. Only answers to users count, never what the store reads for itself. Knows no
-//! tables and no sessions.
+//! Reads count in memory and never touch the disk. The writer adds the counts to the truth: with a group that
+//! it writes anyway, or in a transaction of their own if there are no writes; at most [`ACCESS_AGE_MS`] late,
+//! when too many wait, and when the store is flushed or closed. A crash loses the waiting counts: those of
+//! one minute at most. Only answers to callers count, never the store's internal reads. Knows no tables and
+//! no sessions.
 
 mod flush;
 
+use crate::disk::keys::Access;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -15,82 +16,61 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grainstore_format::EpochMs;
 use grainstore_index::Sequence;
-use serde::Serialize;
 
-/// How late a count may reach the disk, in milliseconds.
+/// Maximum delay until a count reaches the disk, in milliseconds.
 pub const ACCESS_AGE_MS: i64 = 60_000;
-/// Counts are due at half of that, since the writer looks for them no less often than this.
+/// Age in milliseconds at which counts are due: half the maximum, since the writer checks at least this
+/// often.
 pub(crate) const CHECK_MS: i64 = ACCESS_AGE_MS / 2;
 
-/// Maps that are locked one at a time.
+/// Number of maps, each with its own lock.
 const SHARDS: usize = 64;
-/// Grains whose counts wait in one shard at most, and rows one transaction adds.
+/// Maximum number of grains waiting in one shard, and thus of rows per shard in one transaction.
 const MAX_SHARD: usize = 1024;
-/// Waiting grains after which the writer is asked to take them.
+/// Number of waiting grains at which the writer is woken.
 const MANY: usize = SHARDS * MAX_SHARD / 2;
 
-/// How often a grain was read, and when last.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Access {
-    /// Times it was in an answer of `get` or of a query.
-    #[serde(rename = "access_count")]
-    pub count: u64,
-    /// When it last was; nothing for a grain nobody has read.
-    pub last_accessed_at: Option<EpochMs>,
-}
-
-impl Access {
-    /// Both together.
-    #[must_use]
-    pub(crate) fn and(self, later: Self) -> Self {
-        Self {
-            count: self.count.saturating_add(later.count),
-            last_accessed_at: self.last_accessed_at.max(later.last_accessed_at),
-        }
-    }
-}
-
-/// The counts that are not in the truth yet.
+/// Counts that are not in the truth yet.
 #[derive(Debug)]
 pub(crate) struct Counters {
     shards: [Mutex<Shard>; SHARDS],
-    /// Grains that wait in all shards.
+    /// Number of grains waiting in all shards.
     waiting: AtomicUsize,
-    /// When the oldest count that waits was taken; [`NONE`] while none does.
+    /// Time of the oldest waiting count; [`NO_TIME`] if none waits.
     since: AtomicI64,
-    /// How often counts that had been taken were forgotten, being in the truth.
+    /// Number of batches of counts discarded because they are in the truth.
     arrivals: AtomicU64,
 }
 
-/// No time.
+/// Sentinel for no time.
 const NONE: i64 = i64::MAX;
 
 type Counts = HashMap<u64, Access, BuildHasherDefault<Spread>>;
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// Counts since the last time this shard was taken.
+    /// Counts since this shard was last taken.
     waiting: Counts,
-    /// What was taken, until readers see it in the truth.
+    /// Taken counts, until readers see them in the truth.
     leaving: Leaving,
 }
 
-/// Counts between memory and the truth.
+/// Counts in transit from memory to the truth.
 #[derive(Debug, Default)]
 enum Leaving {
     #[default]
     Nothing,
-    /// To be added to what any reader sees in the truth.
+    /// Counts to add to the value that any reader sees in the truth.
     Taken(Counts),
-    /// The sums that are being committed: right whether a reader sees them in the truth or not.
+    /// The sums being committed: valid for readers both before and after the commit.
     Summed(Counts),
 }
 
-/// A shard whose counts the writer has taken.
+/// The counts taken from one shard by the writer.
 #[derive(Debug)]
 pub(crate) struct Taken {
     shard: usize,
-    /// What is to be added, by ascending sequence.
+    /// Counts to add, by ascending sequence.
     pub(crate) counts: Vec<(Sequence, Access)>,
 }
 
@@ -106,8 +86,8 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counts one access. Says whether so many wait now that the writer should be told; it says so
-    /// once for each time that happens. What has no room left is not counted.
+    /// Counts one access. Returns `true` if so many grains wait now that the writer should be woken, once per
+    /// time that this happens. An access without room in its shard is not counted.
     pub(crate) fn touch(&self, sequence: Sequence, now: EpochMs) -> bool {
         let Some(mut shard) = self.shard(place(sequence)) else { return false };
         let full = shard.waiting.len() >= MAX_SHARD;
@@ -120,12 +100,12 @@ impl Counters {
             None if full => return false,
             None => shard.waiting.insert(sequence.get(), one),
         };
-        // Under the lock, so that what is taken was counted in.
+        // Under the shard's lock, so that a take sees both the map and the total.
         self.since.fetch_min(now.get(), Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::Relaxed).saturating_add(1) == MANY
     }
 
-    /// What is known of a grain for which the truth has `stored`.
+    /// Returns the current counts of a grain for which the truth has `stored`.
     pub(crate) fn of(&self, sequence: Sequence, stored: Access) -> Access {
         let Some(shard) = self.shard(place(sequence)) else { return stored };
         let key = sequence.get();
@@ -137,22 +117,22 @@ impl Counters {
         base.and(shard.waiting.get(&key).copied().unwrap_or_default())
     }
 
-    /// Grains whose counts wait.
+    /// Number of waiting grains.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Whether counts should go to the truth now: they have waited long enough, or are too many.
+    /// Returns `true` if counts should be written now: they are old enough, or too many.
     pub(crate) fn is_due(&self, now: EpochMs) -> bool {
         let waiting = self.waiting();
-        // A clock that was set back must not make them wait, nor must a time that was forgotten
-        // when another shard was emptied.
+        // A clock that was set back must not delay them, nor must a missing time (it is reset when another
+        // shard is emptied).
         let age = now.get().saturating_sub(self.since.load(Ordering::Relaxed));
         waiting > 0 && (!(0..CHECK_MS).contains(&age) || waiting >= MANY)
     }
 
-    /// Takes the counts of one shard that has some. They stay visible to readers until
-    /// [`Counters::done`].
+    /// Takes the counts of a shard that has some. They stay visible to readers until
+    /// [`AccessCounters::finish`].
     pub(crate) fn take(&self) -> Option<Taken> {
         for at in 0..SHARDS {
             let Some(mut shard) = self.shard(at) else { continue };
@@ -173,7 +153,7 @@ impl Counters {
         None
     }
 
-    /// Notes what the truth will say once the transaction is committed.
+    /// Records the sums that the truth will have once the transaction is committed.
     pub(crate) fn summed(&self, taken: &Taken, sums: &[(Sequence, Access)]) {
         if let Some(mut shard) = self.shard(taken.shard) {
             let sums = sums.iter().map(|(sequence, access)| (sequence.get(), *access));
@@ -181,17 +161,17 @@ impl Counters {
         }
     }
 
-    /// Forgets what was taken: new readers see it in the truth.
+    /// Discards taken counts: new readers see them in the truth.
     pub(crate) fn done(&self, taken: &Taken) {
         if let Some(mut shard) = self.shard(taken.shard) {
             shard.leaving = Leaving::Nothing;
-            // Under the lock, so that who finds nothing here finds this.
+            // Under the shard's lock: a reader that finds no counts in transit sees the new generation.
             self.arrivals.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// How often counts have left for good: while it stays the same, what the newest view has and what
-    /// [`Counters::of`] adds belong together.
+    /// Number of discarded batches: while it stays the same, the newest view and the counts of
+    /// [`AccessCounters::current`] are consistent.
     pub(crate) fn arrivals(&self) -> u64 {
         self.arrivals.load(Ordering::Acquire)
     }
@@ -201,12 +181,12 @@ impl Counters {
     }
 }
 
-/// The shard of a sequence. Neighbours in the log are often read together, so they are apart.
+/// The shard of a sequence. Neighbours in the log are often read together, so they go to different shards.
 fn place(sequence: Sequence) -> usize {
     usize::try_from(sequence.get() % SHARDS as u64).unwrap_or_default()
 }
 
-/// Spreads sequences over a map. They are numbers of ours, so nobody can aim them at one place.
+/// A fast hasher for sequences. The store assigns them, so callers cannot choose colliding ones.
 #[derive(Debug, Default)]
 struct Spread(u64);
 

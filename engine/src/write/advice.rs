@@ -1,13 +1,13 @@
-//! What the standard says a writer SHOULD do and a grain does not: told to whoever stores it, never
-//! refused. Reads the grain alone, and knows nothing of policies (`policy/doubts.rs` tells of those).
+//! Recommendations of the standard (SHOULD) that a grain does not follow: returned as warnings to the caller
+//! that stores it, never a refusal. Reads the grain alone; warnings about policies are in `rules::policy`.
 
 use grainstore_format::{Grain, GrainRef, GrainType};
 
 use crate::rules::policy::protects;
 
-/// Observers whose model SHOULD be named (OMS 17.2).
+/// Types of observer that SHOULD name their model (OMS 17.2).
 const MODELS: [&str; 4] = ["llm", "reflector", "classifier", "detector"];
-/// What perceives the material world (OMS 24.1).
+/// Types of observer that sense the physical world (OMS 24.1).
 const PHYSICAL: [&str; 11] = [
     "lidar",
     "camera",
@@ -21,16 +21,16 @@ const PHYSICAL: [&str; 11] = [
     "radar",
     "microphone",
 ];
-/// Sources whose grains hold for everybody and for good (OMS 27.3).
+/// Source types of universal and permanent knowledge (OMS 27.3).
 const UNIVERSAL: [&str; 2] = ["established_knowledge", "axiomatic"];
-/// States of a goal that its work has ended in (OMS 23.5).
+/// Final states of a goal (OMS 23.5).
 const ENDED: [&str; 2] = ["satisfied", "failed"];
 const DELEGATES: &str = "mg:delegates_to";
 const OWNED: [&str; 2] = ["mg:owned_by", "owned_by"];
 const IDENTITY: &str = "agent:identity";
 const INTEGRATION: &str = "profile:integration";
 
-/// Whether there can be anything to tell of a grain, without encoding it.
+/// Returns `true` if a recommendation could apply to a grain, without encoding it.
 pub(crate) fn may_apply(grain: &Grain) -> bool {
     matches!(grain.grain_type(), GrainType::Observation | GrainType::Goal)
         || grain.text("source_type").is_some_and(|source| UNIVERSAL.contains(&source))
@@ -38,7 +38,7 @@ pub(crate) fn may_apply(grain: &Grain) -> bool {
         || grain.texts("structural_tags").any(|tag| tag == INTEGRATION)
 }
 
-/// What to tell, a sentence each.
+/// Returns the recommendations that a grain does not follow, one sentence each.
 pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
     let mut advice = Vec::new();
     match grain.grain_type() {
@@ -115,7 +115,7 @@ fn of_observation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     );
 }
 
-/// A goal under protection that ended, and nothing shows that it did (OMS 23.4, 23.5).
+/// Recommends evidence for a protected goal in a final state (OMS 23.4, 23.5).
 fn of_goal(grain: &GrainRef<'_>) -> Option<String> {
     let state = grain.text("goal_state").filter(|state| ENDED.contains(state))?;
     (protects(grain) && is_empty(grain, "satisfaction_evidence")).then(|| {
@@ -156,7 +156,7 @@ fn of_delegation(grain: &GrainRef<'_>, advice: &mut Vec<String>) {
     }
 }
 
-/// Whether a field of a domain profile stands at the top or in `context` (OMS A.7).
+/// Returns `true` if a field of a domain profile is at the top level or in `context` (OMS A.7).
 fn says(grain: &GrainRef<'_>, name: &str) -> bool {
     let context = grain.get("context");
     grain.get(name).is_some() || context.and_then(|context| context.as_map()?.get(name)).is_some()
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::Offer;
 
-    /// Holds what is told of a grain, whether it comes as fields or as a blob.
+    /// Checks the warnings about a grain, offered as fields and as a blob.
     #[track_caller]
     fn check(fields: &str, told: &[&str]) {
         let grain = Grain::from_json(&format!(r#"{{"created_at": 0, {fields}}}"#)).unwrap();

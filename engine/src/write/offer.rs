@@ -1,24 +1,24 @@
-//! What a host offers to the store, before anything of it is checked, and what it may have meant.
+//! The input of a write, before any check, and warnings about probable mistakes in it.
 
 use grainstore_format::{Blob, Envelope, Grain, Header};
 
 use crate::base::error::Error;
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{doubts, may_be_doubted};
 use crate::search::embed::Embedding;
-use crate::state::view::with_fields;
 use crate::write::advice;
 
-/// What is offered to the store: fields to encode, a finished blob, or a signed one.
+/// A grain to store: fields to encode, an encoded blob, or a signed one.
 #[derive(Debug, Clone)]
 pub enum Offer {
     /// A grain, encoded as MessagePack unless it was decoded from CBOR.
     Grain(Grain),
-    /// A blob, kept byte for byte.
+    /// A blob, stored byte for byte.
     Blob(Vec<u8>),
-    /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), kept byte for byte.
+    /// A signed grain: a COSE_Sign1 around its blob (OMS 9.1), stored byte for byte.
     Signed(Vec<u8>),
-    /// One of these with vectors of the grain, which are stored with it or not at all. Of a grain that
-    /// is stored already they take the place of those it has in the same spaces.
+    /// One of these with vectors of the grain, which are stored together or not at all. If the grain is
+    /// stored already, they replace its vectors in the same spaces.
     Embedded(Box<Offer>, Vec<Embedding>),
 }
 
@@ -41,13 +41,13 @@ impl From<Envelope> for Offer {
 }
 
 impl Offer {
-    /// The same with vectors of the grain.
+    /// Adds vectors of the grain.
     #[must_use]
     pub fn with_vectors(self, vectors: Vec<Embedding>) -> Self {
         if vectors.is_empty() { self } else { Self::Embedded(Box::new(self), vectors) }
     }
 
-    /// The envelope, where it is a signed grain.
+    /// Returns the envelope of a signed grain.
     pub(crate) fn signed(&self) -> Option<&[u8]> {
         match self {
             Self::Signed(bytes) => Some(bytes),
@@ -56,7 +56,7 @@ impl Offer {
         }
     }
 
-    /// The grain by itself, and its vectors.
+    /// Splits the offer into the grain without vectors, and the vectors.
     pub(crate) fn apart(self) -> (Self, Vec<Embedding>) {
         match self {
             Self::Embedded(offer, mut vectors) => {
@@ -68,17 +68,17 @@ impl Offer {
         }
     }
 
-    /// What is probably not meant so, a sentence each: of the invalidation policy a mode the standard
-    /// does not have, a quorum nobody can meet, a misspelt field (OMS 23.3); and what the standard
-    /// says a writer SHOULD do and this grain does not (OMS 6.11, 12.5.3, 17.2, 23.5, 24 to 27, A.7). It
-    /// is stored all the same. Nothing for what is no grain.
+    /// Returns warnings, one sentence each: about the invalidation policy, a mode that is not in the
+    /// standard, a quorum that cannot be met, a misspelt field (OMS 23.3); and recommendations of the
+    /// standard (SHOULD) that the grain does not follow (OMS 6.11, 12.5.3, 17.2, 23.5, 24 to 27, A.7). The
+    /// grain is stored all the same. Empty if it is not a valid grain.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of_blob = |blob: &[u8]| {
             with_fields(blob, |grain| Ok([doubts(grain), advice::of(grain)].concat()))
         };
         let found = match self {
-            // Of most grains there is nothing to tell, and they are not encoded twice.
+            // Most grains cannot cause a warning, and need not be encoded twice.
             Self::Grain(grain)
                 if !advice::may_apply(grain)
                     && !grain.fields().keys().any(|name| may_be_doubted(name)) =>

@@ -1,9 +1,8 @@
-//! Deciding what a group of writes does, before any of it is done.
+//! Decides the effect of a group of writes, before any of it is applied.
 //!
-//! A [`Plan`] reads the current view and what earlier members of the group have staged, and stages
-//! grains, states and audit records in memory. A refused member leaves nothing behind but the
-//! record of its refusal. Nothing here touches the disk; the writer applies a finished plan in one
-//! transaction.
+//! A [`WritePlan`] reads the current view and what earlier members of the group have staged, and stages
+//! grains, states and audit records in memory. A refused member leaves nothing but the record of its refusal.
+//! Nothing here touches the disk; the writer applies a finished plan in one transaction.
 
 mod beneath;
 mod circles;
@@ -32,21 +31,21 @@ use grainstore_index::Sequence;
 use grainstore_index::vectors::Space;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::Wrapping;
-use crate::operate::erase::check_not_erased;
-use crate::read::calls::Errand;
 use crate::rules::policy::{Proofs, Standing};
 use crate::rules::preset::Regime;
 use crate::search::embed::Embedding;
+use crate::state::audit::Errand;
 use crate::state::audit::{AuditRecord, Operation};
+use crate::state::erasure::check_not_erased;
 use crate::state::reach::Viewer;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
 pub(crate) use beneath::Beneath;
 pub(crate) use conflict::Conflicts;
 pub use conflict::{Conflict, Disputed, MAX_CONFLICTS};
 pub(crate) use disguise::parents;
-pub(crate) use embed::mixed;
 pub(crate) use import::{
     Claim, Successor, arriving, by_successor, not_cleared, prevails, unreviewed,
 };
@@ -57,33 +56,33 @@ use rows::Rows;
 pub(crate) use withdrawal::GRANTED_ANEW;
 use withdrawal::withdrawn_by;
 
-/// A grain ready for the writer: validated, encoded and addressed by its caller.
+/// A grain ready for the writer: validated, encoded and addressed on the caller's thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) blob: Blob,
     pub(crate) grain: Grain,
-    /// Whether the blob came ready-made: its bytes stay as they are.
+    /// True if the caller gave the encoded blob, whose bytes must not change.
     pub(crate) ready: bool,
-    /// What stood around the blob, where it came signed.
+    /// The envelope bytes around a signed blob.
     pub(crate) wrapping: Option<Arc<Wrapping>>,
-    /// Bytes of the payload as it lies open: what memory it takes is in proportion to these.
+    /// Size of the uncompressed payload in bytes; memory use is proportional to it.
     pub(crate) open_bytes: usize,
-    /// Who signed it, or signed for it.
+    /// The valid signers of the grain.
     pub(crate) proofs: Proofs,
-    /// Vectors it came with.
+    /// Vectors given with the grain.
     pub(crate) vectors: Vec<Embedding>,
 }
 
 impl Prepared {
     /// # Errors
-    /// `ERR_INTEGRITY` never, for a blob that was just encoded or decoded.
+    /// `ERR_INTEGRITY`, but never for a blob that was just encoded or decoded.
     pub(crate) fn new(blob: Blob, grain: Grain, ready: bool) -> Result<Self> {
         let open_bytes = with_fields(blob.bytes(), |view| Ok(view.payload_len()))?;
         let (proofs, vectors) = (Proofs::default(), Vec::new());
         Ok(Self { blob, grain, ready, wrapping: None, open_bytes, proofs, vectors })
     }
 
-    /// Bytes it waits with.
+    /// Size in the write queue, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let wrapping = self.wrapping.as_ref().map_or(0, |w| w.prefix.len() + w.suffix.len());
         let vectors: usize = self.vectors.iter().map(|vector| 4 * vector.values().len()).sum();
@@ -91,33 +90,33 @@ impl Prepared {
     }
 }
 
-/// Who writes, as far as a decision depends on it.
+/// The caller of a write, as far as decisions depend on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Author {
     pub(crate) viewer: Arc<Viewer>,
     pub(crate) actor: Option<String>,
     pub(crate) standing: Standing,
-    /// Whether the host named it as a reviewer.
+    /// True if the host named the actor as a reviewer.
     pub(crate) is_reviewer: bool,
-    /// Why, for the audit log.
+    /// Reason given, for the audit log.
     pub(crate) reason: Option<String>,
-    /// The call in CAL it comes from.
+    /// The CAL call that the write belongs to.
     pub(crate) errand: Option<Arc<Errand>>,
 }
 
 impl Author {
-    /// Whether it has the operator's say (rulings 51 and 55): not in a session that is limited to a
-    /// namespace or a user, whoever its actor is.
+    /// Returns `true` for the operator of the whole store (rulings 51 and 55): never in a session limited to
+    /// a namespace or a user, whatever its actor.
     pub(crate) fn speaks_for_store(&self) -> bool {
         self.standing.is_operator() && self.viewer.is_everyone()
     }
 
-    /// Whether it may clear the review that a grain asks for, if it is not its author (ruling 54).
+    /// Returns `true` if it may clear a required review of a grain by another author (ruling 54).
     pub(crate) fn may_review(&self) -> bool {
         self.is_reviewer || self.speaks_for_store()
     }
 
-    /// The audit record of something it did.
+    /// Creates the audit record of an operation by this caller.
     pub(crate) fn record(
         &self,
         operation: Operation,
@@ -129,8 +128,7 @@ impl Author {
     }
 }
 
-/// What to do with a grain that says what a current grain already says: same type, namespace,
-/// subject, relation and object.
+/// Handling of a grain with the same type, namespace, subject, relation and object as a current grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SameFact {
     /// Store it beside the other.
@@ -138,30 +136,30 @@ pub enum SameFact {
     Add,
     /// Keep the stored one and store nothing.
     Keep,
-    /// Supersede the stored one, through its invalidation policy.
+    /// Supersede the stored one, subject to its invalidation policy.
     Supersede,
 }
 
-/// What became of a put.
+/// The outcome of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     /// Stored under its address.
     Added(ContentAddress),
-    /// These very bytes were stored already; nothing changed.
+    /// These bytes were stored already; no change.
     Duplicate(ContentAddress),
-    /// The same fact was stored already, under this address, and kept.
+    /// This fact was stored already, under this address, and kept.
     Kept(ContentAddress),
-    /// Stored under `new`; `old` said the same and is superseded by it.
+    /// Stored under `new`; it supersedes `old`, which has the same fact.
     Replaced {
         /// The grain that was current.
         old: ContentAddress,
-        /// The grain that is.
+        /// The grain that is current now.
         new: ContentAddress,
     },
 }
 
 impl Put {
-    /// The address under which the store now holds what was put.
+    /// The address of the grain that the store now holds for this put.
     #[must_use]
     pub fn address(&self) -> ContentAddress {
         match *self {
@@ -172,14 +170,14 @@ impl Put {
         }
     }
 
-    /// Whether nothing was written.
+    /// Returns `true` if nothing was written.
     #[must_use]
     pub fn is_duplicate(&self) -> bool {
         matches!(self, Self::Duplicate(_) | Self::Kept(_))
     }
 }
 
-/// A grain that will be written.
+/// A grain to be written.
 pub(crate) struct Staged {
     pub(crate) sequence: Sequence,
     pub(crate) prepared: Prepared,
@@ -192,41 +190,41 @@ impl Staged {
     }
 }
 
-/// What a group of writes will do.
+/// The staged effects of a group of writes.
 pub(crate) struct Plan<'v> {
     view: &'v View,
-    /// Grains of an import that are written and not committed.
+    /// Grains of an import that are written but not committed.
     beneath: Option<&'v dyn Beneath>,
     now: EpochMs,
-    /// Whether an authorized signature opens a lock (OMS 12.5.4).
+    /// True if an authorized signature opens a lock (OMS 12.5.4).
     locked_accepts_signature: bool,
-    /// The rules of the store; nothing where they were asked before.
+    /// The rules of the store; `None` if they were checked before.
     regime: Option<Arc<Regime>>,
-    /// The last place of the log that was taken before this group.
+    /// The last sequence assigned before this group.
     stored: Sequence,
-    /// In the order of their places, without a gap.
+    /// In order of sequence, without a gap.
     pub(crate) grains: Vec<Staged>,
     pub(crate) states: Rows<GrainState>,
     pub(crate) roots: Rows<Vec<Sequence>>,
-    /// Envelopes that take the place of stored ones.
+    /// Envelopes that replace stored ones.
     pub(crate) wrappings: Rows<Arc<Wrapping>>,
     /// Vectors of grains that are stored already.
     pub(crate) vectors: Vec<(Sequence, Vec<Embedding>)>,
-    /// Spaces that come with the vectors.
+    /// New vector spaces.
     pub(crate) spaces: Vec<Space>,
-    /// Spaces of the store's embedders, whether or not they have vectors yet.
+    /// Spaces of the store's embedders, with or without vectors yet.
     reserved: Vec<Space>,
-    /// How far the store's embedders have come: their models, and the last place of the log.
+    /// Progress of the store's embedders: model and last sequence.
     pub(crate) embedded: Vec<(String, u64)>,
-    /// The space that serves from now on, where that is to be written down.
+    /// The new serving space, if it is to be stored.
     pub(crate) serving: Option<Space>,
     pub(crate) audit: Vec<AuditRecord>,
-    /// Grains that stop being current, each with the place in `audit` of what ended it.
+    /// Grains that stop being current, each with the index in `audit` of the record of its end.
     pub(crate) ended: Rows<usize>,
     by_address: HashMap<ContentAddress, usize>,
-    /// What is staged, by the parents it names.
+    /// Staged grains, by the parents they name.
     children: HashMap<ContentAddress, Vec<Sequence>>,
-    /// Withdrawals of consent that are staged, by the grant they name.
+    /// Staged withdrawals of consent, by the grant they name.
     withdrawals: HashMap<ContentAddress, Vec<Sequence>>,
 }
 
@@ -256,12 +254,12 @@ impl<'v> Plan<'v> {
         })
     }
 
-    /// The same plan, in a store where an authorized signature opens a lock, or none does.
+    /// Sets whether an authorized signature opens a lock.
     pub(crate) fn accepting_signatures(self, accepts: bool) -> Self {
         Self { locked_accepts_signature: accepts, ..self }
     }
 
-    /// The same plan, in a store whose embedders make vectors of these spaces.
+    /// Sets the spaces of the store's embedders.
     pub(crate) fn reserving(self, reserved: Vec<Space>) -> Self {
         Self { reserved, ..self }
     }
@@ -270,7 +268,7 @@ impl<'v> Plan<'v> {
         self.now
     }
 
-    /// Whether there is nothing to write.
+    /// Returns `true` if there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.grains.is_empty()
             && self.states.is_empty()
@@ -284,9 +282,9 @@ impl<'v> Plan<'v> {
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`, `ERR_DEPENDENCY`, `ERR_POLICY`, `ERR_WITHDRAWN`; `ERR_SCHEMA` and
-    /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for one that
-    /// protects more than can be noted; with [`SameFact::Supersede`] also what [`Plan::supersede`]
-    /// refuses.
+    /// `ERR_INVALIDATION_DENIED` for a withdrawal that does not fit its grant; `ERR_LIMIT` for a grain that
+    /// protects more descendants than can be recorded; with [`SameFact::Supersede`] also those of
+    /// [`WritePlan::supersede`].
     pub(crate) fn put(
         &mut self,
         grains: Vec<Prepared>,
@@ -301,7 +299,7 @@ impl<'v> Plan<'v> {
                 let told = plan.audit.len();
                 let put = plan.put_one(grain, same_fact, author);
                 let put = put.map_err(|e| if count > 1 { e.in_batch(at) } else { e })?;
-                // What replaced another has an entry of its own.
+                // A supersession has an audit entry of its own.
                 if let Put::Added(address) = put
                     && plan.audit.len() == told
                 {
@@ -385,8 +383,8 @@ impl<'v> Plan<'v> {
         }
     }
 
-    /// Takes the envelope of a stored grain where its signature is valid and that of the one that is
-    /// kept was not (OMS 9.3). Otherwise the first envelope of a grain stays.
+    /// Replaces the envelope of a stored grain if the new signature is valid and the stored one was not (OMS
+    /// 9.3). Otherwise the first envelope of a grain stays.
     pub(crate) fn improve(&mut self, new: &Prepared, author: &Author) -> Result<()> {
         let address = new.blob.address();
         let (Some(wrapping), Some(_)) = (&new.wrapping, &new.proofs.signer) else { return Ok(()) };
@@ -399,8 +397,8 @@ impl<'v> Plan<'v> {
         Ok(())
     }
 
-    /// Runs a member of the group. If it fails, everything it staged goes, but for the audit
-    /// records of policy refusals.
+    /// Runs a member of the group. On failure everything it staged is rolled back, except the audit records
+    /// of policy refusals.
     fn all_or_nothing<T>(&mut self, member: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let (grains, audit) = (self.grains.len(), self.audit.len());
         let (vectors, spaces) = (self.vectors.len(), self.spaces.len());
@@ -408,7 +406,7 @@ impl<'v> Plan<'v> {
         self.roots.begin();
         self.wrappings.begin();
         self.ended.begin();
-        // Guarded in here, so that a member that meets damage is rolled back like any other.
+        // Guarded here, so that a member that panics on damaged data is rolled back like any other.
         let outcome = guarded(|| member(self));
         if outcome.is_err() {
             for staged in self.grains.split_off(grains).iter().rev() {
@@ -426,7 +424,7 @@ impl<'v> Plan<'v> {
         outcome
     }
 
-    /// Takes the grain that was staged last out of what is found by address and by parent.
+    /// Removes the last staged grain from the maps by address and by parent.
     fn forget(&mut self, Staged { prepared, .. }: &Staged) {
         self.by_address.remove(&prepared.blob.address());
         for parent in parents(&prepared.grain) {
@@ -441,10 +439,10 @@ impl<'v> Plan<'v> {
         }
     }
 
-    /// Stages a grain that is not stored yet, at the next place of the log.
+    /// Stages a grain that is not stored yet, at the next sequence.
     ///
     /// # Errors
-    /// `ERR_ERASED` for one that was erased, or that a user who was erased created before; `ERR_LIMIT`.
+    /// `ERR_ERASED` for a grain that was erased, or that an erased user created before; `ERR_LIMIT`.
     fn stage(&mut self, prepared: Prepared, succession: Option<Succession>) -> Result<Sequence> {
         check_not_erased(self.view, &prepared.blob.address(), &prepared.grain)?;
         let staged = u64::try_from(self.grains.len()).unwrap_or(u64::MAX);
@@ -481,10 +479,10 @@ impl<'v> Plan<'v> {
     }
 }
 
-/// The field that names what a grain derives from.
+/// The field with the parents of a grain.
 const PARENTS: &str = "derived_from";
 
-/// The grain with `old` among its parents, encoded anew; a ready blob as it is.
+/// Returns the grain with `old` among its parents, encoded again; a given blob stays as it is.
 pub(crate) fn derive_from(prepared: Prepared, old: &ContentAddress) -> Result<Prepared> {
     let parent = Value::from(old.to_string());
     let has_it = |parents: &[Value]| parents.contains(&parent);

@@ -1,19 +1,25 @@
-//! The one writer: it takes what is waiting as a group, decides all, applies all in one transaction,
-//! publishes the new view and only then answers.
+//! The single writer: it takes all waiting requests as a group, decides them, applies them in one
+//! transaction, publishes the new view and only then answers.
 //!
-//! Callers have validated, encoded and addressed what they send; nothing heavy happens here. An
-//! acknowledged write is synced. The index is folded by a thread of its own; only this one
-//! publishes what came of it.
+//! Callers have validated, encoded and addressed their grains; no expensive work is done here. An
+//! acknowledged write is synced. The index is folded on a thread of its own; only this one publishes the
+//! result.
 
 mod backlog;
 mod erasure;
 mod import;
 mod keepers;
+mod notes;
 mod removal;
 mod scrub;
 mod states;
 mod vectors;
 
+use crate::base::sync::Mutex;
+use crate::base::sync::mpsc::SyncSender;
+use crate::state::audit::Notes;
+use crate::state::audit::append_audit;
+use crate::state::view::Shared;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -24,11 +30,10 @@ use crate::base::clock::Clock;
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::{Reply, stopped};
 use crate::base::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
-use crate::base::sync::{RwLock, receive_within};
+use crate::base::sync::receive_within;
 use crate::disk::directory;
 use crate::disk::keys::{self, RowKey};
 use crate::disk::source::Source;
-use crate::disk::vault::Keeper;
 use crate::rules::policy::Proofs;
 use crate::rules::preset::Regime;
 use crate::search::embed::{Embedding, Keeping};
@@ -51,38 +56,41 @@ pub(crate) use scrub::Scrub;
 use states::{write_roots, write_states};
 use vectors::write_vectors;
 
-/// Writes that wait for the writer before senders have to.
+/// Channel to the writer thread; `None` once the store is closed.
+pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
+
+/// Capacity of the queue of requests, beyond which senders wait.
 pub(crate) const QUEUE: usize = 4096;
-/// Members of one group.
+/// Maximum number of requests in a group.
 const MAX_MEMBERS: usize = 256;
-/// Bytes of blobs in one group, beyond which no further member joins.
+/// Size of a group's blobs in bytes beyond which it takes no further request.
 const MAX_GROUP_BYTES: usize = 8 << 20;
 
-/// How often an idle writer looks whether a fold has ended.
+/// Interval at which an idle writer checks for a finished fold.
 const FOLD_CHECK: Duration = Duration::from_millis(5);
-/// How often an idle writer looks whether access counts have waited long enough.
+/// Interval at which an idle writer checks for due access counts.
 const COUNT_CHECK: Duration = Duration::from_millis(CHECK_MS.unsigned_abs());
 
-/// How often it does so while reads wait to be written.
+/// Shorter interval while audited reads wait to be written.
 const NOTE_CHECK: Duration = Duration::from_millis(250);
 
-/// What can be asked of the writer.
+/// A request to the writer.
 pub(crate) enum Request {
     Write(Write),
     /// Fold the tail, and answer when everything before is on disk.
     Flush(Reply<()>),
-    /// Something that excludes writes. It comes after the writes of its group.
+    /// Work that excludes writes. It runs after the writes of its group.
     Alone(Alone),
-    /// Many access counts wait: write them.
+    /// Access counts or audited reads are due: write them.
     Count,
-    /// An embedder of the store has made vectors.
+    /// An embedder of the store has computed vectors.
     Vectors,
 }
 
-/// Work on the writer's thread: it is given the writer, or why there is none any more.
+/// Work on the writer's thread: called with the writer, or with the error that stopped it.
 pub(crate) type Alone = Box<dyn FnOnce(Result<&mut Writer>) + Send>;
 
-/// A member of a group.
+/// A write of a group.
 pub(crate) enum Write {
     Put {
         grain: Box<Prepared>,
@@ -114,7 +122,7 @@ pub(crate) enum Write {
         author: Author,
         reply: Reply<()>,
     },
-    /// What was refused before it got here, and is to be in the audit log.
+    /// A write that was rejected before it got here, and needs an audit entry.
     Refused {
         entry: Box<AuditRecord>,
         error: Error,
@@ -123,7 +131,7 @@ pub(crate) enum Write {
 }
 
 impl Request {
-    /// Bytes of blobs in it, or of the reason of a write without one.
+    /// Size of its blobs in bytes, or of the reason of a write without a blob.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Write(Write::Put { grain: new, .. } | Write::Supersede { new, .. }) => {
@@ -144,7 +152,7 @@ impl Request {
         }
     }
 
-    /// Answers it with a failure. Nobody may be waiting any more.
+    /// Answers it with an error. The receiver may be gone.
     fn fail(self, error: Error) {
         match self {
             Self::Write(Write::Put { reply, .. }) => drop(reply.send(Err(error))),
@@ -161,57 +169,56 @@ impl Request {
     }
 }
 
-/// An answer that is ready, but not to be given before the group is durable.
+/// A reply that is computed, but must not be sent before the group is durable.
 type Answer = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// A member of a group that was decided: its answer, and the failure of the disk that met it.
+/// A decided member of a group: its reply, and the I/O error it met.
 struct Decided {
     answer: Answer,
     failure: Option<Error>,
 }
-
-/// The view readers take, replaced with each commit.
-pub(crate) type Shared = Arc<RwLock<Option<Arc<View>>>>;
 
 /// The state of the writer thread.
 pub(crate) struct Writer {
     pub(crate) db: Source,
     pub(crate) folder: Folder,
     pub(crate) chain: Chain,
-    /// The refusals of the last minute, of which equal ones are counted.
+    /// Refusals of the last minute, of which equal ones are counted.
     pub(crate) refusals: Refusals,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Shared,
     pub(crate) view: Arc<View>,
-    /// The failure that ended writing. What is in memory may lag behind the disk after one, so
-    /// nothing more is written until the store is opened again.
+    /// The error that stopped the writer. The state in memory may lag behind the disk after it, so nothing
+    /// more is written until the store is opened again.
     pub(crate) failed: Option<Error>,
     pub(crate) backlog: Arc<Backlog>,
-    /// Access counts on their way to the truth; nothing where access is not counted.
+    /// Access counters; `None` if access is not counted.
     pub(crate) counters: Option<Arc<Counters>>,
-    /// Whether an authorized signature opens a lock.
+    /// True if an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
     /// The rules of the store.
     pub(crate) regime: Arc<Regime>,
-    /// The read log; nothing for a store in memory.
+    /// Records queued for the audit log.
+    pub(crate) notes: Arc<Notes>,
+    /// The read log; `None` for a store in memory.
     pub(crate) reads: Option<Arc<ReadLog>>,
-    /// Days that grains wait at most whose consent somebody else withdrew, and when to look for what is due.
+    /// Maximum number of days that grains wait for erasure after a third party withdrew their consent.
     pub(crate) cascade_after_days: u8,
     pub(crate) next_sweep: EpochMs,
-    /// Grains that were erased because they were due, and nobody was told of.
+    /// Number of grains erased by sweeps that no caller was told of yet.
     pub(crate) swept: u64,
-    /// What the store is searched by.
+    /// The search indexes of the store.
     pub(crate) retrieval: Retrieval,
-    /// What was erased and is still on the disk.
+    /// Erasures that are not scrubbed from the disk.
     pub(crate) scrub: Scrub,
-    /// What follows the writes in the background; nothing for a store in memory.
+    /// Background followers; empty for a store in memory.
     pub(crate) followers: Vec<Following>,
-    /// Released last: until then the database is in use.
+    /// Dropped last: until then the database is in use.
     pub(crate) _lock: Option<directory::Lock>,
 }
 
 impl Drop for Writer {
-    /// However the writer ends, nobody goes on as if it were there.
+    /// Readers and senders must not continue without a writer, however it ends.
     fn drop(&mut self) {
         self.publish(None);
         self.backlog.close();
@@ -219,7 +226,28 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    /// Serves requests until every sender is gone, then folds what is left.
+    /// Writes an audit entry together with its effect.
+    pub(crate) fn note(
+        &mut self,
+        record: AuditRecord,
+        effect: impl FnOnce(&WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
+        let (mut chain, now) = (self.chain.clone(), self.clock.now());
+        let refused = record.refused;
+        let records = self.refusals.fold(vec![record], now);
+        if refused && records.is_empty() {
+            return Ok(());
+        }
+        let keeper = self.db.vault().keeper();
+        self.changing(|txn| {
+            effect(txn)?;
+            append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
+        })?;
+        self.chain = chain;
+        Ok(())
+    }
+
+    /// Serves requests until all senders are gone, then folds the tail.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
         self.sweep_when_due();
         while let Some(first) = self.next(requests) {
@@ -232,7 +260,7 @@ impl Writer {
             self.flush_refusals(false);
             self.go_on_scrubbing(false);
         }
-        // A failure here loses nothing: the log has it all, and the next open folds again.
+        // A failure here loses no data: everything is in the log, and the next open folds again.
         let _ = guarded(|| self.fold_all());
         let _ = self.flush_counts();
         self.end_reads();
@@ -244,7 +272,7 @@ impl Writer {
         }
     }
 
-    /// The next request; nothing once every sender is gone.
+    /// Waits for the next request; `None` once all senders are gone.
     fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
         while self.folder.is_busy() {
             match receive_within(requests, FOLD_CHECK) {
@@ -254,7 +282,7 @@ impl Writer {
             }
         }
         loop {
-            let patience = match self.regime.notes().are_there() {
+            let patience = match self.notes.are_there() {
                 true => NOTE_CHECK,
                 false => COUNT_CHECK,
             };
@@ -273,7 +301,7 @@ impl Writer {
         }
     }
 
-    /// The time the store promises for a cascade, by its options and its rules.
+    /// The maximum delay of cascading erasures, by the options and the rules of the store.
     pub(crate) fn cascade_after_days(&self) -> u32 {
         u32::from(self.cascade_after_days).min(self.regime.rules().settings.erasure_sla_days.value)
     }
@@ -293,7 +321,7 @@ impl Writer {
             }
             Err(error) => group.into_iter().for_each(|request| request.fail(error.clone())),
         }
-        // A view keeps the databases open that it reads from, and such work may exchange them.
+        // A view keeps its databases open, and exclusive tasks may replace them.
         drop(view);
         for work in alone {
             match self.ready() {
@@ -304,7 +332,7 @@ impl Writer {
         self.backlog.leave(bytes);
     }
 
-    /// Does everything but the work that excludes writes, which it gives back.
+    /// Processes a group, and returns the exclusive tasks in it.
     fn carry_out(&mut self, mut plan: Plan<'_>, group: Vec<Request>) -> Vec<Alone> {
         let mut flushes = Vec::new();
         let mut alone = Vec::new();
@@ -313,12 +341,12 @@ impl Writer {
             match request {
                 Request::Flush(reply) => flushes.push(reply),
                 Request::Alone(work) => alone.push(work),
-                // Counts are due, and written once the group is answered; vectors are taken below.
+                // Counts are written after the group is answered; vectors are taken below.
                 Request::Count | Request::Vectors => {}
                 Request::Write(write) => {
                     let told = plan.audit.len();
                     let decided = decide(&mut plan, write);
-                    // What was refused has left nothing but its record.
+                    // A refused write leaves nothing but its record.
                     if plan.audit.iter().skip(told).all(|record| record.refused) {
                         let refused = plan.audit.split_off(told);
                         plan.audit.extend(self.refusals.fold(refused, plan.now()));
@@ -336,7 +364,7 @@ impl Writer {
         }
         let outcome = outcome.inspect_err(|error| self.failed = Some(error.clone()));
         for Decided { answer, failure } in answers {
-            // A disk that failed to be read is no better to be written.
+            // A disk that cannot be read is not written any more.
             self.failed = self.failed.take().or(failure);
             answer(outcome.clone());
         }
@@ -346,12 +374,12 @@ impl Writer {
         alone
     }
 
-    /// Writes what was planned, syncs it and lets readers see it.
+    /// Writes and syncs a plan, and publishes the new view.
     fn apply(&mut self, plan: &Plan<'_>) -> Result<()> {
         if plan.is_empty() {
             return Ok(());
         }
-        let notes = self.refusals.fold(self.regime.notes().take(), plan.now());
+        let notes = self.refusals.fold(self.notes.take(), plan.now());
         let vault = self.db.vault();
         vault.enroll(plan.grains.iter().map(|staged| staged.prepared.blob.bytes()))?;
         let keepers = Keepers::of(&self.view, plan, (vault, &self.regime))?;
@@ -370,7 +398,7 @@ impl Writer {
         let counts = self.ride(&txn)?;
         vault.commit(txn)?;
         self.chain = chain;
-        // What is committed is durable, and is answered so; a writer that cannot read it back stops.
+        // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
         if let Err(error) = guarded(|| self.show(&plan.grains)) {
             self.failed = Some(error);
             self.publish(None);
@@ -379,8 +407,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets readers see what was committed, with the new grains in the tail. An index that turns out
-    /// to be damaged is built again.
+    /// Publishes what was committed, with the new grains in the tail. A damaged index is rebuilt.
     fn show(&mut self, grains: &[Staged]) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();
@@ -407,11 +434,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes over a fold that has ended. One that failed on a damaged index has it built again; any
-    /// other ends writing, since grains could not leave the tail any more.
+    /// Publishes a finished fold. A fold that failed on a damaged index has it rebuilt; any other failure
+    /// stops the writer, since grains could no longer leave the tail.
     fn take_fold(&mut self) {
         match self.folder.finished() {
-            // What is in memory may lag behind the truth after a failure: nobody sees it again.
+            // After a failure the state in memory may lag behind the truth, so no view is published.
             Some(_) if self.failed.is_some() => {}
             Some(Ok(tables)) => {
                 let mut indexed = self.view.indexed().clone();
@@ -431,7 +458,8 @@ impl Writer {
         }
     }
 
-    /// Brings to disk what is kept in memory: access counts, and the tail.
+    /// Writes the state kept in memory to disk: access counts, audited reads, counts of refusals, the tail
+    /// and derived data.
     fn settle(&mut self) -> Result<()> {
         self.flush_counts()?;
         self.flush_notes()?;
@@ -442,7 +470,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Folds all that is in the tail, and waits for it.
+    /// Folds the whole tail, and waits for it.
     pub(crate) fn fold_all(&mut self) -> Result<()> {
         self.ready()?;
         let mut indexed = self.view.indexed().clone();
@@ -455,23 +483,23 @@ impl Writer {
         folded
     }
 
-    /// Does what must not be left half done: a failure ends writing.
+    /// Runs work that must not be left half done: an error stops the writer.
     ///
     /// # Errors
-    /// Those of `work`; `ERR_INTEGRITY` where it panicked.
+    /// Those of `work`; `ERR_INTEGRITY` if it panicked.
     pub(crate) fn or_stop(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         guarded(|| work(self)).inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Writes an entry of something that is done beside the log.
+    /// Writes an audit entry in a transaction of its own.
     ///
     /// # Errors
-    /// `ERR_IO`, after which writing has ended.
+    /// `ERR_IO`, after which the writer has stopped.
     pub(crate) fn record(&mut self, record: AuditRecord) -> Result<()> {
         self.append(&[record])
     }
 
-    /// Writes the counts of refusals whose minute is over, or of all. A failure ends writing.
+    /// Writes the counts of refusals whose minute is over, or of all. A failure stops the writer.
     fn flush_refusals(&mut self, all: bool) {
         if self.refusals.is_empty() || self.failed.is_some() {
             return;
@@ -481,7 +509,7 @@ impl Writer {
             false => self.refusals.due(self.clock.now()),
         };
         if !counts.is_empty() {
-            // Whoever writes next is told: a failed writer refuses.
+            // The next write reports the error: a failed writer refuses.
             let _ = self.append(&counts);
         }
     }
@@ -510,7 +538,7 @@ impl Writer {
         self.db.release();
     }
 
-    /// Says that readers see new grains.
+    /// Notifies the followers of new grains.
     fn grown(&self) {
         self.followers.iter().for_each(|follower| follower.grown(&self.view));
     }
@@ -521,7 +549,7 @@ impl Writer {
     }
 }
 
-/// The first request and whatever else is waiting, within bounds.
+/// Collects the first request and all others that wait, within limits.
 fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
     let mut bytes = first.bytes();
     let mut group = vec![first];
@@ -537,7 +565,7 @@ fn gather(first: Request, requests: &Receiver<Request>) -> Vec<Request> {
     group
 }
 
-/// Stages one member; its answer waits for the group.
+/// Stages one member; its reply waits for the group.
 fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
     match write {
         Write::Put { grain, same_fact, author, reply } => {
@@ -565,12 +593,12 @@ fn decide(plan: &mut Plan<'_>, write: Write) -> Decided {
     }
 }
 
-/// What was decided holds only if the group is durable: a refusal may name what the group wrote,
-/// and its record in the audit log is part of the group.
+/// A decision is valid only if the group is durable: a refusal may name what the group wrote, and its audit
+/// record is part of the group.
 fn answer<T: Send + 'static>(reply: Reply<T>, decided: Result<T>) -> Decided {
     let failure = decided.as_ref().err().filter(|error| error.kind() == ErrorKind::Io).cloned();
     let answer: Answer = Box::new(move |durable| {
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = reply.send(durable.and(decided));
     });
     Decided { answer, failure }
@@ -603,32 +631,5 @@ fn write_signatures(txn: &WriteTransaction, plan: &Plan<'_>, keepers: &Keepers<'
         let row = wrapping.seal(sequence, keepers.vault, &keepers.at(sequence)?)?;
         signatures.insert(sequence.get(), row.as_slice())?;
     }
-    Ok(())
-}
-
-/// Links records to the chain and stores them with its new head. `keeper` says under whose key the
-/// reason of a record is kept.
-pub(crate) fn append_audit(
-    txn: &WriteTransaction,
-    chain: &mut Chain,
-    records: &[AuditRecord],
-    now: EpochMs,
-    keeper: &dyn Fn(&AuditRecord) -> Result<Keeper>,
-) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
-    }
-    let mut audit = txn.open_table(keys::AUDIT)?;
-    for record in records {
-        let (sequence, entry) = chain.link(record, now);
-        audit.insert(sequence, entry.as_slice())?;
-        if let Some(reason) = &record.reason {
-            let mut reasons = txn.open_table(keys::REASONS)?;
-            let key = RowKey::reason(sequence);
-            let row = chain.vault().seal(key, reason.as_bytes(), &keeper(record)?)?;
-            reasons.insert(sequence, row.as_slice())?;
-        }
-    }
-    audit.insert(keys::AUDIT_HEAD, chain.head().encode().as_slice())?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The keys of one keyholder, a person or the store itself: one to encrypt with, one a purpose to
-//! blind with. Knows neither whose they are nor where they are used.
+//! The keys of one keyring slot, a user's or the store's: one for encryption, and one for each purpose of
+//! blind tokens. Does not know which user they belong to, nor which rows use them.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use grainstore_index::Blind;
 
 use super::secret::{Cipher, Secret, Tokens};
 
-/// The version of every derived key. Another way to use them is another version.
+/// HKDF info of each derived key, with a version: a change of use gets another version.
 const DATA: &str = "grainstore data v1";
 const INDEX: &str = "grainstore index tokens v1";
 const TEXT: &str = "grainstore text tokens v1";
 
-/// Keys derived from one secret.
+/// Keys derived from the secret of one slot.
 pub(crate) struct Holder {
-    /// The slot the secret lies in; 0 is the store's.
+    /// Number of the slot; 0 is the store's.
     pub(crate) slot: u32,
     pub(crate) data: Cipher,
     index: Tokens,
     text: Tokens,
-    /// What blinds addresses, whoever's grain it is.
+    /// Key of tokens that do not depend on the user, such as those of addresses.
     shared: Arc<Tokens>,
 }
 

@@ -1,5 +1,5 @@
-//! Where a keyring lies: a file of slots that grows, whose slots are overwritten in place, and that is
-//! exchanged as a whole. Knows bytes, not what they mean.
+//! The storage of a keyring: slots are appended, overwritten in place, or replaced all at once. Does not know
+//! what the bytes mean.
 
 use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
@@ -10,22 +10,22 @@ use crate::base::error::Result;
 use crate::disk::anchor::Anchor;
 use crate::disk::directory;
 
-/// A keyring's bytes. What a method has done is durable when it returns.
+/// Storage for a keyring's bytes. The effect of a method is durable when it returns.
 pub(crate) trait Medium: Debug + Send {
-    /// All of it; nothing where there is none.
+    /// Returns all bytes, `None` if there is no keyring.
     fn read(&mut self) -> Result<Option<Vec<u8>>>;
     /// Writes in place, or at the end.
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()>;
-    /// Takes the place of all there is, at once. What was there is overwritten.
+    /// Replaces all bytes atomically. The former bytes are overwritten.
     fn replace(&mut self, bytes: &[u8]) -> Result<()>;
 }
 
-/// A file, in a directory that must not be another when it is written.
+/// A file, and the pinned directory it must be in when it is written.
 #[derive(Debug)]
 pub(crate) struct SlotFile(PathBuf, Anchor);
 
 impl SlotFile {
-    /// The keyring in a directory.
+    /// The keyring file in a directory.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -41,7 +41,7 @@ impl SlotFile {
     }
 }
 
-/// A file that is read and not written: what is written stays nowhere.
+/// A file opened read-only: writes are dropped.
 #[derive(Debug)]
 pub(crate) struct Frozen(pub(crate) PathBuf);
 
@@ -94,7 +94,8 @@ impl Medium for SlotFile {
         let mut file = options.open(&new)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        // What is there keeps a name until it is overwritten: a crash in between is made good.
+        // The former file keeps a name until it is overwritten, so that the next opening completes it after a
+        // crash.
         match fs::hard_link(&self.0, directory::former(&self.0)) {
             Err(error) if error.kind() == Io::NotFound => {}
             linked => linked?,

@@ -1,8 +1,8 @@
-//! The keyring of an encrypted store: the master key wraps a random secret a person and one of the
-//! store's, and everything else is derived from those (ruling 26).
+//! The keyring of an encrypted store: the master key wraps one random secret for each user and one for the
+//! store; every other key is derived from those (ruling 26).
 //!
-//! Slots are appended and synced before their first use, and zeroed to erase. Which row is whose the
-//! rows say; knows no grains.
+//! Slots are appended and synced before their first use, and zeroed on erasure. Rows name their slot; the
+//! keyring does not know grains.
 
 mod holder;
 mod medium;
@@ -39,7 +39,7 @@ const WRAP: &str = "grainstore wrap v1";
 const SHARED: &str = "grainstore store tokens v1";
 const STATES: &str = "grainstore states v1";
 
-/// What a token under the store's key stands for, beside the fields of the index.
+/// Kinds of tokens under the store's key, disjoint from the field numbers of the index.
 const ADDRESS: u8 = 0xa0;
 const PERSON: u8 = 0xa1;
 const SUCCESSOR: u8 = 0xa2;
@@ -49,26 +49,26 @@ const DESTROYED: u8 = 0xa4;
 /// The keys of an open store.
 pub(crate) struct Keyring {
     store_id: [u8; 16],
-    /// The secret of the store: the salt of every derived key.
+    /// The secret of the store, the HKDF salt of every derived key.
     salt: Secret,
-    /// Tokens of what is found before a person is known: addresses and user ids.
+    /// Key of tokens that are looked up before the user is known: addresses and user ids.
     shared: Arc<Tokens>,
     states: Tokens,
     store: Arc<Holder>,
     people: RwLock<People>,
-    /// The last slot that the truth says is used.
+    /// The highest slot that the truth records as used.
     noted: AtomicU32,
     file: Mutex<File>,
 }
 
-/// The slots on disk, and what wraps their secrets.
+/// The slots on disk, and the cipher that wraps their secrets.
 struct File {
     medium: Box<dyn Medium>,
     store: StoreSlot,
     wrap: Cipher,
 }
 
-/// Every secret under a new master key, and what wraps them.
+/// All secrets wrapped under a new master key, and the cipher for it.
 pub(crate) struct Rewrapped {
     store: StoreSlot,
     wrap: Cipher,
@@ -86,7 +86,7 @@ impl Keyring {
     /// Creates the keyring of a new store in a directory.
     ///
     /// # Errors
-    /// `ERR_KEY` where the provider has no key; `ERR_IO`.
+    /// `ERR_KEY` if the provider has no key; `ERR_IO`.
     pub(crate) fn create(
         directory: &Path,
         provider: &dyn KeyProvider,
@@ -111,15 +111,15 @@ impl Keyring {
         Ok(Self::of(secret, People::new(), File { medium, store, wrap }))
     }
 
-    /// Opens the keyring in a directory; nothing where there is none.
+    /// Opens the keyring in a directory, `None` if there is none.
     ///
     /// # Errors
-    /// `ERR_KEY` where the key is another one; `ERR_INTEGRITY` where the store's slot is damaged; `ERR_IO`.
+    /// `ERR_KEY` for a wrong key; `ERR_INTEGRITY` if the store's slot is damaged; `ERR_IO`.
     pub(crate) fn open(directory: &Path, provider: &dyn KeyProvider) -> Result<Option<Self>> {
         Self::open_on(Box::new(SlotFile::within(directory)?), provider)
     }
 
-    /// The same, and never writes to it.
+    /// Opens the keyring without ever writing to it.
     ///
     /// # Errors
     /// As [`Keyring::open`].
@@ -132,8 +132,9 @@ impl Keyring {
 
     fn open_on(mut medium: Box<dyn Medium>, provider: &dyn KeyProvider) -> Result<Option<Self>> {
         let Some(bytes) = medium.read()? else { return Ok(None) };
-        // What stands behind the last whole slot was never used: it is synced first. Who wrote what is read
-        // here may have died before that, so it is written once more.
+        // Bytes behind the last complete slot were never used: a slot is synced before its first use. The
+        // process that wrote the slots read here may have died before its sync, so they are written and
+        // synced again.
         let (slots, _) = bytes.as_chunks::<SLOT>();
         let damaged = || Error::truth_damaged("the keyring does not begin with the store's slot");
         let (first, others) = slots.split_first().ok_or_else(damaged)?;
@@ -149,7 +150,7 @@ impl Keyring {
             match Slot::decode(number, slot) {
                 Ok(Slot::Person(person)) => people.add(number, person),
                 Ok(Slot::Erased) => {}
-                // The grains under it cannot be read; all others can.
+                // Only the grains under this slot cannot be read.
                 Ok(Slot::Store(_)) | Err(_) => people.add_damaged(number, *slot),
             }
         }
@@ -171,7 +172,7 @@ impl Keyring {
         }
     }
 
-    /// Whose keyring it is.
+    /// Identifier of the store it belongs to.
     pub(crate) fn store_id(&self) -> &[u8; 16] {
         &self.store_id
     }
@@ -181,21 +182,21 @@ impl Keyring {
         &self.store
     }
 
-    /// Whether there are people with grains: a slot that nothing was ever written under does not count.
+    /// Returns `true` if there are users with grains: a slot that was never written under does not count.
     pub(crate) fn has_people(&self) -> bool {
         self.people().any_to(self.noted.load(Ordering::Acquire))
     }
 
-    /// The last slot that was given, where the truth does not say yet that it is used.
+    /// Returns the last slot that was given, unless the truth records it as used already.
     pub(crate) fn unnoted(&self) -> Option<u32> {
         let last = self.people().next.saturating_sub(1);
         (last > self.noted.load(Ordering::Acquire)).then_some(last)
     }
 
-    /// Says that the truth knows of a slot.
+    /// Records that the truth lists the slots up to this as used.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for one that there is not: the keyring is older than the truth.
+    /// `ERR_INTEGRITY` for a slot that does not exist: the keyring is older than the truth.
     pub(crate) fn note(&self, slot: u32) -> Result<()> {
         if slot >= self.people().next {
             let message = "the keyring is older than the store, or cut short";
@@ -206,20 +207,22 @@ impl Keyring {
         Ok(())
     }
 
-    /// What stands beside the rows for a slot whose key is destroyed: nobody makes it without the store's key.
+    /// Returns the mark that the truth stores for a destroyed slot. It cannot be forged without the store's
+    /// key.
     pub(crate) fn mark_of(&self, slot: u32) -> [u8; 32] {
         self.shared.of(DESTROYED, &[&slot.to_be_bytes()])
     }
 
-    /// The slots that are destroyed on disk, of those that the truth says are used.
+    /// Returns the slots that are zeroed on disk, of those that the truth records as used.
     pub(crate) fn destroyed(&self) -> Vec<u32> {
         let (people, noted) = (self.people(), self.noted.load(Ordering::Acquire));
         (1..people.next.min(noted.saturating_add(1))).filter(|slot| !people.holds(*slot)).collect()
     }
 
-    /// Holds the slots against those that the truth has marked as destroyed: one that is overwritten and not
-    /// among them is damaged, and one that is there again is destroyed once more. Who has a later one as well
-    /// is left to the end of that change of keys, which sees to the index first.
+    /// Compares the slots with the destruction marks of the truth. A zeroed slot without a mark is damaged; a
+    /// slot that is present in spite of its mark (a keyring from a backup) is destroyed again. A marked slot
+    /// whose user also has a later one is left to the end of that key rotation, which handles the index
+    /// first.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -237,11 +240,11 @@ impl Keyring {
         Ok(())
     }
 
-    /// The keys in a slot; nothing where they were destroyed.
+    /// Returns the keys in a slot, `None` if they were destroyed.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` for a slot that is damaged, that there is not, or that does not open with the store's
-    /// key.
+    /// `ERR_INTEGRITY` for a slot that is damaged, that does not exist, or that the store's key does not
+    /// open.
     pub(crate) fn holder(&self, slot: u32) -> Result<Option<Arc<Holder>>> {
         if slot == STORE {
             return Ok(Some(Arc::clone(&self.store)));
@@ -263,7 +266,7 @@ impl Keyring {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let secret = unwrap_in(&file.wrap, &person.bound(slot), &person.wrapped);
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
-        // It may have been destroyed, or wrapped anew, meanwhile.
+        // The slot may have been destroyed or rewrapped between the two locks.
         match (people.person_at(slot), secret) {
             (None, _) => Ok(people.ready(slot)),
             (Some(_), None) => Err(damaged()),
@@ -275,18 +278,18 @@ impl Keyring {
         }
     }
 
-    /// The keys that a person's grains are written under; nothing for one who has none.
+    /// Returns the keys that a user's grains are written under, `None` for a user without a slot.
     ///
     /// # Errors
-    /// As [`Keyring::holder`].
+    /// As [`Keyring::slot_keys`].
     pub(crate) fn holder_of(&self, user_id: &str) -> Result<Option<Arc<Holder>>> {
         let person = self.person(user_id);
         let slot = self.slots_of(&person).last().copied();
         slot.map_or_else(|| self.check_has_none(&person).map(|()| None), |slot| self.holder(slot))
     }
 
-    /// Refuses to take somebody for a person without keys where theirs may be in a slot that has changed:
-    /// an answer would lack what they have, and further keys would part it.
+    /// Refuses a user without a slot while a damaged slot may be theirs: an answer would lack their grains,
+    /// and a second slot would split them between two keys.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`.
@@ -303,10 +306,10 @@ impl Keyring {
         }
     }
 
-    /// All keys that a person's grains may lie under.
+    /// Returns all keys that a user's grains may be encrypted under.
     ///
     /// # Errors
-    /// As [`Keyring::holder`].
+    /// As [`Keyring::slot_keys`].
     pub(crate) fn holders_of(&self, user_id: &str) -> Result<Vec<Arc<Holder>>> {
         let mut holders = Vec::new();
         let person = self.person(user_id);
@@ -318,15 +321,15 @@ impl Keyring {
         Ok(holders)
     }
 
-    /// The slots of a person, the one that is written under last.
+    /// Returns the slots of a user, ascending; new rows are written under the last.
     pub(crate) fn slots_of(&self, person: &[u8; 32]) -> Vec<u32> {
         self.people().slots_of(person)
     }
 
-    /// Gives a slot to each of these people who has none, durably.
+    /// Gives a slot to each of these users who has none, durably.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where they may have one that is damaged; `ERR_IO`.
+    /// `ERR_INTEGRITY` if a damaged slot may be theirs; `ERR_IO`.
     pub(crate) fn enroll<'u>(&self, user_ids: impl IntoIterator<Item = &'u str>) -> Result<()> {
         let (mut new, mut seen) = (Vec::new(), HashSet::new());
         {
@@ -342,8 +345,8 @@ impl Keyring {
         if new.is_empty() { Ok(()) } else { self.append(new) }
     }
 
-    /// Gives a person a further slot, which is written under from now on. What lies under the former ones
-    /// stays readable until they are destroyed.
+    /// Gives a user a further slot, for rows written from now on. Rows under the former slots stay readable
+    /// until those are destroyed.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -357,7 +360,7 @@ impl Keyring {
         self.append(vec![(*person, generation)])
     }
 
-    /// Who was given a further slot and still has the former one: a change of keys that was cut short.
+    /// Returns the users with a further slot who still have the former one: interrupted key rotations.
     pub(crate) fn renewed(&self) -> Vec<[u8; 32]> {
         self.people().with_several()
     }
@@ -365,7 +368,7 @@ impl Keyring {
     /// Appends slots with new secrets, durably.
     fn append(&self, new: Vec<([u8; 32], u32)>) -> Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only who has the file gives slots; readers go on while it is synced.
+        // Slots are given only under the file lock; readers are not blocked while it is synced.
         let first = self.people().next;
         let mut bytes = Vec::with_capacity(new.len() * SLOT);
         let mut slots = Vec::with_capacity(new.len());
@@ -385,11 +388,11 @@ impl Keyring {
         Ok(())
     }
 
-    /// Destroys the secrets of a person, up to a slot: what was encrypted under them is noise from now on, in
-    /// every copy of the rows that lie beside this keyring. Those that are destroyed already stay so.
+    /// Destroys the secrets of a user up to a slot: what was encrypted under them is unreadable from now on,
+    /// in every copy of the rows that goes with this keyring. Idempotent.
     ///
     /// # Errors
-    /// `ERR_IO`: whether they are gone is in doubt then; do it again.
+    /// `ERR_IO`: the secrets may or may not be gone; repeat the call.
     pub(crate) fn destroy(&self, person: &[u8; 32], to: u32) -> Result<()> {
         self.zero(person, to)?;
         let mut people = self.people.write().unwrap_or_else(PoisonError::into_inner);
@@ -397,8 +400,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// As [`Keyring::destroy`], once nothing lies under them any more: in memory they are kept for whoever
-    /// reads an older state, until the store is closed.
+    /// Destroys like [`Keyring::destroy`] once no row is encrypted under the slots any more, but caches the
+    /// keys in memory, for readers of older views, until the store is closed.
     ///
     /// # Errors
     /// As [`Keyring::destroy`].
@@ -412,7 +415,7 @@ impl Keyring {
         Ok(())
     }
 
-    /// Zeroes slots on disk and forgets them. Gives the keys that were ready.
+    /// Zeroes slots on disk and drops them. Returns the keys of them that were cached.
     fn zero(&self, person: &[u8; 32], to: u32) -> Result<Vec<Arc<Holder>>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut ready = Vec::new();
@@ -424,10 +427,10 @@ impl Keyring {
         Ok(ready)
     }
 
-    /// All secrets wrapped under another master key, for [`Keyring::rewrap`].
+    /// Wraps all secrets under another master key, for [`Keyring::rewrap`].
     ///
     /// # Errors
-    /// `ERR_KEY` where the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_KEY` if the provider has no key; `ERR_INTEGRITY`; `ERR_IO`.
     pub(crate) fn rewrapped(&self, provider: &dyn KeyProvider) -> Result<Rewrapped> {
         let derivation = provider.derivation()?;
         let wrap = wrapping(provider, &derivation, &self.store_id)?;
@@ -452,8 +455,8 @@ impl Keyring {
         Ok(Rewrapped { store, wrap, wrapped, bytes })
     }
 
-    /// Goes on with secrets under another master key. No row is written anew. Nobody gets or loses a slot
-    /// in between: that is the writer's, who does this.
+    /// Switches to secrets wrapped under another master key. No row is rewritten. Slots do not change between
+    /// [`Keyring::rewrapped`] and this, since both run on the writer thread.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -466,7 +469,7 @@ impl Keyring {
         Ok(())
     }
 
-    /// The slots as they lie on disk, for [`write_copy`].
+    /// Returns the slots as they are on disk, for [`write_copy`].
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -479,22 +482,23 @@ impl Keyring {
         self.people.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stands for an address on disk.
+    /// Returns the token that replaces an address on disk.
     pub(crate) fn address(&self, address: &ContentAddress) -> [u8; 32] {
         self.shared.of(ADDRESS, &[address.as_bytes()])
     }
 
-    /// What stands for a person on disk.
+    /// Returns the token that replaces a user id on disk.
     pub(crate) fn person(&self, user_id: &str) -> [u8; 32] {
         self.shared.of(PERSON, &[user_id.as_bytes()])
     }
 
-    /// What stands for the unknown address of the grain at a place of the log.
+    /// Returns the token that replaces the unknown address of the log entry at `sequence`.
     pub(crate) fn lost(&self, sequence: u64) -> [u8; 32] {
         self.shared.of(LOST, &[&sequence.to_be_bytes()])
     }
 
-    /// What hides an address inside a state record: each record, with all else that is in it, has a pad of its own.
+    /// Returns the pad that hides an address inside a state record. It depends on the rest of the record, so
+    /// no two records share one.
     pub(crate) fn pad(&self, record: &[u8]) -> [u8; 32] {
         self.states.of(SUCCESSOR, &[record])
     }
@@ -512,7 +516,7 @@ fn offset(slot: u32) -> u64 {
     u64::from(slot).saturating_mul(SLOT as u64)
 }
 
-/// What wraps secrets under the provider's master key.
+/// Returns the cipher that wraps secrets under the provider's master key.
 fn wrapping(
     provider: &dyn KeyProvider,
     derivation: &Derivation,

@@ -1,4 +1,4 @@
-//! Who has a slot of a keyring, as it is known in memory. Knows no files; opens no secret.
+//! The slots of users in memory. Does no I/O and decrypts no secret.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use super::holder::Holder;
 use super::slot::{self, PersonSlot, SLOT, Slot};
 
-/// Keyholders whose keys are kept ready. Others are derived anew when they are next needed.
+/// Most slots whose derived keys are cached. Others are derived again on use.
 const READY: usize = 4096;
 
-/// Who has a slot.
+/// The slots of users, with their cached keys.
 #[derive(Default)]
 pub(super) struct People {
-    /// The slots of each, ascending: one, but for as long as somebody's key is being changed.
+    /// Slots of each user, ascending: one, or several during a key rotation.
     by_token: HashMap<[u8; 32], Vec<u32>>,
     wrapped: HashMap<u32, Box<PersonSlot>>,
-    /// Slots whose bytes have changed: what lies under them cannot be read.
+    /// Damaged slots: the rows under them cannot be read.
     damaged: HashMap<u32, [u8; SLOT]>,
     ready: HashMap<u32, Arc<Holder>>,
-    /// Keys that are destroyed on disk, for whoever still reads what lay under them.
+    /// Keys destroyed on disk that readers of older views still need.
     retired: HashMap<[u8; 32], Vec<Arc<Holder>>>,
     /// The number of the next slot.
     pub(super) next: u32,
@@ -34,7 +34,7 @@ impl People {
         self.wrapped.insert(number, person);
     }
 
-    /// Takes a slot whose bytes have changed: that of whom they name, if they still do.
+    /// Adds a damaged slot, under the token in its bytes, which may be damaged, too.
     pub(super) fn add_damaged(&mut self, number: u32, bytes: [u8; SLOT]) {
         self.by_token.entry(slot::named(&bytes)).or_default().push(number);
         self.damaged.insert(number, bytes);
@@ -56,17 +56,17 @@ impl People {
         self.by_token.contains_key(person)
     }
 
-    /// Whether anybody has one of the slots up to this.
+    /// Returns `true` if a slot up to this one is in use.
     pub(super) fn any_to(&self, number: u32) -> bool {
         self.wrapped.keys().chain(self.damaged.keys()).any(|slot| *slot <= number)
     }
 
-    /// Whether somebody has this slot, or may have it.
+    /// Returns `true` if the slot is in use or damaged.
     pub(super) fn holds(&self, number: u32) -> bool {
         self.wrapped.contains_key(&number) || self.damaged.contains_key(&number)
     }
 
-    /// The slot of everybody who has one alone.
+    /// Returns the users that have exactly one slot, with it.
     pub(super) fn only(&self) -> Vec<([u8; 32], u32)> {
         let slots = self.by_token.iter();
         let only = slots.filter_map(|(token, slots)| match **slots {
@@ -76,12 +76,12 @@ impl People {
         only.collect()
     }
 
-    /// A slot up to this that has changed so that it may be anybody's.
+    /// Returns the first damaged slot up to this number: it may belong to any user.
     pub(super) fn unclaimed_to(&self, number: u32) -> Option<u32> {
         self.damaged.keys().filter(|slot| **slot <= number).min().copied()
     }
 
-    /// Who has several slots, none of them damaged.
+    /// Returns the users with several slots, none of them damaged.
     pub(super) fn with_several(&self) -> Vec<[u8; 32]> {
         let whole = |slots: &[u32]| slots.iter().all(|slot| self.wrapped.contains_key(slot));
         let several = self.by_token.iter().filter(|(_, slots)| slots.len() > 1 && whole(slots));
@@ -100,7 +100,7 @@ impl People {
         self.damaged.contains_key(&number)
     }
 
-    /// The bytes of a slot as it lies on disk, with another wrapped secret where it has one.
+    /// Returns the bytes of a slot for disk, with a rewrapped secret if it has one.
     pub(super) fn rewrapped<E>(
         &self,
         number: u32,
@@ -116,7 +116,7 @@ impl People {
         Ok((Some(person.clone()), Slot::Person(person).encode(number)))
     }
 
-    /// Goes on with secrets under another master key.
+    /// Replaces the wrapped secrets by those under another master key.
     pub(super) fn rewrap(&mut self, wrapped: HashMap<u32, Box<PersonSlot>>) {
         self.wrapped = wrapped;
     }
@@ -134,7 +134,7 @@ impl People {
         self.ready.insert(holder.slot, Arc::clone(holder));
     }
 
-    /// Keeps keys of a person for whoever still reads.
+    /// Caches destroyed keys of a user for readers of older views.
     pub(super) fn retire(&mut self, person: [u8; 32], holders: Vec<Arc<Holder>>) {
         self.retired.entry(person).or_default().extend(holders);
     }
@@ -143,7 +143,7 @@ impl People {
         self.retired.get(person).map_or(&[], Vec::as_slice)
     }
 
-    /// Forgets keys of a person that were kept.
+    /// Drops the destroyed keys of a user, up to a slot.
     pub(super) fn forget(&mut self, person: &[u8; 32], to: u32) {
         if let Some(retired) = self.retired.get_mut(person) {
             retired.retain(|holder| holder.slot > to);

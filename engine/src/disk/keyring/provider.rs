@@ -1,5 +1,5 @@
-//! Where the master key of an encrypted store comes from: bytes, a file only its owner can read, a
-//! passphrase, or a key service of the host's. Knows nothing of what it opens.
+//! Sources of the master key of an encrypted store: bytes, a file readable by its owner only, a passphrase,
+//! or a key service of the host.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -23,53 +23,53 @@ impl fmt::Debug for MasterKey {
     }
 }
 
-/// How the master key is made of what the host has. It is kept in the store, in the open.
+/// The derivation of the master key from what the host has. Stored in the keyring unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Derivation {
-    /// It is the key.
+    /// The provider's bytes are the key.
     Raw,
-    /// By Argon2id (RFC 9106), version 0x13.
+    /// Argon2id (RFC 9106), version 0x13.
     Argon2id {
-        /// Random bytes of this store.
+        /// Random bytes, one salt for each store.
         salt: [u8; 16],
         /// Memory in KiB.
         memory_kib: u32,
-        /// Passes over it.
+        /// Number of passes.
         passes: u32,
-        /// Lanes.
+        /// Number of lanes.
         lanes: u32,
     },
 }
 
-/// Who gives the master key when a store is opened.
+/// A source of the master key, asked when a store is opened.
 pub trait KeyProvider: fmt::Debug + Send + Sync {
-    /// How the key of a new store is to be made.
+    /// Returns how the key of a new store is derived.
     ///
     /// # Errors
-    /// `ERR_IO` where there are no random bytes for a salt.
+    /// `ERR_IO` if there are no random bytes for a salt.
     fn derivation(&self) -> Result<Derivation> {
         Ok(Derivation::Raw)
     }
 
-    /// The key, made as it was when the store was created.
+    /// Returns the key, derived as it was when the store was created.
     ///
     /// # Errors
-    /// `ERR_KEY` where there is none, or it is made in another way.
+    /// `ERR_KEY` if there is no key, or the provider does not support this derivation.
     fn master_key(&self, derivation: &Derivation) -> Result<MasterKey>;
 }
 
 impl MasterKey {
-    /// A key of these bytes.
+    /// Returns a key of these bytes.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(Secret::new(bytes))
     }
 
-    /// A new random key.
+    /// Returns a new random key.
     ///
     /// # Errors
-    /// `ERR_IO` where the system has no random bytes.
+    /// `ERR_IO` if the system has no random bytes.
     pub fn random() -> Result<Self> {
         Secret::random().map(Self)
     }
@@ -86,21 +86,21 @@ impl KeyProvider for MasterKey {
     }
 }
 
-/// A file of 32 raw bytes that nobody but its owner may read.
+/// A file of 32 raw bytes that only its owner may read.
 #[derive(Debug, Clone)]
 pub struct KeyFile(PathBuf);
 
 impl KeyFile {
-    /// The key in this file, which is read when the store is opened.
+    /// Refers to a key file, which is read when the store is opened.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Writes a new random key into a new file that its owner alone may read.
+    /// Writes a new random key into a new file that only its owner may read.
     ///
     /// # Errors
-    /// `ERR_IO`, also where the file exists.
+    /// `ERR_IO`, also if the file exists.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let key = MasterKey::random()?;
@@ -132,7 +132,7 @@ impl KeyProvider for KeyFile {
     }
 }
 
-/// A passphrase. It is made into a key by Argon2id, with a salt and parameters kept in the store.
+/// A passphrase. The key is derived by Argon2id, with a salt and parameters stored in the keyring.
 #[derive(Clone)]
 pub struct Passphrase {
     text: Zeroizing<String>,
@@ -155,7 +155,7 @@ impl Passphrase {
         Self { text: Zeroizing::new(text.into()), cost: Self::COST }
     }
 
-    /// The same with another cost for a new store: memory in KiB, passes, lanes.
+    /// Sets the cost for a new store: memory in KiB, passes, lanes.
     #[must_use]
     pub fn cost(self, memory_kib: u32, passes: u32, lanes: u32) -> Self {
         Self { cost: (memory_kib, passes, lanes), ..self }
@@ -177,7 +177,7 @@ impl KeyProvider for Passphrase {
         if self.text.is_empty() {
             return Err(bad_key("the passphrase is empty"));
         }
-        // What a damaged or foreign file asks for must not take all memory, or days.
+        // The parameters of a damaged or foreign keyring must not use up all memory, or run for days.
         let filled = u64::from(memory_kib).saturating_mul(passes.into());
         if memory_kib > MOST_MEMORY_KIB || filled > MOST_FILLED_KIB {
             return Err(bad_key("the passphrase of this store would take too much to check"));
@@ -195,11 +195,11 @@ impl KeyProvider for Passphrase {
     }
 }
 
-/// The most a stored derivation may ask for: memory, and memory in all of its passes.
+/// Limits on a stored derivation: KiB of memory, and KiB over all of its passes.
 const MOST_MEMORY_KIB: u32 = 1 << 20;
 const MOST_FILLED_KIB: u64 = 4 << 20;
 
-/// Refuses a key file that others may read.
+/// Refuses a key file that users other than its owner may read.
 #[cfg(unix)]
 fn check_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -217,7 +217,7 @@ fn check_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The refusal of a key.
+/// `ERR_KEY` with a message.
 pub(super) fn bad_key(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message)
         .with_hint("give the key or the passphrase it opens with")

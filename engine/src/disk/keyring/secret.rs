@@ -1,4 +1,4 @@
-//! Secrets in memory and what is derived from them. Wiped when dropped, shown by nobody.
+//! Secrets in memory and keys derived from them. Wiped when dropped, and never shown by `Debug`.
 //!
 //! Knows no files and no users.
 
@@ -13,9 +13,9 @@ use zeroize::Zeroizing;
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Bytes of a nonce of AES-256-GCM.
+/// Bytes of an AES-256-GCM nonce.
 pub(crate) const NONCE: usize = 12;
-/// Bytes of its tag.
+/// Bytes of an AES-256-GCM tag.
 pub(crate) const TAG: usize = 16;
 
 /// 32 secret bytes.
@@ -33,10 +33,10 @@ impl Secret {
         Self(Zeroizing::new(bytes))
     }
 
-    /// New random bytes.
+    /// Returns new random bytes.
     ///
     /// # Errors
-    /// `ERR_IO` where the system has none.
+    /// `ERR_IO` if the system has none.
     pub(crate) fn random() -> Result<Self> {
         let mut bytes = Zeroizing::new([0; 32]);
         fill(bytes.as_mut_slice())?;
@@ -47,22 +47,22 @@ impl Secret {
         &self.0
     }
 
-    /// The key for a purpose: HKDF-SHA256 with this as its input, a salt, and the purpose with its
-    /// version as info (OMS 20.3).
+    /// Derives the key for a purpose: HKDF-SHA256 with this secret as input, a salt, and as info the purpose
+    /// with its version (OMS 20.3).
     pub(crate) fn derive(&self, salt: &[u8], purpose: &str) -> Self {
         let mut key = Zeroizing::new([0; 32]);
         let from = Hkdf::<Sha256>::new(Some(salt), self.0.as_slice());
-        // 32 bytes are one block of SHA-256, which HKDF always has.
+        // 32 bytes are one block of SHA-256, which HKDF always yields.
         let _ = from.expand(purpose.as_bytes(), key.as_mut_slice());
         Self(key)
     }
 
-    /// A cipher with this key.
+    /// Returns a cipher with this key.
     pub(crate) fn cipher(&self) -> Cipher {
         Cipher(Box::new(Aes256Gcm::new((&*self.0).into())))
     }
 
-    /// A keyed hash with this key.
+    /// Returns a keyed hash with this key.
     pub(crate) fn tokens(&self) -> Tokens {
         // HMAC takes a key of any length, so this cannot fail.
         let mac = Hmac::<Sha256>::new_from_slice(self.0.as_slice());
@@ -75,10 +75,10 @@ impl Secret {
 pub(crate) struct Cipher(Box<Aes256Gcm>);
 
 impl Cipher {
-    /// A random nonce, the ciphertext and its tag.
+    /// Encrypts `body` with `bound` as associated data. Returns a random nonce, the ciphertext and the tag.
     ///
     /// # Errors
-    /// `ERR_IO` where the system has no random bytes.
+    /// `ERR_IO` if the system has no random bytes.
     pub(crate) fn seal(&self, bound: &[u8], body: &[u8]) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE];
         fill(&mut nonce)?;
@@ -91,20 +91,21 @@ impl Cipher {
         Ok(bytes)
     }
 
-    /// What was sealed so; nothing where a bit of it, or of what it is bound to, has changed.
+    /// Decrypts what [`Cipher::seal`] returned. `None` if a bit of it, or of the associated data, has
+    /// changed.
     pub(crate) fn open(&self, bound: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
         self.0.decrypt(&Nonce::from(*nonce), Payload { msg: sealed, aad: bound }).ok()
     }
 }
 
-/// HMAC-SHA256 under one key: tokens that nobody can test without it.
+/// HMAC-SHA256 under one key: tokens that cannot be tested without it.
 #[derive(Clone)]
 pub(crate) struct Tokens(Hmac<Sha256>);
 
 impl Tokens {
-    /// The token of these parts. Each but the last has a length of its own, so that none runs into the
-    /// next.
+    /// Returns the token of these parts. Each part but the last is preceded by its length, so that the
+    /// boundaries are unambiguous.
     pub(crate) fn of(&self, kind: u8, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.0.clone();
         mac.update(&[kind]);
@@ -118,10 +119,10 @@ impl Tokens {
     }
 }
 
-/// Fills with random bytes of the system.
+/// Fills a buffer with random bytes of the system.
 ///
 /// # Errors
-/// `ERR_IO` where it has none.
+/// `ERR_IO` if it has none.
 pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
     getrandom::fill(bytes)
         .map_err(|error| Error::new(ErrorKind::Io, format!("no random bytes: {error}")))

@@ -1,7 +1,6 @@
-//! The bytes of a keyring: 128-byte slots, the store's own first, then one a person (docs/format.md).
+//! The byte layout of a keyring: 128-byte slots, first the store's, then one for each user (docs/format.md).
 //!
-//! Knows no keys and no files. A slot that is all zeros was a person's who was erased; its number is
-//! never given again.
+//! Knows no keys and no files. A slot of zeros belonged to a user who was erased; its number is never reused.
 
 use crate::base::error::{Error, Result};
 use crate::disk::keys::checksum;
@@ -20,27 +19,27 @@ const PERSON: u8 = 2;
 const RAW: u8 = 0;
 const ARGON2ID: u8 = 1;
 
-/// The first slot: how the master key is made, and the store's secret.
+/// The first slot: the derivation of the master key, and the store's secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreSlot {
     pub(crate) store_id: [u8; 16],
     pub(crate) derivation: Derivation,
-    /// How often the master key was changed.
+    /// Number of the master key, from 1.
     pub(crate) master: u32,
     pub(crate) wrapped: [u8; WRAPPED],
 }
 
-/// The slot of a person.
+/// The slot of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PersonSlot {
     /// The token of the user id under the store's key.
     pub(crate) token: [u8; 32],
-    /// How often this person's key was changed.
+    /// Number of this user's key, from 1.
     pub(crate) generation: u32,
     pub(crate) wrapped: [u8; WRAPPED],
 }
 
-/// Any slot.
+/// A slot of any kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slot {
     Store(Box<StoreSlot>),
@@ -49,7 +48,7 @@ pub(crate) enum Slot {
 }
 
 impl StoreSlot {
-    /// What the wrapped secret is bound to: all of the slot before it.
+    /// The associated data of the wrapped secret: all bytes of the slot before it.
     pub(crate) fn bound(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION, STORE, RAW, 0];
         bytes.extend_from_slice(&self.store_id);
@@ -70,7 +69,7 @@ impl StoreSlot {
 }
 
 impl PersonSlot {
-    /// What the wrapped secret is bound to: its number, and all of the slot before it.
+    /// The associated data of the wrapped secret: all bytes of the slot before it, and the slot number.
     pub(crate) fn bound(&self, number: u32) -> Vec<u8> {
         let mut bytes = self.head();
         bytes.extend_from_slice(&number.to_be_bytes());
@@ -85,7 +84,7 @@ impl PersonSlot {
     }
 }
 
-/// The token that the bytes of a person's slot name, whole or not.
+/// Returns the user token in the bytes of a slot, without checking the slot.
 pub(crate) fn named(bytes: &[u8; SLOT]) -> [u8; 32] {
     let mut fields = Fields(bytes);
     fields.take::<8>().and_then(|_| fields.take()).unwrap_or_default()
@@ -106,8 +105,10 @@ impl Slot {
         bytes
     }
 
+    /// Decodes a slot.
+    ///
     /// # Errors
-    /// `ERR_INTEGRITY` for bytes that have changed, that are another slot's, or of a later version.
+    /// `ERR_INTEGRITY` for bytes that have changed, that are of another slot, or of a later version.
     pub(crate) fn decode(number: u32, bytes: &[u8; SLOT]) -> Result<Self> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(Self::Erased);
@@ -130,7 +131,7 @@ impl Slot {
     }
 }
 
-/// What is left to be read of a slot.
+/// The unread bytes of a slot.
 struct Fields<'b>(&'b [u8]);
 
 impl Fields<'_> {

@@ -1,4 +1,4 @@
-//! Tests of the keyring as a whole: what it opens, what it refuses, what is gone when it is erased.
+//! Tests of the whole keyring: opening, refusals, and what remains after an erasure.
 
 use super::*;
 use crate::disk::directory;
@@ -21,7 +21,7 @@ fn open(dir: &Path, byte: u8) -> Result<Keyring> {
     Keyring::open(dir, &key(byte)).map(|ring| ring.unwrap())
 }
 
-/// What somebody's key makes of a text.
+/// Encrypts a text under a user's key.
 fn sealed(ring: &Keyring, user: &str) -> Vec<u8> {
     ring.holder_of(user).unwrap().unwrap().data.seal(b"row", b"body").unwrap()
 }
@@ -159,7 +159,7 @@ fn damage_is_told_and_a_slot_that_was_cut_off_was_never_used() {
             assert_eq!(code(ring), Some("ERR_INTEGRITY"), "byte {at}");
             continue;
         };
-        // A person's: theirs cannot be read, all else can.
+        // A user's slot: only that user's grains are unreadable.
         let ring = ring.unwrap();
         let slot = u32::try_from(at / SLOT).unwrap();
         assert_eq!(code(ring.holder(slot)), Some("ERR_INTEGRITY"), "byte {at}");
@@ -215,7 +215,7 @@ fn who_may_have_a_damaged_slot_is_not_taken_for_somebody_without_one() {
         ring.enroll(["bob"]).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), damaged, "no slot was given");
     }
-    // What nothing lies under yet is nobody's.
+    // A damaged slot that no row uses yet cannot be a user's.
     let ring = open(dir.path(), 1).unwrap();
     ring.enroll(["cem"]).unwrap();
     assert!(ring.holder_of("cem").unwrap().is_some());

@@ -1,5 +1,5 @@
-//! What erasure leaves in the truth: stubs in the log, tombstones of users, and the row that says what
-//! is still to be scrubbed. None of it holds content.
+//! Records that erasure leaves in the truth: stubs in the log, tombstones of users, and the row that lists
+//! the erasures still to be scrubbed. None of them holds content.
 
 use grainstore_format::EpochMs;
 use grainstore_index::Sequence;
@@ -8,24 +8,24 @@ use redb::TableDefinition;
 use super::{AddressKey, Envelope, checksum};
 use crate::base::error::{Error, Result};
 
-/// Token of a user -> [`Tombstone`]. The table comes with the first erasure of a user.
+/// Token of a user -> [`Tombstone`]. Created with the first erasure of a user.
 pub(crate) const TOMBSTONES: TableDefinition<'static, &'static [u8], &'static [u8]> =
     TableDefinition::new("tombstones");
-/// The row of the meta table that keeps [`Erasures`]. It comes with the first erasure.
+/// Row of the meta table with [`ErasureRecord`]. Written with the first erasure.
 pub(crate) const META_ERASURES: &str = "erasures";
 
-/// What stands for a user: a keyed hash of the `user_id`.
+/// A keyed hash of a `user_id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct UserToken(pub(crate) [u8; 32]);
 
-/// What is left in the log where a grain was: its place stays taken.
+/// A log entry whose grain was erased; its sequence is never reused.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | envelope version, 1 |
 /// | 1 | protection: 255 erased |
 /// | 2..6 | CRC-32 of the row's key (8 bytes) and the bytes behind |
-/// | 6..38 | the address, as addresses lie on disk |
+/// | 6..38 | the address, in its form on disk |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stub {
     pub(crate) address: AddressKey,
@@ -35,7 +35,7 @@ impl Stub {
     const HEAD: [u8; 2] = [1, 255];
     const LEN: usize = 38;
 
-    /// Whether a row of the log is one.
+    /// Returns `true` if a row of the log is a stub.
     pub(crate) fn is(row: &[u8]) -> bool {
         row.starts_with(&Self::HEAD)
     }
@@ -48,8 +48,10 @@ impl Stub {
         bytes
     }
 
+    /// Decodes a stub.
+    ///
     /// # Errors
-    /// `ERR_INTEGRITY` for bytes that have changed, or were sealed for another row.
+    /// `ERR_INTEGRITY` for bytes that have changed, or were written for another row.
     pub(crate) fn open(at: Sequence, row: &[u8]) -> Result<Self> {
         let damaged =
             || Error::truth_damaged(format!("the stub at entry {} has changed", at.get()));
@@ -63,14 +65,14 @@ impl Stub {
     }
 }
 
-/// What is kept of a user who was erased.
+/// The record of a user who was erased.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | record version, 1 |
-/// | 1..9 | the last place of the log at the erasure, u64 |
-/// | 9..17 | when it was, epoch ms, i64 |
-/// | 17..25 | the audit entry that tells of it, u64 |
+/// | 1..9 | the last sequence of the log at the erasure, u64 |
+/// | 9..17 | time of the erasure, epoch ms, i64 |
+/// | 17..25 | its audit entry, u64 |
 /// | 25..29 | CRC-32 of the first eight bytes of the token and the bytes before |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tombstone {
@@ -93,6 +95,8 @@ impl Tombstone {
         bytes
     }
 
+    /// Decodes a tombstone.
+    ///
     /// # Errors
     /// `ERR_INTEGRITY` for bytes that are damaged.
     pub(crate) fn decode(of: &UserToken, record: &[u8]) -> Result<Self> {
@@ -113,30 +117,37 @@ impl Tombstone {
 }
 
 impl UserToken {
-    /// What ties a record to its row.
+    /// Returns the first eight bytes, which the checksum ties a record to its row by.
     fn start(&self) -> u64 {
         self.0.first_chunk::<8>().map_or(0, |start| u64::from_be_bytes(*start))
     }
 }
 
-/// What was erased and what of it is still on the disk: an envelope in row 0.
+/// The number of stubs, and the erasures whose data is still on disk: an envelope in row 0.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0..8 | stubs in the log, u64 |
-/// | 52 each | erasures that are to be scrubbed: token of a user, or zeros for single grains; the last slot of their key, u32, else 0; the last place of the log it reaches, u64; the audit entry that tells of it, u64 |
+/// | 52 each | erasures to scrub, as below |
+///
+/// | byte | meaning |
+/// |---|---|
+/// | 0..32 | token of a user, or zeros for single grains |
+/// | 32..36 | the last slot of the user's key, u32, or 0 |
+/// | 36..44 | the last sequence of the log it covers, u64 |
+/// | 44..52 | its audit entry, u64 |
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Erasures {
     pub(crate) stubs: u64,
     pub(crate) pending: Vec<Unscrubbed>,
 }
 
-/// An erasure whose traces are still on the disk.
+/// An erasure whose data is still on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unscrubbed {
-    /// Nothing for grains that were erased one by one: they are stubs already.
+    /// `None` for grains that were erased one by one: they are stubs already.
     pub(crate) user: Option<UserToken>,
-    /// The last slot the user had, which is destroyed with those before it; 0 where there is none.
+    /// The last slot of the user, destroyed with those before it; 0 if there is none.
     pub(crate) slot: u32,
     pub(crate) cutoff: Sequence,
     pub(crate) entry: u64,
@@ -156,8 +167,10 @@ impl Erasures {
         Envelope::seal(0, &body)
     }
 
+    /// Decodes the row.
+    ///
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
         let damaged = || Error::truth_damaged("what is noted of erasures is damaged");
         let body = Envelope::open(0, row)?;
@@ -181,14 +194,14 @@ impl Erasures {
         Ok(Self { stubs: u64::from_be_bytes(*stubs), pending: pending.collect::<Result<_>>()? })
     }
 
-    /// The same, with one more to be scrubbed. Of grains erased one by one the last entry counts.
+    /// Adds an erasure to scrub. It replaces an earlier one of the same user, or of single grains.
     pub(crate) fn with(mut self, new: Unscrubbed) -> Self {
         self.pending.retain(|known| known.user != new.user);
         self.pending.push(new);
         self
     }
 
-    /// The same, without those an audit entry or one before it tells of.
+    /// Removes the erasures up to this audit entry.
     pub(crate) fn scrubbed_to(mut self, entry: u64) -> Self {
         self.pending.retain(|known| known.entry > entry);
         self

@@ -1,5 +1,5 @@
-//! The bytes of vectors in the truth: spaces by number, vectors by the order they were given in, which
-//! of them a grain has, which space serves, and what is being removed.
+//! The byte layout of vectors in the truth: spaces by number, vectors in the order they were given, the
+//! vectors of each grain, the serving space, and removals in progress.
 
 use grainstore_index::Sequence;
 use grainstore_index::vectors::{Metric, Space, Vector};
@@ -9,41 +9,44 @@ use super::{Envelope, RowKey};
 use crate::base::error::{Error, Result};
 use crate::disk::vault::{Keeper, Vault};
 
-/// Number of a space, from 1 -> envelope of its record. The table comes with the first vector.
+/// Number of a space, from 1 -> envelope of its record. Created with the first vector.
 pub(crate) const SPACES: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vector_spaces");
-/// Row, from 1, in the order they were given -> envelope of a [`Placed`] vector. Of two for the same
-/// part of a grain in the same space the later one counts.
+/// Row, from 1, in the order they were given -> envelope of a [`StoredVector`] vector. Of two rows for the
+/// same chunk of a grain in the same space the later one counts.
 pub(crate) const VECTORS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vectors");
 /// Sequence -> the rows of its vectors, ascending, 8 bytes each.
 pub(crate) const VECTOR_ROWS: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vector_rows");
 
-/// Number of a space whose vectors are being removed -> its record, as in [`SPACES`], where it stands
-/// no more. The table comes with the first removal.
+/// Number of a space whose vectors are being removed -> its record, moved here from [`SPACES`]. Created with
+/// the first removal.
 pub(crate) const LEAVING: TableDefinition<'static, u64, &'static [u8]> =
     TableDefinition::new("vector_leaving");
 
-/// The row of the meta table that names the space that serves: an envelope in row 0 of its number, u32.
-/// It comes with the first vectors that the store's embedder makes.
+/// Row of the meta table with the number of the serving space: an envelope in row 0 of a u32. Written with
+/// the first vectors that the store's embedder makes.
 pub(crate) const META_SERVING: &str = "serving";
-/// The row of the meta table that says what removed vectors had: an envelope in row 0 of a [`Gone`].
+/// Row of the meta table with the numbers used by removed vectors: an envelope in row 0 of a
+/// [`RemovedVectors`].
 pub(crate) const META_GONE: &str = "vectors_gone";
 
 pub(crate) fn seal_serving(space: u32) -> Vec<u8> {
     Envelope::seal(0, &space.to_be_bytes())
 }
 
+/// Decodes the number of the serving space.
+///
 /// # Errors
-/// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+/// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
 pub(crate) fn open_serving(row: &[u8]) -> Result<u32> {
     let number = Envelope::open(0, row)?.try_into();
     number.map(u32::from_be_bytes).map_err(|_| Error::truth_damaged("the serving space is damaged"))
 }
 
-/// The numbers that no row and no space gets again, because whoever follows the rows would take the
-/// new for the old.
+/// Row and space numbers that are never reused, because an index that follows the rows would take new vectors
+/// for old ones.
 ///
 /// | byte | meaning |
 /// |---|---|
@@ -62,8 +65,10 @@ impl Gone {
         Envelope::seal(0, &body)
     }
 
+    /// Decodes the row.
+    ///
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    /// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
         let damaged = || Error::truth_damaged("what removed vectors had is damaged");
         let body = Envelope::open(0, row)?;
@@ -73,12 +78,12 @@ impl Gone {
     }
 }
 
-/// The record of a space.
+/// Encodes the record of a space.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0 | metric: 0 cosine, 1 dot, 2 l2 |
-/// | 1..5 | numbers of a vector, u32 |
+/// | 1..5 | dimension, u32 |
 /// | 5.. | the model, UTF-8 |
 pub(crate) fn seal_space(number: u64, space: &Space) -> Result<Vec<u8>> {
     let metric = Metric::ALL.iter().position(|metric| *metric == space.metric());
@@ -93,8 +98,10 @@ pub(crate) fn seal_space(number: u64, space: &Space) -> Result<Vec<u8>> {
     Ok(Envelope::seal(number, &body))
 }
 
+/// Decodes the record of a space.
+///
 /// # Errors
-/// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+/// As [`PlainEnvelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
 pub(crate) fn open_space(number: u64, row: &[u8]) -> Result<Space> {
     let damaged = || Error::truth_damaged("a space of vectors is damaged");
     let body = Envelope::open(number, row)?;
@@ -105,14 +112,14 @@ pub(crate) fn open_space(number: u64, row: &[u8]) -> Result<Space> {
     Space::new(model, dimension, *metric).map_err(|_| damaged())
 }
 
-/// A vector with what it stands for.
+/// A vector with the grain it belongs to.
 ///
 /// | byte | meaning |
 /// |---|---|
 /// | 0..4 | number of its space, u32 |
 /// | 4..12 | sequence of its grain, u64 |
-/// | 12..16 | the part of the grain, u32; 0 where it stands for all of it |
-/// | 16.. | the numbers, f32 each |
+/// | 12..16 | the chunk of the grain, u32; 0 for the whole grain |
+/// | 16.. | the components, f32 each |
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Placed {
     pub(crate) space: u32,
@@ -133,8 +140,10 @@ impl Placed {
         vault.seal(RowKey::vector(row), &body, keeper)
     }
 
+    /// Decrypts and decodes a vector.
+    ///
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
+    /// As [`Vault::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: u64, bytes: &[u8], vault: &Vault) -> Result<Self> {
         let damaged = || Error::truth_damaged("a vector is damaged");
         let body = vault.open(RowKey::vector(row), bytes)?;
@@ -152,11 +161,13 @@ impl Placed {
     }
 }
 
-/// The rows of a grain.
+/// Encodes the vector rows of a grain.
 pub(crate) fn encode_rows(rows: &[u64]) -> Vec<u8> {
     rows.iter().flat_map(|row| row.to_be_bytes()).collect()
 }
 
+/// Decodes the vector rows of a grain.
+///
 /// # Errors
 /// `ERR_INTEGRITY` for bytes no version wrote.
 pub(crate) fn decode_rows(bytes: &[u8]) -> Result<Vec<u64>> {

@@ -1,5 +1,5 @@
-//! What is handed out about an erasure: an audit entry and a signed checkpoint behind it, which together
-//! can be verified by whoever does not have the store.
+//! The certificate of an erasure: an audit entry and a signed checkpoint that ends with it, which can be
+//! verified without the store.
 
 use data_encoding::{BASE64, HEXLOWER};
 use grainstore_format::cose::DidResolver;
@@ -13,13 +13,13 @@ use crate::state::audit::{AuditEntry, Checkpoint};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// The place of the audit entry that tells of it.
+    /// Sequence of its audit entry.
     pub sequence: u64,
     /// The SHA-256 of the entry, 64 hex digits.
     pub hash: String,
     /// The entry itself, canonical MessagePack in base64.
     pub entry: String,
-    /// The head of the chain when this was its last entry, signed.
+    /// The signed head of the chain when this was its last entry.
     pub checkpoint: Checkpoint,
 }
 
@@ -29,12 +29,11 @@ impl Certificate {
         Self { sequence, hash, entry: BASE64.encode(entry), checkpoint }
     }
 
-    /// Checks that the checkpoint was signed by who it says, and that the entry is the one it ends with;
-    /// gives the entry. Whether to trust the signer is for whoever asks.
+    /// Verifies the signature of the checkpoint, and that it ends with the entry, which is returned. The
+    /// caller decides whether to trust the signer.
     ///
     /// # Errors
-    /// `ERR_SIGNATURE` where the signature does not hold; `ERR_SCHEMA` for a certificate that does not
-    /// fit together.
+    /// `ERR_SIGNATURE` for an invalid signature; `ERR_SCHEMA` for parts that do not belong together.
     pub fn verify(&self, resolver: &dyn DidResolver) -> Result<AuditEntry> {
         let head = self.checkpoint.proven(resolver)?;
         let entry = BASE64.decode(self.entry.as_bytes()).map_err(|_| unfit())?;

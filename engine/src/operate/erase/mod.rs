@@ -1,16 +1,11 @@
-//! Erasure: of one grain, of all of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2;
-//! rulings 25, 26, 40 to 42 and 51 of the project's reading).
+//! Erasure: of one grain, of a user, and of what ends with its consent (OMS 8.10, 17.3, 23.2; rulings 25, 26,
+//! 40 to 42 and 51).
 //!
-//! `judge` (with `retention` and `ruled`) says what stands against it, the writer commits it, `refusal` keeps what
-//! was erased from coming back, `certificate` is what is handed out about it. `sweep` finds what ends
-//! with its consent, `report` what there is of a user.
+//! The rules on erasure decide what stands against it, and the writer thread commits it. `certificate` is the
+//! proof for the outside, `sweep` finds what ends with its consent, `report` lists the grains of a user.
 
 mod certificate;
-mod judge;
-mod refusal;
 mod report;
-mod retention;
-mod ruled;
 mod sweep;
 
 use grainstore_format::{ContentAddress, normalise_text};
@@ -18,23 +13,21 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::base::pending::Pending;
+use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::state::audit::Checkpoint;
 use crate::state::powers::Power;
 use crate::state::reach::Reached;
-use crate::state::view::with_fields;
+use crate::write::erasure::{Asked, Verdict, judge_grain, judge_user, places_of};
 use crate::write::plan::Author;
 use crate::write::writer::{Done, Order, Request, Target};
 
 pub use certificate::Certificate;
-use judge::places_of;
-pub(crate) use judge::{Asked, Verdict, consents_of, judge_grain, judge_user};
-pub(crate) use refusal::{check_not_erased, erased};
 pub use report::{MAX_REPORTED, SubjectReport};
 pub use sweep::{DueErasure, Swept};
 
-/// How something is to be erased.
+/// Options of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Erasing {
     dry_run: bool,
@@ -42,49 +35,49 @@ pub struct Erasing {
     overrides: bool,
 }
 
-/// What came of an erasure, or would come of it.
+/// The result of an erasure, or of a dry run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Erasure {
-    /// Grains that were erased.
+    /// Grains that were erased, or would be.
     pub erased: u64,
-    /// Grains that were passed over.
+    /// Grains that are left, because the erasure would be refused.
     pub skipped: u64,
     /// Grains under hold, for which it would be refused.
     pub holds: Vec<ContentAddress>,
-    /// Why it would be refused; nothing where it was done.
+    /// The error it would be refused with, `None` if it was done.
     #[serde(skip)]
     pub refusal: Option<Error>,
-    /// Whether nothing of it is left on the disk.
+    /// True if no erased data is left on disk.
     pub scrubbed: bool,
-    /// Why it could not be scrubbed now though that was asked for. It is erased all the same.
+    /// The error that prevented an immediate scrub that was asked for. The grains are erased all the same.
     #[serde(skip)]
     pub scrub_failure: Option<Error>,
-    /// Proof that it is in the audit chain; nothing where nothing was erased.
+    /// Proof that it is in the audit chain, `None` if no grain was erased.
     pub certificate: Option<Certificate>,
 }
 
 impl Erasing {
-    /// Erases, and leaves the scrubbing to a moment when nobody writes.
+    /// The defaults: erase, and scrub later, when no writes are waiting.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether to say only what would come of it. Nothing is written, and nothing recorded.
+    /// Sets whether to return only what the erasure would do. Neither the store nor the audit log is written.
     #[must_use]
     pub fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
     }
 
-    /// Whether to answer only once nothing of it is left on the disk.
+    /// Sets whether to return only once no erased data is left on disk.
     #[must_use]
     pub fn now(self, now: bool) -> Self {
         Self { now, ..self }
     }
 
-    /// Whether to erase grains whose `retention_policy` is malformed, so that nobody knows how long they
-    /// have to be kept. The audit log tells of it.
+    /// Sets whether to erase grains with a malformed `retention_policy`, whose retention time is unknown.
+    /// Recorded in the audit log.
     #[must_use]
     pub fn override_malformed_retention(self, overrides: bool) -> Self {
         Self { overrides, ..self }
@@ -92,17 +85,17 @@ impl Erasing {
 }
 
 impl Session {
-    /// Erases all of a user: every grain with this `user_id`, in every namespace, state and version,
-    /// consent included. From this call on nobody is shown any of it, and grains that were created
-    /// before it do not come back; later ones are a new beginning.
+    /// Erases all data of a user: every grain with this `user_id`, in every namespace, state and version,
+    /// consent included. From this call on no session sees any of it, and grains created before it cannot be
+    /// stored again; later ones can.
     ///
     /// # Errors
-    /// `ERR_ACCESS` unless it is the operator who asks, without a namespace, or the user where the store
-    /// lets them ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
-    /// `ERR_INVALIDATION_DENIED` where a grain of the user is under hold; `ERR_POLICY` where one has to
-    /// be kept; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
-    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. That it could not be
-    /// scrubbed now is no error: it is told beside what was erased.
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace, or the user's own and the
+    /// store allows it ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
+    /// `ERR_INVALIDATION_DENIED` if a grain of the user is under hold; `ERR_POLICY` if one has to be
+    /// retained; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
+    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. A failed scrub is no error:
+    /// it is reported beside what was erased.
     pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
         let user = spelled_user(user_id)?;
         let author = self.author_to_erase(Some(&user), reason)?;
@@ -117,14 +110,14 @@ impl Session {
         self.told(done.as_ref(), how, |_| count)
     }
 
-    /// Erases one grain. Other versions of it are grains of their own, and links to it stay.
+    /// Erases one grain. Other versions of it, and links to it, stay.
     ///
     /// # Errors
     /// As [`Session::erase_user`]; `ERR_NOT_FOUND`, `ERR_ERASED`.
     pub fn erase(&self, address: &ContentAddress, reason: &str, how: &Erasing) -> Result<Erasure> {
         self.check_place()?;
         let view = self.view()?;
-        // Whatever a session is shown, the operator may erase.
+        // The operator may erase a grain that rules keep from being read.
         let Some(at) = guarded(|| view.sequence_of(address))? else {
             return Err(self.unseen(&view, address));
         };
@@ -133,7 +126,7 @@ impl Session {
                 with_fields(blob, |grain| Ok(grain.text("user_id").map(str::to_owned)))
             })
         })?;
-        // A user is not told that what is another's is here.
+        // The existence of another user's grain is not revealed.
         if guarded(|| self.reached(&view, address))? == Some(Reached::Outside) {
             return Err(self.unseen(&view, address));
         }
@@ -153,8 +146,8 @@ impl Session {
         Asked { now: self.now(), reason, overrides: how.overrides, regime }
     }
 
-    /// Who asks, if they may: the operator of the whole store, or the user themselves where the store
-    /// lets them.
+    /// Returns the author of an erasure if the session may erase: the operator of the whole store, or the
+    /// user themselves if the store allows it.
     fn author_to_erase(&self, user: Option<&str>, reason: &str) -> Result<Author> {
         if reason.trim().is_empty() {
             return Err(empty(
@@ -172,7 +165,7 @@ impl Session {
         }
     }
 
-    /// Refuses who could not even ask whether something is here that may be erased.
+    /// Refuses sessions that may not even learn whether an erasable grain exists.
     fn check_place(&self) -> Result<()> {
         let could = self.has_powers()
             || (self.options().user_id.is_some() && self.store().inner().users_erase_themselves());
@@ -182,7 +175,7 @@ impl Session {
         }
     }
 
-    /// The refusal of who may not erase, with its entry in the audit log.
+    /// Audits the refusal of a session that may not erase, and returns the error.
     fn not_yours(&self) -> Error {
         self.refused_power(Power::EraseOthers).with_hint(
             "open a session of the operator, without a namespace and a user; users erase themselves \
@@ -195,7 +188,7 @@ impl Session {
         self.store().alone(move |writer| writer.erase(&order))
     }
 
-    /// What is told of an erasure that is committed.
+    /// Builds the result of a committed erasure.
     fn told(
         &self,
         done: Option<&Done>,
@@ -217,7 +210,7 @@ impl Session {
 }
 
 impl Erasure {
-    /// What would come of it.
+    /// Builds the result of a dry run.
     fn tried(Verdict { holds, refusal, .. }: Verdict, grains: u64) -> Self {
         let (erased, skipped) = if refusal.is_some() { (0, grains) } else { (grains, 0) };
         let (scrubbed, scrub_failure, certificate) = (false, None, None);
@@ -226,26 +219,25 @@ impl Erasure {
 }
 
 impl Store {
-    /// Removes what was erased from the disk, and answers when nothing of it is left: otherwise it is done
-    /// when nobody writes for a moment, and when the store is closed. It needs room on the disk for a
-    /// second copy of the larger file, and writes wait meanwhile.
+    /// Removes erased data from the disk, and returns when none is left. Without this call it is done once no
+    /// writes are waiting for a moment, and when the store is closed. Needs disk space for a second copy of
+    /// the larger file; writes wait meanwhile.
     ///
     /// # Errors
-    /// `ERR_BUSY` where somebody goes on reading from the files as they were: it ends once they are
-    /// done. `ERR_INTEGRITY` where the log is damaged, so that nobody knows whose the damaged grains
-    /// are; `ERR_IO`.
+    /// `ERR_BUSY` while a reader still holds a view of the former files: repeat the call once it is done.
+    /// `ERR_INTEGRITY` if the log is damaged, since the owner of a damaged grain is unknown; `ERR_IO`.
     pub fn scrub(&self) -> Result<()> {
         let (reply, pending) = Pending::new();
         self.inner().send(Request::Alone(Box::new(move |writer| match writer {
             Ok(writer) => writer.scrub_for(reply),
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             Err(error) => drop(reply.send(Err(error))),
         })))?;
         pending.wait()
     }
 }
 
-/// A user as grains name them: text is NFC (OMS 4.4).
+/// Normalises a user id to NFC, as it is in grains (OMS 4.4).
 fn spelled_user(user_id: &str) -> Result<String> {
     let user = normalise_text(user_id)?.into_owned();
     match user.is_empty() {

@@ -1,5 +1,5 @@
-//! What a store has of a user, for the user: the same grains that an erasure would take, in every
-//! namespace, state and version (OMS 17.3; ruling 26 of the project's reading).
+//! The grains of a user, for that user: those that an erasure would erase, in every namespace, state and
+//! version (OMS 17.3; ruling 26).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,18 +7,19 @@ use std::path::Path;
 use grainstore_format::ContentAddress;
 use serde::Serialize;
 
-use super::judge::{is_of, places_of};
 use super::{Session, spelled_user};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
 use crate::handle::session::Stored;
 use crate::operate::portable::{Exported, Exporting, Recipient};
 use crate::state::powers::Power;
-use crate::state::view::{Row, with_fields};
+use crate::state::view::Row;
+use crate::write::erasure::{is_of, places_of};
 
-/// Grains that one report holds in memory.
+/// Most grains that one report holds in memory.
 pub const MAX_REPORTED: usize = 100_000;
 
-/// What a store has of a user.
+/// The list of a user's grains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SubjectReport {
@@ -26,18 +27,18 @@ pub struct SubjectReport {
     pub user_id: String,
     /// Their grains, the last written first.
     pub addresses: Vec<ContentAddress>,
-    /// How many there are: of all, of those that are current and that are held, and by type.
+    /// Numbers of grains: all, current, held, and of each type.
     pub counts: BTreeMap<String, u64>,
 }
 
 impl Session {
-    /// What the store has of a user: every grain with this `user_id`, in every namespace, state and
-    /// version. No access is counted.
+    /// Lists the grains of a user: every grain with this `user_id`, in every namespace, state and version. No
+    /// access is counted.
     ///
     /// # Errors
-    /// `ERR_ACCESS` unless it is the operator who asks or the user, without a namespace; `ERR_EMPTY`
-    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED`] grains, which
-    /// [`Session::export_subject`] has room for; `ERR_INTEGRITY`, `ERR_IO`.
+    /// `ERR_ACCESS` unless the session is the operator's or the user's, without a namespace; `ERR_EMPTY`
+    /// without a user; `ERR_LIMIT` beyond [`MAX_REPORTED_GRAINS`] grains, for which
+    /// [`Session::export_subject`] has no limit; `ERR_INTEGRITY`, `ERR_IO`.
     pub fn subject_report(&self, user_id: &str) -> Result<SubjectReport> {
         let user = self.subject(user_id)?;
         let (mut addresses, mut counts) = (Vec::new(), BTreeMap::new());
@@ -60,7 +61,7 @@ impl Session {
         Ok(SubjectReport { user_id: user, addresses, counts })
     }
 
-    /// The grains of [`Session::subject_report`] themselves, with their state.
+    /// Returns the grains of [`Session::subject_report`], with their state.
     ///
     /// # Errors
     /// As [`Session::subject_report`].
@@ -74,8 +75,9 @@ impl Session {
         self.noted(all)
     }
 
-    /// Writes those of them that may leave the store into a container, as [`Session::export`] does: what a rule
-    /// keeps, and what rests on a consent that does not hold, is left out, counted and noted in the audit log.
+    /// Exports those of them that may leave the store into a container, as [`Session::export`] does: grains
+    /// that a rule keeps, or that rest on a consent that does not apply, are left out, counted, and recorded
+    /// in the audit log.
     ///
     /// # Errors
     /// As [`Session::subject_report`] and [`Session::export`].
@@ -88,13 +90,13 @@ impl Session {
         self.export_to(Recipient::Others, to.as_ref(), user_id, how)
     }
 
-    /// Writes all of them into a container, for the person they are about, who asked for access to them: the one
-    /// exception to the rules on export. There is an entry in the audit log, `access_request`, with
-    /// the rules that would have kept something.
+    /// Exports all of them into a container, for the user, who asked for access to them: the one exception to
+    /// the rules on export. Its audit entry, `access_request`, names the rules that would have kept grains
+    /// back.
     ///
     /// # Errors
-    /// As [`Session::subject_report`] and [`Session::export`]; `ERR_POLICY` in a session that names a purpose: an access
-    /// request has none beside itself.
+    /// As [`Session::subject_report`] and [`Session::export`]; `ERR_POLICY` in a session with purposes: an
+    /// access request has no other purpose.
     pub fn access_request(
         &self,
         to: impl AsRef<Path>,
@@ -133,7 +135,7 @@ impl Session {
         self.export_places(to, &view, (&places, recipient), how)
     }
 
-    /// Shows every grain of a user with the name of its type, the last written first.
+    /// Calls `show` for every grain of a user with the name of its type, the last written first.
     fn each_of_subject(
         &self,
         user: &str,
@@ -155,7 +157,7 @@ impl Session {
                         Ok(is_of(grain, user).then(|| (name, blob.to_vec())))
                     })
                 })?;
-                // The index only proposes.
+                // The index only gives candidates.
                 let Some((name, blob)) = read else { continue };
                 let (address, state) = (ContentAddress::of(&blob), view.state_at(sequence)?);
                 show(self.stored(&view, address, Row { sequence, blob, state })?, &name)?;
@@ -164,7 +166,7 @@ impl Session {
         })
     }
 
-    /// The user a report is about, where whoever asks may have one.
+    /// Returns the normalised user of a report, if the session may have one.
     fn subject(&self, user_id: &str) -> Result<String> {
         let user = spelled_user(user_id)?;
         let own = self.options().user_id.as_deref();

@@ -1,8 +1,9 @@
-//! Grains that end with the consent they rest on (OMS 23.2 `consent_cascade`; rulings 20, 39 and 40 of the
-//! project's reading): which of them are due, and their erasure.
+//! The sweep: erases grains that end with the consent they rest on (OMS 23.2 `consent_cascade`; rulings 20,
+//! 39 and 40).
 //!
-//! What was withdrawn by whoever may is due at once. What somebody else withdrew is marked for review, and
-//! due when the time the store promises is over, unless the subject or the operator has granted anew by then.
+//! After a withdrawal by a party with the right to it, a grain is due at once. After one by another party,
+//! the withdrawal is marked for review, and the grain is due when the promised time has passed, unless the
+//! subject or the operator has granted the consent anew by then.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +11,14 @@ use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 use serde::Serialize;
 
-use super::judge::{Asked, judge_grain};
 use super::{Session, Target};
 use crate::base::error::{Error, Result, guarded};
+use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::handle::store::Store;
 use crate::rules::policy::{Rule, Terms};
 use crate::state::powers::Power;
-use crate::state::view::{View, is_withdrawal, with_fields};
+use crate::state::view::View;
+use crate::write::erasure::{Asked, judge_grain};
 use crate::write::plan::{Author, GRANTED_ANEW};
 use crate::write::writer::{Order as Erase, Writer};
 
@@ -24,54 +26,54 @@ use crate::write::writer::{Order as Erase, Writer};
 const AT_ONCE: usize = 1000;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
-/// How often an open store sweeps by itself.
+/// Time between two automatic sweeps of an open store.
 pub(crate) const SWEEP_EVERY_MS: i64 = 3_600_000;
-/// What the audit log is told.
+/// Reason in the audit log.
 const REASON: &str = "the consent it rests on was withdrawn";
 
-/// What a sweep came to.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Swept {
-    /// Grains that were erased, with those the store has erased by itself since it was opened, or since
-    /// somebody asked last.
+    /// Grains that were erased, including automatic sweeps since the store was opened or this was last
+    /// called.
     pub erased: u64,
-    /// Grains that are due and stay: under hold, or to be kept.
+    /// Grains that are due and stay: under hold, or to be retained.
     pub skipped: u64,
 }
 
-/// A grain that ends with a consent that was withdrawn.
+/// A grain that ends with a withdrawn consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DueErasure {
     /// The grain.
     pub address: ContentAddress,
-    /// From when on a sweep erases it.
+    /// Time from which a sweep erases it.
     pub due: EpochMs,
-    /// By when it has to be erased.
+    /// Time by which it has to be erased.
     pub latest: EpochMs,
-    /// Whether something keeps it: a hold, or a time it has to be kept for.
+    /// True if a hold or a retention time keeps it.
     pub kept: bool,
 }
 
-/// How a withdrawal ends what rests on a grant.
+/// The effect of one withdrawal on the grains that rest on a grant.
 struct Ending {
     due: EpochMs,
     latest: EpochMs,
-    /// Where it was granted anew: what came after that rests on the new grant.
+    /// Sequence of the new grant, if there is one: later grains rest on that.
     before: Option<Sequence>,
 }
 
 impl Session {
-    /// Erases what is due: grains of mode `consent_cascade` whose `processing_basis` names a consent that
-    /// was withdrawn: at once where the subject, the grantee, the operator or a signature of the subject
-    /// withdrew it; where somebody else did, once
-    /// [`OpenOptions::cascade_after_days`](crate::OpenOptions::cascade_after_days) are over. What is held or
-    /// has to be kept stays, and so does consent itself. An open store does this by itself when it is
+    /// Erases what is due: grains of mode `consent_cascade` whose `processing_basis` names a withdrawn
+    /// consent. They are due at once if the subject, the grantee, the operator or a signature of the subject
+    /// withdrew it; otherwise after
+    /// [`OpenOptions::cascade_after_days`](crate::OpenOptions::cascade_after_days). Grains that are held or
+    /// to be retained stay, and so do consents themselves. An open store does this by itself when it is
     /// opened, and every hour.
     ///
     /// # Errors
-    /// `ERR_ACCESS` unless it is the operator who asks, without a namespace and a user; `ERR_IO`,
+    /// `ERR_ACCESS` unless the session is the operator's, without a namespace and a user; `ERR_IO`,
     /// `ERR_INTEGRITY`.
     pub fn sweep(&self) -> Result<Swept> {
         self.check_power(Power::Sweep)?;
@@ -99,7 +101,7 @@ impl Session {
 }
 
 impl Store {
-    /// The grains that end with consents that were withdrawn, whether a sweep erases them now or later.
+    /// Returns the grains that end with withdrawn consents, due now or later.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -121,8 +123,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Erases what is due, where it is time to look. What fails is looked at again in an hour: nobody waits
-    /// for it, and `doctor` tells what is due.
+    /// Erases what is due, if it is time to look. A failure is not reported: it is tried again in an hour,
+    /// and `doctor` lists what is due.
     pub(crate) fn sweep_when_due(&mut self) {
         let now = self.clock.now();
         if self.failed.is_some() || now < self.next_sweep {
@@ -135,7 +137,7 @@ impl Writer {
             return;
         };
         drop(view);
-        // What is promised for a moment does not wait for the next hour.
+        // A grain due within the hour is erased on time.
         let ahead = endings.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
         self.next_sweep = ahead.map_or(hour, |ahead| ahead.min(hour));
         let due = endings.into_iter().filter(|(_, due)| *due <= now);
@@ -157,13 +159,13 @@ fn order(chunk: &[ContentAddress], author: Author) -> Erase {
     }
 }
 
-/// The grains that end with consents that were withdrawn, and from when they are due.
+/// Returns the grains that end with withdrawn consents, with the time they are due.
 fn endings(view: &View, days: u32, now: EpochMs) -> Result<Vec<(ContentAddress, EpochMs)>> {
     let found = ending(view, days, now)?;
     Ok(found.into_iter().map(|(address, ending)| (address, ending.due)).collect())
 }
 
-/// The same, with all there is to know of it, by address.
+/// Returns the grains that end with withdrawn consents, by address.
 fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddress, Ending>> {
     let mut found: BTreeMap<ContentAddress, Ending> = BTreeMap::new();
     let consents = Shape::Type(GrainType::Consent);
@@ -185,28 +187,28 @@ fn ending(view: &View, days: u32, now: EpochMs) -> Result<BTreeMap<ContentAddres
     Ok(found)
 }
 
-/// How the grant at a place was withdrawn, once for each time it was, as itself or as what it was renewed as.
+/// Returns one ending for each withdrawal of the grant at a sequence, or of a later version of it.
 fn withdrawals(view: &View, grant: Sequence, days: u32, now: EpochMs) -> Result<Vec<Ending>> {
     let (mut at, most) = (grant, view.last_sequence()?.get());
     let mut endings = Vec::new();
     for _ in 0..=most {
         let state = view.state_at(at)?;
         let Some(by) = state.superseded_by else { return Ok(endings) };
-        // A withdrawal that was erased since has ended the grant all the same, and nobody knows that it
-        // was one.
+        // A withdrawal that was erased since has ended the grant all the same, but it cannot be told from a
+        // supersession any more.
         let Some(next) = view.sequence_of(&by)? else { return Ok(endings) };
         let withdrawn = view.with_blob(next, |blob| {
             with_fields(blob, |grain| Ok(is_withdrawal(grain).then(|| grain.int("created_at"))))
         })?;
         at = next;
         let Some(created) = withdrawn else { continue };
-        // A file may state an end that lies ahead, which is no reason to wait for it.
+        // An imported state may put the end in the future, which must not delay the erasure.
         let stated = state.system_valid_to.filter(|stated| *stated <= now);
         let when = stated.unwrap_or_else(|| EpochMs::new(created.unwrap_or_default()).min(now));
         let grace = i64::from(days).saturating_mul(DAY_MS);
         let latest = EpochMs::new(when.get().saturating_add(grace));
         let anew = granted_anew(view, next)?;
-        // The mark says that somebody else withdrew; whoever takes it away agrees to the withdrawal.
+        // The review mark says that a party without the right withdrew; clearing it confirms the withdrawal.
         if !view.state_at(next)?.needs_review {
             endings.push(Ending { due: when, latest, before: anew.map(|(at, ..)| at) });
         } else if !anew.is_some_and(|(_, by_who_may, then)| by_who_may && then <= latest) {
@@ -216,8 +218,8 @@ fn withdrawals(view: &View, grant: Sequence, days: u32, now: EpochMs) -> Result<
     Err(Error::integrity("a supersession chain runs in a circle"))
 }
 
-/// Where the grant lies that took the place of a withdrawal, whether the subject or the operator gave it, and
-/// when; nothing where it was not granted anew.
+/// Returns the grant that replaced a withdrawal: its sequence, `true` if the subject or the operator gave it,
+/// and its time. `None` if the consent was not granted anew.
 fn granted_anew(view: &View, withdrawal: Sequence) -> Result<Option<(Sequence, bool, EpochMs)>> {
     let record = view.state_record_at(withdrawal)?;
     let Some(by) = record.state.superseded_by else { return Ok(None) };
@@ -230,7 +232,7 @@ fn granted_anew(view: &View, withdrawal: Sequence) -> Result<Option<(Sequence, b
     Ok(Some((at, by_who_may, record.state.system_valid_to.unwrap_or_default())))
 }
 
-/// The grains that rest on this consent, lie before a place, and end with it.
+/// Returns the grains that rest on this consent, are before a sequence, and end with it.
 fn dependents(
     view: &View,
     grant: &ContentAddress,

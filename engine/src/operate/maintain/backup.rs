@@ -1,4 +1,4 @@
-//! Backup: the truth of one view as a store of its own, without a pause for writers.
+//! Backup: copies the truth of one view into a new store, without blocking writers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::handle::store::Store;
 use crate::state::view::View;
 use crate::write::reads::directory_of;
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Backup {
@@ -24,22 +24,22 @@ pub struct Backup {
     pub grains: u64,
     /// Entries of the audit log, genesis included.
     pub audit_entries: u64,
-    /// Bytes on disk.
+    /// Size on disk, in bytes.
     pub bytes: u64,
 }
 
-/// Memory for pages of a file that is written once and read once.
+/// Page cache for a file that is written once and read once.
 const CACHE_BYTES: usize = 16 << 20;
 
 impl Store {
-    /// Writes everything acknowledged so far into a new directory, which is a whole store: its
-    /// index is rebuilt when it is first opened. It is durable when this returns. Reads and
-    /// writes go on meanwhile. What was erased is scrubbed first: no backup has any of it.
+    /// Writes everything acknowledged so far into a new directory, which is a complete store: its index is
+    /// rebuilt when it is first opened. It is durable when this returns. Reads and writes continue meanwhile.
+    /// Erased data is scrubbed first, so no backup contains any.
     ///
     /// # Errors
-    /// `ERR_CONFLICT` where the directory has something in it already, or lies in a store;
-    /// `ERR_INTEGRITY` where a grain of the log cannot be read, since such a backup could not be
-    /// opened; `ERR_IO`; those of [`Store::scrub`]. What was written is removed then.
+    /// `ERR_CONFLICT` if the directory is not empty, or is within a store; `ERR_INTEGRITY` if a grain of the
+    /// log cannot be read, since such a backup could not be opened; `ERR_IO`; those of [`Store::scrub`]. On
+    /// an error the files written are removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<Backup> {
         let to = to.as_ref();
         let unscrubbed = guarded(|| self.inner().view()?.is_unscrubbed())?;
@@ -54,7 +54,7 @@ impl Store {
             directory::create(to, |file| {
                 let opening = Opening::new(CACHE_BYTES);
                 copy_to(file, view.transaction(), &opening)?;
-                // Before the rows get their name: without keys they could never be read.
+                // Written before the truth is renamed: without its keys it could never be read.
                 keys.as_deref().map_or(Ok(()), |keys| keyring::write_copy(to, keys))
             })?;
             if let Some(reads) = self.inner().reads() {
@@ -68,7 +68,7 @@ impl Store {
             })
         });
         let written = written.inspect_err(|_| {
-            // The failure that led here is told, not what cannot be removed after it.
+            // The first failure is reported; errors of the cleanup are not.
             let _ = directory::remove(&directory::grains(to));
             let _ = directory::remove(&directory::keyring(to));
             let _ = directory::remove(&directory::lock_file(to));
@@ -78,7 +78,8 @@ impl Store {
         written.map_err(|error| error.within(to))
     }
 
-    /// A view, and the keys of that moment: nobody gets or loses one in between.
+    /// Returns a view, and the keyring of that moment, taken on the writer thread so that no key changes in
+    /// between.
     fn copied(&self) -> Result<(Arc<View>, Option<Vec<u8>>)> {
         let view = self.inner().view()?;
         if view.vault().keyring().is_none() {
@@ -92,8 +93,7 @@ impl Store {
     }
 }
 
-/// Makes the directory, or takes one that is empty. Says which directories it made, the
-/// innermost first.
+/// Creates the directory, or accepts an empty one. Returns the directories it created, the innermost first.
 fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     if to.as_os_str().is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "an empty path names no directory"));
@@ -108,13 +108,13 @@ fn claim(to: &Path) -> Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// A backup within a store would be in the way of its own files.
+/// Refuses a target within a store, whose own files it would be in the way of.
 fn check_outside(to: &Path) -> Result<()> {
     let existing = to.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
     let place =
         fs::canonicalize(if existing.as_os_str().is_empty() { Path::new(".") } else { existing })?;
     for above in place.ancestors() {
-        // The directory itself may be one that is empty, which is looked at later.
+        // The target itself is checked to be empty later.
         if directory::has_store(above)? && above != to {
             let message = format!("{} lies in the store at {}", to.display(), above.display());
             let hint = "name a directory outside of every store";
@@ -124,8 +124,7 @@ fn check_outside(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes the lock of the directory. Somebody may have made a store there before that: it is looked
-/// at once more.
+/// Locks the directory, and checks again that no store was created in it meanwhile.
 fn hold(to: &Path, made: &[PathBuf]) -> Result<directory::Lock> {
     let held = directory::lock(to, Duration::ZERO).and_then(|lock| check_free(to).map(|()| lock));
     held.inspect_err(|_| unmake(made))
@@ -140,7 +139,7 @@ fn check_free(to: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
 }
 
-/// Removes directories that were made in vain; one that has something in it stays.
+/// Removes the directories that were created, if they are empty.
 fn unmake(made: &[PathBuf]) {
     for directory in made {
         let _ = fs::remove_dir(directory);

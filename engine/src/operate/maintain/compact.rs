@@ -1,8 +1,8 @@
-//! Compaction: both databases go on as copies without gaps, while the store stays open.
+//! Compaction: replaces both database files by compact copies while the store stays open.
 //!
-//! It runs on the writer's thread, so no write falls between a copy and its taking over; reads go
-//! on with the old file until they end. A crash leaves the old file or the new one under the
-//! name, each whole. Whatever fails before the new file has its name changes nothing.
+//! It runs on the writer thread, so no write comes between a copy and its use; running reads stay on the old
+//! file. A crash leaves the old file or the new one under the name, each complete. A failure before the
+//! rename changes nothing.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::disk::source::Source;
 use crate::handle::store::Store;
 use crate::write::writer::{Request, Writer};
 
-/// What a compaction did to the files.
+/// File sizes before and after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Compaction {
-    /// Bytes of the truth before.
+    /// Size of the truth before, in bytes.
     pub truth_bytes_before: u64,
-    /// Bytes of the truth after.
+    /// Size of the truth after, in bytes.
     pub truth_bytes_after: u64,
-    /// Bytes of the derived index before.
+    /// Size of the derived index before, in bytes.
     pub index_bytes_before: u64,
-    /// Bytes of the derived index after.
+    /// Size of the derived index after, in bytes.
     pub index_bytes_after: u64,
 }
 
 impl Store {
-    /// Rewrites the files of the store without gaps and without anything that was deleted. Where a
-    /// name in the directory is a link, the file it leads to is rewritten.
+    /// Rewrites the files of the store without free pages, and without anything that was deleted. If a name
+    /// in the directory is a link, the file it leads to is rewritten.
     ///
-    /// Reads go on meanwhile, writes wait. It needs room on the disk for a second copy of the
-    /// larger file, and the old files keep theirs until the last read from them has ended.
+    /// Reads continue meanwhile, writes wait. Needs disk space for a second copy of the larger file, and the
+    /// old files stay until the last read from them has ended.
     ///
     /// # Errors
-    /// `ERR_IO`, for instance where there is no room; `ERR_BUSY` where an erasure is not scrubbed and
-    /// somebody still reads from a file that gave way before; and `ERR_INTEGRITY` where something cannot
-    /// be read: no file is worse than before, and the store goes on. Only where a copy could not
-    /// take over its name durably does writing end until the store is opened again.
+    /// `ERR_IO`, for instance if the disk is full; `ERR_BUSY` if an erasure is not scrubbed and a reader
+    /// still uses a file that was replaced before; `ERR_INTEGRITY` if something cannot be read. No file is
+    /// worse than before then, and the store goes on. Only if a rename could not be made durable are writes
+    /// refused until the store is reopened.
     pub fn compact(&self) -> Result<Compaction> {
         let (reply, pending) = Pending::new();
         self.inner().send(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.compact())));
         })))?;
         pending.wait()
@@ -56,7 +56,7 @@ impl Store {
 impl Writer {
     fn compact(&mut self) -> Result<Compaction> {
         self.fold_all()?;
-        // A copy would lose what the pages of a damaged row can still tell.
+        // A copy would lose what can still be recovered from the pages of a damaged row.
         self.view.check_log()?;
         let truth = self.db.home()?.file.clone();
         let index = self.folder.aside(|db| Ok(db.home()?.file.clone()))?;
@@ -89,17 +89,17 @@ impl Writer {
             let mut indexed = writer.view.indexed().clone();
             indexed.folded(writer.folder.wait()?);
             writer.replace_view(writer.view.with_index(indexed));
-            // The views of the old file are gone, unless somebody reads: it can be closed.
+            // Unless a reader holds one, no view of the old file is left, so it can be closed.
             writer.folder.release()
         })
     }
 }
 
 impl Source {
-    /// Makes a copy of everything committed, beside the file.
+    /// Copies everything committed into a file beside.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`; nothing is left of the copy then.
+    /// `ERR_IO`, `ERR_INTEGRITY`; the copy is removed then.
     pub(crate) fn make_copy(&mut self) -> Result<()> {
         let home = self.home()?;
         home.check()?;

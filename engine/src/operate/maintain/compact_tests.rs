@@ -1,4 +1,4 @@
-//! Compaction step by step: what a crash leaves after each, and who still reads the old file.
+//! Compaction step by step: the files a crash leaves after each step, and readers of the old file.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,11 @@ use redb::ReadableDatabase;
 use tempfile::TempDir;
 
 use crate::base::error::Result;
+use crate::disk::directory;
 use crate::disk::source::{Home, Opening, Source};
 use crate::format::{BeliefBuilder, EpochMs};
 use crate::operate::maintain::copy::{Fingerprint, fingerprint};
-use crate::{OpenOptions, SessionOptions, Store, directory};
+use crate::{OpenOptions, SessionOptions, Store};
 
 const CACHE_BYTES: usize = 1 << 20;
 
@@ -33,7 +34,7 @@ fn source(dir: &Path) -> Source {
     Source::at(db, Home::at(file, &opening).unwrap())
 }
 
-/// What a store opened on a copy of these files holds, once it verifies.
+/// Opens and verifies a store on a copy of these files, and returns its contents.
 fn after_a_crash(dir: &Path) -> Fingerprint {
     let crashed = TempDir::new().unwrap();
     for entry in fs::read_dir(dir).unwrap() {
@@ -60,7 +61,7 @@ fn a_crash_after_any_step_leaves_one_whole_store() {
     let copy = directory::grains(dir.path()).with_extension("redb.new");
     let bytes = fs::read(&copy).unwrap();
     for share in 0..8 {
-        // A copy that is being written, cut somewhere.
+        // An incomplete copy, truncated at some point.
         fs::write(&copy, &bytes[..bytes.len() * share / 8]).unwrap();
         assert_eq!(after_a_crash(dir.path()), whole, "{share} eighths copied");
     }
@@ -138,7 +139,7 @@ fn a_view_taken_before_a_compaction_reads_on_after_it() {
     assert!(store.verify(true).unwrap().ok);
 }
 
-/// Files that have no name any more and are still open, of those that were in this directory.
+/// Number of open files without a name that were in this directory.
 #[cfg(target_os = "linux")]
 fn open_without_a_name(dir: &Path) -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap();
@@ -168,7 +169,7 @@ fn the_disk_comes_back_when_the_last_reader_of_the_old_files_has_ended() {
     store.compact().unwrap();
     assert_eq!(open_without_a_name(dir.path()), 2);
     drop(before);
-    // Nobody asks for anything: the folder's thread finds out by itself.
+    // Without any request: the fold worker notices by itself.
     while open_without_a_name(dir.path()) > 0 {
         std::thread::yield_now();
     }

@@ -1,7 +1,7 @@
-//! Copying whole databases: every table of a snapshot, in key order, into a new file.
+//! Copies of whole databases: every table of a snapshot, in key order, into a new file.
 //!
-//! Rows that are written in order fill their pages, and a new file has nothing in it that was
-//! deleted from the old one. A copy is read back and compared by hash before anybody relies on it.
+//! Rows written in key order fill their pages, and a new file contains nothing that was deleted from the old
+//! one. A copy is read back and compared by hash before it is used.
 
 use std::path::Path;
 
@@ -13,31 +13,31 @@ use crate::base::error::{Error, Result};
 use crate::disk::directory;
 use crate::disk::source::Opening;
 
-/// What a database holds: its rows, and a hash over the names, keys and values of all of them.
+/// The contents of a database: its number of rows, and a hash of the names, keys and values of all tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     pub(crate) rows: u64,
     pub(crate) hash: [u8; 32],
 }
 
-/// Copies every table of a snapshot into a new file, durably, and checks that the copy reads the
-/// same. A file that is there already is replaced; on failure nothing is left.
+/// Copies every table of a snapshot into a new file, durably, and checks that the copy reads the same. An
+/// existing file is replaced; on an error none is left.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` where the snapshot cannot be read or the copy differs from it; `ERR_IO`;
-/// `ERR_STORE_VERSION` for a table of unknown types.
+/// `ERR_INTEGRITY` if the snapshot cannot be read or the copy differs from it; `ERR_IO`; `ERR_STORE_VERSION`
+/// for a table of unknown types.
 pub(crate) fn copy_to(file: &Path, from: &ReadTransaction, opening: &Opening) -> Result<Database> {
     directory::remove(file)?;
     write_and_check(file, from, opening).inspect_err(|_| {
-        // The copy failed already; what is left of it goes with the next opening at the latest.
+        // The copy has failed already; a leftover is removed at the next opening.
         let _ = directory::remove(file);
     })
 }
 
 fn write_and_check(file: &Path, from: &ReadTransaction, opening: &Opening) -> Result<Database> {
     let written = write(&opening.builder().create(file)?, from)?;
-    // Opening it again shows that it can be; then what the file has grown beyond its pages, which
-    // is up to half of it, is given back.
+    // Reopening proves that it can be opened; `compact` then returns the space allocated ahead, up to half of
+    // the file.
     let mut copy = opening.builder().open(file)?;
     copy.compact()?;
     if fingerprint(&copy.begin_read()?)? != written {
@@ -61,7 +61,7 @@ fn write(to: &Database, from: &ReadTransaction) -> Result<Fingerprint> {
     Ok(hashing.finish())
 }
 
-/// What a snapshot holds.
+/// Returns the fingerprint of a snapshot.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_STORE_VERSION` for a table of unknown types.
@@ -77,7 +77,7 @@ pub(crate) fn fingerprint(txn: &ReadTransaction) -> Result<Fingerprint> {
     Ok(hashing.finish())
 }
 
-/// The names of all tables, in order.
+/// Returns the names of all tables, sorted.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -87,7 +87,7 @@ pub(crate) fn names(txn: &ReadTransaction) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A fingerprint in the making.
+/// Computes a fingerprint.
 #[derive(Default)]
 struct Hashing {
     rows: u64,
@@ -107,7 +107,7 @@ impl Hashing {
         self.add(value);
     }
 
-    /// Lengths stand before what they count, so that no two contents hash the same bytes.
+    /// Hashes the length first, so that no two contents hash the same bytes.
     fn add(&mut self, bytes: &[u8]) {
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.hash.update(length.to_be_bytes());

@@ -1,6 +1,5 @@
-//! Examining what a store needs around it: the directory, its lock and rights, what is left over,
-//! how it was closed, how its files are used, and whether CAL holds what it promises. It says what to do;
-//! `verify` looks at the data.
+//! Diagnosis of a store's environment: directory, lock and permissions, leftovers, clean closing, use of the
+//! files, and the CAL self-checks. Gives advice for each finding; `verify` checks the data.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -17,67 +16,67 @@ use crate::handle::store::Store;
 use crate::operate::erase::DueErasure;
 use crate::operate::report::Stats;
 
-/// How something is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// As it should be.
+    /// In order.
     Good,
-    /// It works, and could be better.
+    /// Working, but could be better.
     Notice,
-    /// It keeps the store from working.
+    /// Keeps the store from working.
     Bad,
 }
 
-/// One thing that was looked at.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What was looked at.
+    /// Name of the check.
     pub name: &'static str,
-    /// How it is.
+    /// Severity.
     pub health: Health,
-    /// What was seen.
+    /// Observation, in a sentence.
     pub detail: String,
-    /// The code of the failure, where there was one.
+    /// Error code, if the check failed with an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<&'static str>,
-    /// What to do about it.
+    /// Advice, if there is any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-/// What an examination found, in the order it looked.
+/// The findings, in the order of the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// Whether nothing keeps the store from working.
+    /// True if no finding is bad.
     pub ok: bool,
-    /// What was looked at.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// Bytes that are written to see whether there is room: more than a group of ordinary writes needs.
+/// Bytes written to test for disk space: more than a group of ordinary writes needs.
 const PROBE_BYTES: usize = 1 << 20;
-/// A file with less than this to give back is not worth a compaction.
+/// Free bytes of a file below which a compaction is not worthwhile.
 const MIN_SLACK_BYTES: u64 = 4 << 20;
 
-/// Grains a finding names at most.
+/// Most grains named by a finding.
 const MAX_NAMED: usize = 20;
 
-/// Grains the full text has not followed that are worth a word: when a store is closed it leaves fewer.
+/// Unindexed grains from which the full text gets a notice: a store that is closed cleanly leaves fewer.
 const FAR_BEHIND: u64 = 1024;
-/// What to do about a full text that is far behind the log.
+/// Advice for a full text far behind the log.
 const BEHIND: &str = "nothing is lost: the next search by words reads them first, or run `grain reindex`; \
                       where the files under text/ went away, check why";
 
-/// What to do about a store that is too damaged to be opened.
+/// Advice for a store too damaged to be opened.
 const DAMAGED: &str = "copy the directory first; `grain verify` tells what is damaged and needs no \
                        index to do so; then restore a backup";
 
-/// Examines the store in a directory, which nobody may have open, and opens it to do so.
+/// Diagnoses the store in a directory, which must not be open elsewhere, and opens it to do so.
 ///
-/// What goes wrong is part of the answer. An opening that fails ends the examination.
+/// Errors are findings. If the store cannot be opened, the diagnosis ends there.
 #[must_use]
 pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
     let mut examined = Examined::default();
@@ -102,8 +101,8 @@ pub fn doctor(path: &Path, options: &OpenOptions) -> Diagnosis {
 }
 
 impl Store {
-    /// Examines this open store: the rights to its files and room beside them, how it was closed
-    /// before, and how its files are used.
+    /// Diagnoses this open store: permissions and disk space, whether it was closed cleanly, and the use of
+    /// its files.
     #[must_use]
     pub fn doctor(&self) -> Diagnosis {
         let mut examined = Examined::default();
@@ -114,7 +113,7 @@ impl Store {
     }
 }
 
-/// An examination under way.
+/// A diagnosis in progress.
 #[derive(Debug, Default)]
 struct Examined {
     findings: Vec<Finding>,
@@ -137,7 +136,7 @@ impl Examined {
         Diagnosis { ok, findings: self.findings }
     }
 
-    /// Notes that something failed.
+    /// Adds a finding for an error.
     fn failed(&mut self, name: &'static str, error: &Error) {
         self.findings.push(Finding {
             name,
@@ -148,7 +147,7 @@ impl Examined {
         });
     }
 
-    /// Looks at the directory and its files. Says whether there is a store to open.
+    /// Checks the directory and its files. Returns `true` if there is a store to open.
     fn directory(&mut self, path: &Path, read_only: bool) -> bool {
         match directory::has_store(path) {
             Ok(true) => {}
@@ -182,7 +181,7 @@ impl Examined {
         true
     }
 
-    /// Looks at who may read and write the files.
+    /// Checks the permissions of the files.
     fn rights(&mut self, path: &Path) {
         let named = [path.to_owned(), directory::grains(path), directory::index(path)];
         for file in named {
@@ -203,7 +202,7 @@ impl Examined {
         }
     }
 
-    /// Looks for files of work that did not end; opening the store removes them.
+    /// Checks for files of interrupted work; opening the store removes them.
     fn leftovers(&mut self, path: &Path) {
         match directory::leftovers(path) {
             Ok(files) if files.is_empty() => {
@@ -218,7 +217,7 @@ impl Examined {
         }
     }
 
-    /// Looks at an open store.
+    /// Checks an open store.
     fn store(&mut self, store: &Store) {
         self.add("format", Health::Good, format!("store format {FORMAT}"), None);
         if store.was_repaired() {
@@ -269,7 +268,7 @@ impl Examined {
         Ok(())
     }
 
-    /// Looks at what has to be erased because the consent it rests on was withdrawn.
+    /// Checks for grains to be erased because the consent they rest on was withdrawn.
     fn due(&mut self, all: &[DueErasure], now: EpochMs) {
         let named = |which: &dyn Fn(&&DueErasure) -> bool| {
             let found: Vec<_> = all.iter().filter(which).collect();
@@ -299,7 +298,7 @@ impl Examined {
         }
     }
 
-    /// Looks at the vectors.
+    /// Checks the vectors.
     fn vectors(&mut self, store: &Store, stats: &Stats) {
         let remade = store.remade_graphs();
         if remade > 0 {
@@ -330,7 +329,7 @@ impl Examined {
         }
     }
 
-    /// Looks at the full text.
+    /// Checks the full text.
     fn text(&mut self, store: &Store, stats: &Stats) -> Result<()> {
         if let Some(reason) = store.rebuilt_text()? {
             let detail = format!("the full text was built anew: {reason}");
@@ -360,7 +359,7 @@ fn probe(path: &Path) -> Result<()> {
     Ok(written?)
 }
 
-/// The mode of a file that others than its owner may write to.
+/// Returns the mode of a file that users other than its owner may write to.
 #[cfg(unix)]
 fn open_to_others(rights: &Permissions) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
@@ -368,7 +367,7 @@ fn open_to_others(rights: &Permissions) -> Option<u32> {
     (mode & 0o022 != 0).then_some(mode)
 }
 
-/// Elsewhere rights are no such bits.
+/// Other systems have no such mode bits.
 #[cfg(not(unix))]
 fn open_to_others(_: &Permissions) -> Option<u32> {
     None

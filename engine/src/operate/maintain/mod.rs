@@ -1,11 +1,13 @@
-//! Keeping a store in order: what an operator does to it, beside reading and writing.
+//! Maintenance by an operator.
 //!
-//! - `rows`, `copy`, `scratch`: any table as bytes, databases copied, databases for a moment.
-//! - `reindex`, `compact`, `removal` of vectors: on the writer's thread. `backup`: beside it.
-//! - `pages`: how full the files are. `verify`: whether everything is as it must be. `doctor`: whether
-//!   it can be worked with.
+//! - `any_table`, `copy`, `scratch`: any table as bytes, copies of databases, temporary databases.
+//! - `reindex`, `compact`, `removal` of vectors, `key_rotation`: on the writer thread. `backup`: beside
+//!   it.
+//! - `page_usage`: use of the files. `verify`: checks the data. `doctor`: checks the environment.
 
 mod backup;
+mod cal_checks;
+mod checkpoint;
 mod compact;
 #[cfg(test)]
 mod compact_tests;

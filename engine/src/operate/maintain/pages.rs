@@ -1,4 +1,4 @@
-//! How full the files of a store are.
+//! Use of the pages in a store's files.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::handle::store::Store;
 use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 
-/// What the bytes of the files of a store are used for.
+/// Use of the bytes in both files of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Pages {
@@ -25,23 +25,22 @@ pub struct Pages {
     pub index: FilePages,
 }
 
-/// What the bytes of a file are used for.
+/// Use of the bytes in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilePages {
-    /// Bytes of the file.
+    /// Size of the file.
     pub file_bytes: u64,
     /// Bytes of keys and values.
     pub stored_bytes: u64,
-    /// Bytes that lead to them.
+    /// Bytes of branch pages and other metadata of the B-trees.
     pub metadata_bytes: u64,
-    /// Bytes in pages that are partly filled.
+    /// Unused bytes in partly filled pages.
     pub fragmented_bytes: u64,
 }
 
 impl FilePages {
-    /// Bytes that a compaction would give back, roughly: pages nobody uses, and what is empty in
-    /// the others.
+    /// Approximate bytes that a compaction would free: unused pages, and unused space in the others.
     #[must_use]
     pub fn slack_bytes(&self) -> u64 {
         let used = self.stored_bytes.saturating_add(self.metadata_bytes);
@@ -50,15 +49,15 @@ impl FilePages {
 }
 
 impl Store {
-    /// What the files are used for. It reads every page, so it takes longer than
-    /// [`Store::stats`]; reads and writes go on.
+    /// Returns the use of the files. Reads every page, so it takes longer than [`Store::stats`]; reads and
+    /// writes continue.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub fn pages(&self) -> Result<Pages> {
         let (reply, pending) = Pending::new();
         self.inner().hand_over(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.whole())));
         })))?;
         let whole = pending.wait()?;
@@ -71,7 +70,7 @@ impl Store {
 }
 
 fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
-    // An index that was made in memory has no file.
+    // An index in memory has no file.
     let file_bytes = fs::metadata(file).map_or(0, |file| file.len());
     let mut sum = FilePages { file_bytes, ..FilePages::default() };
     for table in txn.list_tables()? {
@@ -83,14 +82,14 @@ fn pages(txn: &ReadTransaction, file: &Path) -> Result<FilePages> {
     Ok(sum)
 }
 
-/// Truth and index of one moment, all folded.
+/// Snapshots of truth and index at one moment, with everything folded.
 pub(super) struct Whole {
     pub(super) view: Arc<View>,
     pub(super) index: Leased<ReadTransaction>,
 }
 
 impl Writer {
-    /// Folds what is in the tail, and takes a snapshot of both databases.
+    /// Folds the tail, and takes a snapshot of both databases.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.

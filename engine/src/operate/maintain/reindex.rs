@@ -1,37 +1,37 @@
-//! Rebuilding everything derived from the log, while the store stays open.
+//! Rebuild of everything derived from the log, while the store stays open.
 //!
-//! It runs on the writer's thread: writes wait, reads keep the view they have or take the last one.
-//! Nothing is read from the index as it was, which may be damaged: a new file takes its name.
+//! It runs on the writer thread: writes wait, reads use the views there are. The old index is not read, since
+//! it may be damaged: a new file replaces it.
 
 use grainstore_index as index;
 
 use crate::base::error::{Result, guarded};
 use crate::base::pending::Pending;
+use crate::disk::blob::with_fields;
 use crate::disk::directory;
 use crate::disk::source::Source;
 use crate::handle::store::Store;
 use crate::state::folder::{Folder, in_transaction};
 use crate::state::indexed::Indexed;
 use crate::state::truth::{Logged, Truth};
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 
 impl Store {
-    /// Builds the derived index again from the log, in a new file, whatever the old one is like, and
-    /// the full text.
-    /// Says of how many grains.
+    /// Rebuilds the derived index from the log in a new file, whatever the state of the old one, and the full
+    /// text. Returns the number of grains.
     ///
-    /// A crash on the way leaves the index as it was, or a new one that the next opening completes.
+    /// A crash leaves the old index, or a new one that the next opening completes.
     ///
     /// # Errors
-    /// `ERR_IO` where no new file can take the place of the old one, `ERR_BUSY` where one that gave way
-    /// before is still to be overwritten: the store goes on as it was.
-    /// `ERR_INTEGRITY` where the log is damaged: nothing changes. `ERR_IO` once the new file has its
-    /// name: writing ends until the store is opened again; reads go on with the index as it was.
+    /// `ERR_IO` if no new file can replace the old one, `ERR_BUSY` if one replaced before is still to be
+    /// overwritten: the store goes on as it was. `ERR_INTEGRITY` if the log is damaged: nothing changes.
+    /// `ERR_IO` once the new file has its name: writes are refused until the store is reopened; reads go on
+    /// with the old index.
     pub fn reindex(&self) -> Result<u64> {
         let (reply, pending) = Pending::new();
         self.inner().send(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(Writer::reindex));
         })))?;
         pending.wait()
@@ -40,10 +40,10 @@ impl Store {
 
 impl Writer {
     fn reindex(&mut self) -> Result<u64> {
-        // A log that cannot be read to its end is found out before the old index is given up.
+        // A log that cannot be read to its end must be noticed before the old index is given up.
         guarded(|| self.view.check_log())?;
         match guarded(|| self.stub_erased()) {
-            // An index that is damaged is what this is for.
+            // A damaged index is what this repairs.
             Err(error) if !error.is_of_index() => return Err(error),
             _ => {}
         }
@@ -55,13 +55,13 @@ impl Writer {
         guarded(|| self.view.log_len())
     }
 
-    /// Builds a new index of the log of this view, in a new file, and publishes the view with it.
-    /// Nothing is read from the index there was: it may be damaged. A fold under way is waited for.
+    /// Builds a new index from the log of this view, in a new file, and publishes the view with it. The old
+    /// index is not read, since it may be damaged. A running fold is waited for.
     ///
     /// # Errors
-    /// `ERR_IO` where no new file can take the name of the old one: index and view are as they were,
-    /// and writing ends only where a fold under way was lost as well. `ERR_INTEGRITY` where the log
-    /// is damaged, and `ERR_IO` after that, end writing.
+    /// `ERR_IO` if no new file can take the name of the old one: index and view are unchanged, and writes are
+    /// refused only if a running fold was lost as well. `ERR_INTEGRITY` if the log is damaged, and `ERR_IO`
+    /// after the rename, end writing.
     pub(crate) fn rebuild_index(&mut self, view: View) -> Result<()> {
         let settled = self.settle_fold();
         let emptied = self.shreds(&view).and_then(|shreds| {
@@ -82,12 +82,12 @@ impl Writer {
             let rebuilt = view.with_index(indexed);
             drop(view);
             writer.replace_view(rebuilt);
-            // The views of the old file are gone, unless somebody reads: it can be closed.
+            // Unless a reader holds one, no view of the old file is left, so it can be closed.
             writer.folder.release()
         })
     }
 
-    /// Takes over the fold under way, if there is one.
+    /// Takes over the result of a running fold.
     fn settle_fold(&mut self) -> Result<()> {
         if self.folder.is_busy() {
             let mut indexed = self.view.indexed().clone();
@@ -98,7 +98,7 @@ impl Writer {
     }
 }
 
-/// Empties an idle folder's index and fills it with the whole log.
+/// Empties the index of an idle fold worker and fills it with the whole log.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -107,10 +107,10 @@ pub(crate) fn rebuild(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
     rebuild_in_place(truth, folder)
 }
 
-/// As [`rebuild`], with the grains that can be read, as far as the log can be walked.
+/// Rebuilds like [`rebuild`] from the grains that can be read, as far as the log can be iterated.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` where there is no log; `ERR_IO`.
+/// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
 pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
     folder.aside(Source::make_empty)?;
     folder.begin(Box::new(Source::take_empty))?;
@@ -124,7 +124,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
             Err(error) if error.is_integrity() => break,
             Err(error) => return Err(error),
         };
-        // Whole bytes need not be a grain.
+        // Bytes with a correct checksum may still be no grain.
         if let Logged::Blob(blob) = &logged
             && with_fields(blob, |_| Ok(())).is_err()
         {
@@ -136,7 +136,7 @@ pub(crate) fn rebuild_readable(truth: &Truth, folder: &mut Folder) -> Result<Ind
     Ok(indexed)
 }
 
-/// Goes on with the empty index that was made, and fills it with the whole log.
+/// Switches to the empty index that was created, and fills it with the whole log.
 fn rebuild_in_place(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
     folder.begin(Box::new(Source::take_empty))?;
     let mut indexed = Indexed::of(folder.wait()?)?;
@@ -146,11 +146,11 @@ fn rebuild_in_place(truth: &Truth, folder: &mut Folder) -> Result<Indexed> {
 }
 
 impl Source {
-    /// Gives a new, empty index the name of the file. It is not in use yet. One in memory is
-    /// emptied when it is taken.
+    /// Gives a new, empty index the name of the file, not in use yet. An index in memory is emptied on the
+    /// switch.
     ///
     /// # Errors
-    /// `ERR_IO`: nothing has changed then, and nothing is left of the new file.
+    /// `ERR_IO`: nothing has changed then, and the new file is removed.
     fn make_empty(&mut self) -> Result<()> {
         if self.is_in_memory() {
             return Ok(());
@@ -165,14 +165,14 @@ impl Source {
             Ok(db)
         });
         let made = made.inspect_err(|_| {
-            // The failure is told; what stays of the file goes with the next opening.
+            // The error is reported; a leftover is removed at the next opening.
             let _ = directory::remove(&file);
         })?;
         self.keep_copy(made);
         self.rename_copy()
     }
 
-    /// Goes on with the empty index.
+    /// Switches to the empty index.
     fn take_empty(&mut self) -> Result<()> {
         match self.is_in_memory() {
             true => in_transaction(self, index::reset),

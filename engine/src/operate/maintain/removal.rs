@@ -1,21 +1,19 @@
-//! Removing the vectors of a model that serves no more, step by step on the writer's thread.
+//! Removal of the vectors of a model that no longer serves, in steps on the writer thread.
 
 use crate::base::error::Result;
 use crate::handle::store::Store;
 
 impl Store {
-    /// Removes every vector of a model, its saved graph and how far it had embedded the log. Gives how
-    /// many vectors it removed.
+    /// Removes every vector of a model, its saved graph, and its embedding progress. Returns the number of
+    /// vectors removed.
     ///
-    /// From the first step on nobody finds them; reads and writes go on between the steps, each of which
-    /// removes a bounded number. A call that fails or is cut short has removed some: call again. The
-    /// room in the file is used again, and given back by [`Store::compact`]. The audit
-    /// log tells that it was begun.
+    /// They are not found any more from the first step on; reads and writes continue between the steps, each
+    /// of which removes a bounded number. An interrupted call has removed some: call again. The space in the
+    /// file is reused, and freed by [`Store::compact`]. The start of the removal is audited.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where the model has no vectors; `ERR_CONFLICT` where they answer words and
-    /// vectors whose model is not named, or where the store's embedder makes them; `ERR_IO`;
-    /// `ERR_INTEGRITY`.
+    /// `ERR_NOT_FOUND` if the model has no vectors; `ERR_CONFLICT` if it is the serving model, or that of the
+    /// store's embedder; `ERR_IO`; `ERR_INTEGRITY`.
     pub fn remove_vectors(&self, model: &str) -> Result<u64> {
         let model = model.to_owned();
         let (number, space) = self.alone(move |writer| writer.dismiss(&model))?;
@@ -67,7 +65,7 @@ mod tests {
         assert!(verified.ok, "{:?}", verified.problems);
         let noticed = store.doctor().findings.into_iter().filter(|f| f.health == Health::Notice);
         assert_eq!(noticed.filter(|finding| finding.name == "vectors").count(), 1);
-        // Somebody gives a vector of the model before it goes on: that one stays.
+        // A vector of the model that is given during the removal stays.
         let session = store.session(SessionOptions::default());
         let first = puts.first().unwrap().address();
         session.embed(&first, vec![of("removed")]).unwrap();

@@ -1,5 +1,5 @@
-//! Other keys for an encrypted store: another master key, under which secrets are wrapped anew and no row
-//! is; or another key for one person, under which all of theirs is encrypted anew.
+//! Key rotation in an encrypted store: another master key, which rewraps the secrets and rewrites no row, or
+//! another key for one user, which re-encrypts all of that user's rows.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::Writer;
 
-/// Bytes of rows that are encrypted anew in one transaction.
+/// Bytes of rows that are re-encrypted in one transaction.
 const AT_ONCE: usize = 4 << 20;
 
-/// A table whose rows lie under keys of people.
+/// A table whose rows are encrypted under users' keys.
 type Rows = TableDefinition<'static, u64, &'static [u8]>;
-/// What a row of it is bound to.
+/// Returns the row key, to which the encryption of a row is bound.
 type Bound = fn(u64) -> RowKey;
 
 const TABLES: [(Rows, Bound); 4] = [
@@ -32,25 +32,25 @@ const TABLES: [(Rows, Bound); 4] = [
 ];
 
 impl Store {
-    /// Changes the master key: from now on the store opens with the new one alone. What grains are
-    /// encrypted with stays as it is, so this takes no longer for many grains than for few. Backups and
-    /// copies that were made before still open with the former key.
+    /// Changes the master key: from now on the store opens with the new one only. The keys of the rows stay,
+    /// so the time does not depend on the number of grains. Backups and copies made before still open with
+    /// the former key.
     ///
     /// # Errors
-    /// `ERR_KEY` for a store that is not encrypted, and where the provider has no key; `ERR_IO`, after
-    /// which the store opens with one of the two keys.
+    /// `ERR_KEY` for a store that is not encrypted, and if the provider has no key; `ERR_IO`, after which the
+    /// store opens with one of the two keys.
     pub fn rotate_key(&self, key: impl KeyProvider + 'static) -> Result<()> {
         let key: Arc<dyn KeyProvider> = Arc::new(key);
         self.alone(move |writer| writer.rotate_key(key.as_ref()))
     }
 
-    /// Changes the key of a person: all that lies under the former one is encrypted anew and the indexes
-    /// are built anew, while writes wait. Then the former key is destroyed on the disk; who began to read
-    /// before is still answered. Gives how many rows were encrypted anew. One that is cut short loses
-    /// nothing: both keys hold, and the next opening ends it.
+    /// Changes the key of a user: re-encrypts all rows under the former one and rebuilds the indexes, while
+    /// writes wait; then destroys the former key on disk. Readers of older views are still answered. Returns
+    /// the number of rows re-encrypted. An interruption loses nothing: both keys are valid, and the next
+    /// opening completes the rotation.
     ///
     /// # Errors
-    /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a person without a key; `ERR_IO`,
+    /// `ERR_KEY` for a store that is not encrypted; `ERR_NOT_FOUND` for a user without a key; `ERR_IO`,
     /// `ERR_INTEGRITY`.
     pub fn rotate_user_key(&self, user_id: &str) -> Result<u64> {
         let user_id = normalise_text(user_id)?.into_owned();
@@ -61,7 +61,7 @@ impl Store {
 impl Writer {
     fn rotate_key(&mut self, key: &dyn KeyProvider) -> Result<()> {
         let keyring = self.keyring()?;
-        // A key that cannot be had leaves no entry.
+        // A key that the provider cannot give leaves no audit entry.
         let prepared = keyring.rewrapped(key)?;
         self.record(AuditRecord::of(Operation::RotateKey, Vec::new()))?;
         self.or_stop(|_| keyring.rewrap(prepared))
@@ -83,7 +83,7 @@ impl Writer {
         self.leave_former_keys(&[person])
     }
 
-    /// Ends changes of keys that were cut short: both keys hold until then.
+    /// Completes interrupted rotations, whose both keys are valid until then.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a row that cannot be read: its key stays; `ERR_IO`.
@@ -92,8 +92,8 @@ impl Writer {
         if renewed.is_empty() { Ok(()) } else { self.leave_former_keys(&renewed).map(drop) }
     }
 
-    /// Encrypts anew what people have under all keys but their last, builds the indexes anew, and then
-    /// destroys those keys.
+    /// Re-encrypts the rows of users under all keys but their last, rebuilds the indexes, and then destroys
+    /// those keys.
     fn leave_former_keys(&mut self, people: &[[u8; 32]]) -> Result<u64> {
         let keyring = self.keyring()?;
         let mut rows = 0;
@@ -120,7 +120,7 @@ impl Writer {
         Ok(rows)
     }
 
-    /// Encrypts what a table has under some keys of a person under that of another slot.
+    /// Re-encrypts the rows of a table from some slots of a user to another slot.
     fn encrypt_anew(
         &mut self,
         table: Rows,
@@ -167,7 +167,7 @@ impl Writer {
         }
     }
 
-    /// The keys of the store.
+    /// Returns the keyring.
     fn keyring(&self) -> Result<Arc<Keyring>> {
         self.db.vault().keyring().cloned().ok_or_else(|| {
             let kind = ErrorKind::Format(grainstore_format::ErrorKind::Key);
@@ -177,7 +177,7 @@ impl Writer {
     }
 }
 
-/// Whether a row lies under one of these keys.
+/// Returns `true` if a row is encrypted under one of these slots.
 fn is_under(row: &[u8], slots: &[u32]) -> Result<bool> {
     Ok(Sealed::of(row)?.is_some_and(|sealed| slots.contains(&sealed.slot)))
 }

@@ -1,8 +1,8 @@
-//! The rows of any table as bytes, whatever its types: what copying, comparing and counting share.
+//! Rows of any table as bytes: for copying, comparing and counting.
 //!
-//! redb opens a table only under the types it was made with. Every pair of types this store uses
-//! stands in one list here, so a table is found by trying them, and none is forgotten because
-//! nobody named it. Knows types, not what rows mean.
+//! redb opens a table only with the types it was created with. Every pair of types that this store uses is in
+//! one list here, so a table is opened by trying them, and no table can be forgotten. Knows types, not what
+//! rows mean.
 
 use std::cmp::Ordering;
 
@@ -10,40 +10,40 @@ use redb::{Key, Range, ReadTransaction, TableDefinition, TableError, Value, Writ
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// The rows of a table in the order of their keys, one at a time.
+/// A cursor over the rows of a table in key order.
 pub(crate) trait Rows {
-    /// Goes to the next row; false at the end.
+    /// Advances to the next row; `false` at the end.
     fn next(&mut self) -> Result<bool>;
 
-    /// The key of the row it is at.
+    /// Key of the current row.
     fn key(&self) -> &[u8];
 
-    /// The value of the row it is at.
+    /// Value of the current row.
     fn value(&self) -> &[u8];
 
-    /// How the key of the row it is at compares with another of the same table.
+    /// Compares the key of the current row with another of the same table.
     fn compare(&self, key: &[u8]) -> Ordering;
 }
 
-/// The rows of a table; nothing where there is no such table.
+/// The rows of a table, `None` if there is no such table.
 type Opened = Option<Box<dyn Rows>>;
 
-/// Who is shown the key and the value of every row.
+/// A callback for the key and the value of every row.
 pub(crate) type Seen<'s> = dyn FnMut(&[u8], &[u8]) + 's;
 
-/// A pair of types that tables have.
+/// The functions for one pair of types.
 struct Types {
     open: fn(&ReadTransaction, &str) -> Result<Opened>,
     fill: fn(&WriteTransaction, &str, &mut dyn Rows, &mut Seen<'_>) -> Result<()>,
 }
 
-/// A table with its types found.
+/// An open table of any types.
 pub(crate) struct Table {
     types: &'static Types,
     pub(crate) rows: Box<dyn Rows>,
 }
 
-/// Opens a table of a snapshot, whatever its types; nothing where there is no such table.
+/// Opens a table of a snapshot, whatever its types. `None` if there is no such table.
 ///
 /// # Errors
 /// `ERR_STORE_VERSION` for a table of types this version does not use, `ERR_INTEGRITY`, `ERR_IO`.
@@ -60,7 +60,7 @@ pub(crate) fn open(txn: &ReadTransaction, name: &str) -> Result<Option<Table>> {
 }
 
 impl Table {
-    /// Writes every row into the table of this name, and shows each to `seen`.
+    /// Writes every row into the table of this name, and calls `seen` for each.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -74,7 +74,7 @@ impl Table {
     }
 }
 
-/// Rows of one pair of types. The buffers are used again for each row.
+/// Rows of one pair of types. The buffers are reused for each row.
 struct TypedRows<K: Key + 'static, V: Value + 'static> {
     range: Range<'static, K, V>,
     key: Vec<u8>,
@@ -138,7 +138,7 @@ const fn types<K: Key + 'static, V: Value + 'static>() -> Types {
     Types { open: open_as::<K, V>, fill: fill_as::<K, V> }
 }
 
-/// The pairs of types, with those of fixed-width rows for each width.
+/// Defines the pairs of types, those of fixed-width rows for each width.
 macro_rules! table_types {
     ($($width:literal)+) => {
         static TYPES: &[Types] = &[

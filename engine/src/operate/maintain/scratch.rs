@@ -1,5 +1,5 @@
-//! A database for the length of one check: beside the store's files, or in memory where the store
-//! has none. It is removed when it is dropped; one that a crash has left goes at the next opening.
+//! A temporary database for a check: beside the store's files, or in memory for a store without any. Removed
+//! on drop; one that a crash has left is removed at the next opening.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,28 +11,28 @@ use crate::base::error::Result;
 use crate::disk::directory;
 use crate::disk::source::Opening;
 
-/// The name of a file nobody else uses, and its end.
+/// An unused file name; the file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     file: Option<PathBuf>,
 }
 
-/// Tells the scratch files of one process apart; the store's lock keeps other processes out.
+/// Distinguishes the scratch files of one process; the store's lock keeps other processes out.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Scratch {
-    /// A name in this directory; no file yet. Without a directory it is memory.
+    /// Reserves a name in this directory, without a file yet; in memory without a directory.
     pub(crate) fn within(directory: Option<&Path>) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self { file: directory.map(|path| directory::verify_file(path, number)) }
     }
 
-    /// The name of the file, where there is one.
+    /// The path of the file, if there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// An empty database there.
+    /// Creates an empty database.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -47,7 +47,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // What stays is removed when the store is next opened.
+            // A leftover is removed when the store is next opened.
             let _ = directory::remove(file);
         }
     }

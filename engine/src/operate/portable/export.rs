@@ -1,8 +1,8 @@
 //! Export: what a session sees of a query, with its history and state, as one `.mg` file or several.
 //!
-//! The grains are those of one view, whatever is written meanwhile. They are found once to be
-//! put in order, looked at once to plan a file, and read once to write it: what is in memory does
-//! not grow with their number, but for the four bytes a grain that the offsets of a file take.
+//! All grains come from one view, regardless of concurrent writes. They are found once and sorted, read once
+//! to plan a file, and read once to write it: memory does not grow with their number, except for the four
+//! bytes a grain of a file's offset table.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,31 +23,32 @@ use tempfile::NamedTempFile;
 use super::leaving::{Leaving, Recipient};
 use super::order::{Merge, Place, Sorted, Sorter};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
 use crate::disk::directory;
 use crate::handle::session::Session;
 use crate::read::query::{Halt, Walk};
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 use crate::write::plan::own_terms;
 
-/// Grains between two looks at whether to stop, and two words of progress.
+/// Grains between two checks for cancellation, and two reports of progress.
 const CHECK_EVERY: u64 = 256;
 
-/// How an export is made.
+/// Options of an export.
 #[derive(Clone)]
 pub struct Exporting<'p> {
-    /// How the grains are packed.
+    /// Compression of the grains.
     pub compression: Compression,
-    /// Bytes of header, offsets and inflated grains of one file at most; what is more goes into the
-    /// next. No more than [`MAX_REGION_BYTES`], the limit of the format.
+    /// Most bytes of header, offsets and uncompressed grains in one file; further grains go into the next. At
+    /// most [`MAX_REGION_BYTES`], the limit of the format.
     pub file_bytes: u64,
-    /// Stops the work when the host says so.
+    /// Cancels the export.
     pub cancel: Cancel,
-    /// Told now and then how many grains of how many are written.
+    /// Called from time to time with the number of grains written, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }
 
 impl Default for Exporting<'_> {
-    /// Packed with zstd, in as few files as can be.
+    /// Compressed with zstd, in as few files as possible.
     fn default() -> Self {
         Self {
             compression: Compression::Zstd,
@@ -64,37 +65,37 @@ impl std::fmt::Debug for Exporting<'_> {
     }
 }
 
-/// What an export came to.
+/// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Exported {
     /// Grains in all files.
     pub exported: u64,
-    /// The files, in the order of the grains in them.
+    /// The files, in the order of their grains.
     pub files: Vec<PathBuf>,
-    /// Their bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// Grains that were left out, because a rule of the store keeps them.
+    /// Grains that were left out, because a rule of the store refuses their export.
     pub refused: u64,
     /// The names of those rules.
     pub rules: Vec<String>,
 }
 
 impl Session {
-    /// Writes the grains this session sees that match, superseded, contradicted and retracted ones
-    /// too, into a container beside which nothing is needed: it carries their state (OMS 11.7).
+    /// Writes the matching grains that this session sees, superseded, contradicted and retracted ones
+    /// included, with their state, into a self-contained container (OMS 11.7).
     ///
-    /// The file takes its name when it is whole and durable, in the place of one that had it. What
-    /// does not fit goes into files beside it: `memory.mg`, `memory.2.mg`, `memory.3.mg`. No access
-    /// is counted.
+    /// The file is renamed once it is complete and durable, and replaces one of that name. What does not fit
+    /// goes into further files: `memory.mg`, `memory.2.mg`, `memory.3.mg`. No access is counted.
     ///
-    /// What a rule of the store keeps (OMS Appendix A) is left out and counted, and there is an entry
-    /// in the audit log with the rules.
+    /// Grains whose export a rule of the store refuses (OMS Appendix A) are left out and counted, and an
+    /// audit entry names the rules.
     ///
     /// # Errors
-    /// `ERR_POLICY` where rules leave nothing of what matches; `ERR_ACCESS` for a namespace outside the session's; `ERR_CONFLICT` for a file within a store;
-    /// `ERR_TIMEOUT` where it was cancelled; `ERR_INTEGRITY`; `ERR_IO`. No file is left then, and
-    /// none that was there before is touched, unless the failure was in naming several.
+    /// `ERR_POLICY` if rules refuse every matching grain; `ERR_ACCESS` for a namespace outside the session's;
+    /// `ERR_CONFLICT` for a file within a store; `ERR_TIMEOUT` if it was cancelled; `ERR_INTEGRITY`;
+    /// `ERR_IO`. On an error no file is left, and no existing one is changed, unless renaming one of several
+    /// files failed.
     pub fn export(
         &self,
         to: impl AsRef<Path>,
@@ -119,7 +120,7 @@ impl Session {
         .map_err(|error| error.within(to))
     }
 
-    /// As [`Session::export`], of the grains at these places of the log those that may leave for whom it is.
+    /// Exports like [`Session::export`] those of the grains at these sequences that the recipient may get.
     pub(crate) fn export_places(
         &self,
         to: &Path,
@@ -152,13 +153,13 @@ impl Session {
     }
 }
 
-/// Where the files go.
+/// The name and directory of the files.
 struct Target {
     directory: PathBuf,
     file: PathBuf,
 }
 
-/// A file that is written and has no name yet.
+/// A complete file without a name.
 struct Finished {
     file: NamedTempFile,
     written: Written,
@@ -189,7 +190,7 @@ impl Target {
         Ok(Self { directory: directory.to_owned(), file: to.to_owned() })
     }
 
-    /// Gives files their names, durably.
+    /// Renames the files to their names, durably.
     fn name(&self, files: Vec<Finished>, exported: u64) -> Result<Exported> {
         let list = Vec::with_capacity(files.len());
         let mut named = Exported { exported, files: list, bytes: 0, refused: 0, rules: Vec::new() };
@@ -206,7 +207,7 @@ impl Target {
         Ok(named)
     }
 
-    /// `memory.mg`, then `memory.2.mg`.
+    /// Returns the name of the nth file: `memory.mg`, then `memory.2.mg`.
     fn numbered(&self, number: usize) -> PathBuf {
         if number == 1 {
             return self.file.clone();
@@ -221,7 +222,7 @@ impl Target {
     }
 }
 
-/// One export on one view.
+/// An export from one view.
 struct Export<'e, 'p> {
     session: &'e Session,
     view: &'e View,
@@ -230,7 +231,7 @@ struct Export<'e, 'p> {
 }
 
 impl Export<'_, '_> {
-    /// The grains that match, in the order of a container.
+    /// Finds the matching grains, in the order of a container.
     fn select(&self, query: &Query, leaving: &mut Leaving<'_>) -> Result<Sorted> {
         let mut sorter = Sorter::new(self.directory);
         if query.is_impossible() {
@@ -265,8 +266,7 @@ impl Export<'_, '_> {
         }
     }
 
-    /// Writes what was selected. Where somebody's key is destroyed meanwhile it begins again, without what
-    /// was theirs.
+    /// Writes the selected grains. If a user is erased meanwhile, it starts again without that user's grains.
     fn write_selected(&self, query: &Query, grains: Sorted) -> Result<(Vec<Finished>, u64)> {
         let mut grains = grains;
         loop {
@@ -284,7 +284,7 @@ impl Export<'_, '_> {
         }
     }
 
-    /// Writes them into files without names.
+    /// Writes the grains into unnamed files.
     fn write(&self, grains: &Sorted) -> Result<Vec<Finished>> {
         let mut planning = grains.iter()?.peekable();
         let mut writing = Counted { grains: grains.iter()?, done: 0, total: grains.len() };
@@ -298,7 +298,7 @@ impl Export<'_, '_> {
         }
     }
 
-    /// What goes into the next file, and which grains of it have a state to carry.
+    /// Plans the next file: its grains, and which of them have a state for the manifest.
     fn plan(&self, grains: &mut Peekable<Merge<'_>>) -> Result<(Plan, Sorted)> {
         let mut plan = Plan::new(self.how.compression).limited_to(self.how.file_bytes);
         let mut stated = Sorter::new(self.directory);
@@ -317,7 +317,7 @@ impl Export<'_, '_> {
                 break;
             }
             if !self.carried(place.sequence)?.is_default() {
-                // A manifest is in the order of addresses alone.
+                // A manifest is sorted by address only.
                 stated.push(Place { created_at: EpochMs::new(0), ..place })?;
             }
             grains.next();
@@ -351,11 +351,11 @@ impl Export<'_, '_> {
         Ok(Finished { file: temporary, written })
     }
 
-    /// What the manifest says of a grain.
+    /// Returns the manifest entry of a grain.
     fn carried(&self, sequence: Sequence) -> Result<Carried> {
         let access = self.session.store().inner().access_of(self.view, sequence)?;
         let state = self.view.state_at(sequence)?;
-        // A grain whose policy declares a hold is among those that protect it.
+        // A grain whose policy declares a hold is among its own roots.
         let hold_lifted = !state.held
             && self.view.roots_at(sequence)?.contains(&sequence)
             && self.view.with_blob(sequence, |blob| Ok(own_terms(blob)?.1))?;
@@ -374,7 +374,7 @@ impl Export<'_, '_> {
         }
     }
 
-    /// Looks now and then whether to stop.
+    /// Checks for cancellation from time to time.
     fn tick(&self, done: u64) -> Result<()> {
         if done.is_multiple_of(CHECK_EVERY) {
             self.how.cancel.check().map_err(Halt::Stopped)?;
@@ -383,7 +383,7 @@ impl Export<'_, '_> {
     }
 }
 
-/// The grains that are being written, counted.
+/// The grains in the order of writing, counted.
 struct Counted<'s> {
     grains: Merge<'s>,
     done: u64,
@@ -400,7 +400,7 @@ impl Iterator for Counted<'_> {
     }
 }
 
-/// The bytes a grain leaves the store with: its blob, or the envelope it came in (ruling 15).
+/// Passes the exported bytes of a grain to `read`: its blob, or the envelope of a signed one (ruling 15).
 fn portable<T>(
     view: &View,
     sequence: Sequence,
@@ -412,8 +412,7 @@ fn portable<T>(
     })
 }
 
-/// Whether a name is free, or that of a regular file: a device, a pipe or a link would give way to the file
-/// that takes its name.
+/// Refuses a name that is taken by anything but a regular file: a device, a pipe or a link would be replaced.
 fn check_replaceable(name: &Path) -> Result<()> {
     let kind = match fs::symlink_metadata(name) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -430,8 +429,8 @@ fn check_replaceable(name: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Conflict, message).with_hint(hint))
 }
 
-/// A file in this directory that goes away unless it is given a name, with the permissions any
-/// new file has.
+/// Creates a temporary file in this directory that is removed unless it is renamed, with the permissions of
+/// an ordinary new file.
 fn unnamed(directory: &Path) -> Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".mg.partial");

@@ -1,5 +1,5 @@
-//! Which grains may leave the store: the rules on export, asked of each, and what they refused. One exception has
-//! a name: a person who asks for what is held about them is given all of it.
+//! The export rules: decides for each grain if it may leave the store, and collects the refusals. The one
+//! exception is an access request: a user who asks for their own data gets all of it.
 
 use std::collections::BTreeSet;
 
@@ -14,30 +14,30 @@ use crate::state::basis::basis_in;
 use crate::state::reach::Reached;
 use crate::state::view::View;
 
-/// Refused grains that an audit entry names.
+/// Most refused grains named by an audit entry.
 const MAX_NAMED: usize = 16;
-/// What the audit log calls the exception.
+/// Name of the exception in the audit log.
 const ACCESS_REQUEST: &str = "access_request";
-/// What it calls a consent that keeps a grain here.
+/// Name in the audit log for a consent that does not permit the export.
 const CONSENT: &str = "consent";
 
-/// For whom a file is.
+/// The recipient of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recipient {
-    /// Anybody: the rules on export hold.
+    /// Anyone: the rules on export apply.
     Others,
-    /// The person it is about, who asked for it.
+    /// The user the grains are about, who asked for them.
     Themself,
 }
 
-/// The rules on one export.
+/// The export rules, applied to one export.
 pub(super) struct Leaving<'e> {
     session: &'e Session,
     view: &'e View,
     rules: std::sync::Arc<RuleSet>,
-    /// Grains that may not leave.
+    /// Number of grains that may not leave.
     pub(super) refused: u64,
-    /// The rules that refused, in the order of their names.
+    /// Identifiers of the rules that refused.
     by: BTreeSet<&'static str>,
     first: Option<(ContentAddress, Error)>,
     named: Vec<ContentAddress>,
@@ -58,13 +58,13 @@ impl<'e> Leaving<'e> {
         }
     }
 
-    /// The same, for a file that is for somebody.
+    /// Sets the recipient.
     pub(super) fn to(self, recipient: Recipient) -> Self {
         Self { recipient, ..self }
     }
 
-    /// As [`Leaving::may`], for a grain that was not looked for but is known to be there: what an export would not
-    /// find may not leave either.
+    /// Decides like [`ExportFilter::allows`] for a grain found by its sequence: a grain that a query would
+    /// not show may not leave either.
     pub(super) fn may_of(
         &mut self,
         address: ContentAddress,
@@ -81,7 +81,7 @@ impl<'e> Leaving<'e> {
         Ok(self.keep(address, id, error))
     }
 
-    /// Counts a grain that a rule keeps here. Whether it leaves all the same.
+    /// Records a grain that a rule refuses. Returns `true` if it leaves all the same, on an access request.
     fn keep(&mut self, address: ContentAddress, id: &'static str, why: Error) -> bool {
         self.by.insert(id);
         if self.named.len() < MAX_NAMED {
@@ -95,7 +95,7 @@ impl<'e> Leaving<'e> {
         false
     }
 
-    /// Whether a grain may leave. One that may not is counted.
+    /// Returns `true` if a grain may leave; records it otherwise.
     pub(super) fn may(
         &mut self,
         address: ContentAddress,
@@ -123,7 +123,7 @@ impl<'e> Leaving<'e> {
         Ok(self.keep(address, refusal.id, Error::from(refusal)))
     }
 
-    /// The names of the rules that refused.
+    /// Names of the rules that refused.
     pub(super) fn rules(&self) -> Vec<String> {
         match self.recipient {
             Recipient::Others => self.by.iter().map(|&id| id.to_owned()).collect(),
@@ -131,11 +131,10 @@ impl<'e> Leaving<'e> {
         }
     }
 
-    /// Notes in the audit log what was refused, if anything was, or what left for the person alone; and the export
-    /// where that is wanted.
+    /// Audits the refusals, or an access request; else the export itself if the rules ask for that.
     ///
     /// # Errors
-    /// `ERR_POLICY` where nothing is left to leave; `ERR_IO`.
+    /// `ERR_POLICY` if no grain is left to export; `ERR_IO`.
     pub(super) fn tell(self, left: u64) -> Result<()> {
         let is_exception = self.recipient == Recipient::Themself;
         if self.first.is_none() && !is_exception {

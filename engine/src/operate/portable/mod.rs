@@ -1,8 +1,8 @@
-//! Grains that leave the store in `.mg` files, and come into it (OMS section 11).
+//! Export and import of grains in `.mg` files (OMS section 11).
 //!
-//! - `order`: grains in the order of a file, however many there are.
-//! - `export`: what a session sees, with its state, as files.
-//! - `import`: files, with the state of their grains, into the store.
+//! - `external_sort`: sorts any number of grains into the order of a file.
+//! - `export`: writes what a session sees, with its state. `export_filter`: the rules on export.
+//! - `import`: reads files, with the state of their grains, into the store.
 
 mod export;
 pub(crate) mod import;

@@ -1,5 +1,4 @@
-//! Puts grains in order that need not fit into memory: runs that are sorted there, kept in one
-//! temporary file, and merged whenever they are read.
+//! External sort of grains: sorted runs in memory and in one temporary file, merged on each read.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,10 +14,10 @@ use crate::base::error::{Error, Result};
 
 /// Grains of one run: 12 MiB.
 const RUN: usize = 1 << 18;
-/// Grains read at once from a run that lies in the file: 48 KiB.
+/// Grains read at once from a run in the file: 48 KiB.
 const BLOCK: u64 = 1 << 10;
 
-/// Where a grain stands in a container, and where in the log it lies.
+/// Sort key of a grain in a container, with its sequence in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) created_at: EpochMs,
@@ -27,7 +26,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Bytes of one in the temporary file.
+    /// Bytes of one position in the temporary file.
     const LEN: usize = 48;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -48,7 +47,7 @@ impl Place {
     }
 }
 
-/// Takes places in any order.
+/// Collects positions in any order.
 #[derive(Debug)]
 pub(super) struct Sorter {
     directory: PathBuf,
@@ -61,17 +60,17 @@ pub(super) struct Sorter {
 #[derive(Debug)]
 struct Spilled {
     file: File,
-    /// The bytes of each.
+    /// Byte range of each run.
     runs: Vec<Range<u64>>,
 }
 
 impl Sorter {
-    /// An empty one, which keeps what does not fit into memory in a nameless file in this directory.
+    /// An empty sorter, which spills into an unnamed file in this directory.
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), most: RUN, run: Vec::new(), spilled: None }
     }
 
-    /// Takes one.
+    /// Adds a position.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -83,14 +82,14 @@ impl Sorter {
         Ok(())
     }
 
-    /// How many it took.
+    /// Number of positions added.
     pub(super) fn len(&self) -> u64 {
         let spilled = self.spilled.iter().flat_map(|spilled| &spilled.runs);
         let spilled: u64 = spilled.map(|run| (run.end - run.start) / Place::LEN as u64).sum();
         spilled + self.run.len() as u64
     }
 
-    /// All of them in order.
+    /// Sorts all of them.
     pub(super) fn finish(mut self) -> Sorted {
         let len = self.len();
         self.run.sort_unstable();
@@ -115,7 +114,7 @@ impl Sorter {
     }
 }
 
-/// Places in order, to be read as often as one likes.
+/// Sorted positions, which can be read several times.
 #[derive(Debug)]
 pub(super) struct Sorted {
     len: u64,
@@ -124,12 +123,12 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// How many there are.
+    /// Number of positions.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// From the first to the last.
+    /// Iterates from the first to the last.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -146,13 +145,13 @@ impl Sorted {
     }
 }
 
-/// A run that is being read.
+/// An iterator over one run.
 type Run<'s> = Box<dyn Iterator<Item = Result<Place>> + 's>;
 
-/// Several runs read as one.
+/// A k-way merge of runs.
 pub(super) struct Merge<'s> {
     runs: Vec<Run<'s>>,
-    /// The next place of each run that has one.
+    /// The next position of each run that is not exhausted.
     heads: BinaryHeap<Reverse<(Place, usize)>>,
 }
 
@@ -174,7 +173,7 @@ impl Iterator for Merge<'_> {
     }
 }
 
-/// A run in the file, a block at a time.
+/// Reads a run from the file, one block at a time.
 fn from_file<'f>(file: &'f File, bytes: &Range<u64>) -> impl Iterator<Item = Result<Place>> + 'f {
     let block = BLOCK * Place::LEN as u64;
     let (mut at, end) = (bytes.start, bytes.end);
@@ -184,7 +183,7 @@ fn from_file<'f>(file: &'f File, bytes: &Range<u64>) -> impl Iterator<Item = Res
         if waiting.len() == 0 && at < end {
             let len = block.min(end - at);
             buffer.resize(usize::try_from(len).unwrap_or_default(), 0);
-            // Several runs lie in the one file, so each read seeks first.
+            // The runs share one file, so each read seeks first.
             let mut file = file;
             let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut buffer));
             if let Err(error) = read {

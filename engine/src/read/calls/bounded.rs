@@ -1,4 +1,4 @@
-//! The memory that a token of a few grain types sees: whatever else there is, is not there.
+//! The memory behind a token limited to some grain types: grains of all others do not exist in it.
 
 use grainstore_cal::{
     Cancel, Explained, HashPrefix, Hit, Host, Located, Memory, MemoryError, NamedTemplate, Query,
@@ -9,7 +9,7 @@ use grainstore_format::{ContentAddress, Grain, GrainType};
 use crate::base::error::{Error, ErrorKind};
 use crate::read::memory::Reading;
 
-/// A reading, of these types alone.
+/// A session's memory, limited to these types.
 pub(super) struct Bounded<'b> {
     pub(super) reading: Reading<'b>,
     pub(super) types: Vec<GrainType>,
@@ -20,7 +20,7 @@ impl Bounded<'_> {
         self.types.contains(&hit.grain.grain_type())
     }
 
-    /// The query of its types; nothing where it cannot match.
+    /// The query limited to the allowed types; `None` if it can match no grain.
     fn narrowed(&self, query: &Query) -> Option<Query> {
         let own = query.types();
         let types = own.iter().filter(|of| self.types.contains(of));

@@ -1,32 +1,23 @@
-//! Calls in CAL: what stands between a session that asks and the language that answers (spec/cal.md
-//! section 6).
+//! CAL calls: the layer between a session and the language (CAL 18 to 21).
 //!
 //! In the order a call goes through them:
-//! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may.
-//! - `token`, `kept`: capability tokens, and the statements that wait for theirs. `prepare`: the two phases.
-//! - `bounded`: the memory a token of a few grain types sees. `run`: one call.
-//! - `stream`: a call whose events are told while it runs.
-//! - `errand`, `noted`: what the audit log is told of it. `checks`: whether all of that holds in this store.
+//! - `switch`: whether the operator lets CAL run. `firewall`: whether a checked statement may run.
+//! - `token`, `prepared_statements`: capability tokens, and the statements prepared for them. `prepare`: the
+//!   two phases.
+//! - `type_filter`: the memory a token limited to grain types can read. `run`: one call.
+//! - `stream`: a call whose events are delivered while it runs.
+//! - `call_context`, `stream_record`: its record in the audit log. `checks`: whether all of that holds in
+//!   this store.
 
 mod bounded;
-mod checks;
-mod errand;
 mod firewall;
-mod kept;
 mod noted;
 mod prepare;
 mod run;
 mod stream;
 mod switch;
-mod token;
 
-pub use errand::CalledEntry;
-pub(crate) use errand::{CallNote, Errand, name_of, results_of, told_by};
-pub use firewall::Firewall;
-pub(crate) use kept::Kept;
-pub use noted::StreamedEntry;
+pub(crate) use firewall::Guard;
 pub use prepare::{Prepared, Preparing};
+pub(crate) use prepare::{check_covers, refused};
 pub use stream::{EventStream, Streaming};
-pub use switch::CalSwitch;
-pub(crate) use switch::Switch;
-pub use token::{CapabilityToken, Terms};

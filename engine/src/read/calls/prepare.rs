@@ -1,5 +1,5 @@
-//! The two phases of CAL: prepare a statement and look at what it would do, then execute it with the
-//! token that came with it (spec sections 1 and 6).
+//! The two phases of a CAL call: prepare a statement and inspect what it would do, then execute it with the
+//! token that came with it (CAL 18.2).
 
 use grainstore_cal::{
     self as cal, Change, Format, Listener, Operation, Params, PlanReport, Response, Tier, Warning,
@@ -8,23 +8,23 @@ use grainstore_format::{ContentAddress, EpochMs, GrainType};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::kept::Statement;
-use super::token::{CapabilityToken, Terms, new_id};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::handle::capability_token::{CapabilityToken, Terms, new_id};
+use crate::handle::prepared_statements::Statement;
 use crate::handle::session::Session;
 
-/// How a statement is prepared.
+/// Options of [`Session::prepare`].
 #[derive(Debug, Clone, Default)]
 pub struct Preparing {
-    /// How far it may go.
+    /// The highest tier it may use.
     pub tier: Tier,
-    /// Values for parameters, which are the token's from then on.
+    /// Values of parameters, fixed for the token.
     pub params: Vec<(String, serde_json::Value)>,
-    /// The format of its grains, in place of its own.
+    /// Output format of its grains, in place of the one it names.
     pub as_format: Option<Format>,
-    /// The present, against which phrases are resolved; when it is executed, where none is named.
+    /// The time against which time phrases are resolved; by default that of execution.
     pub now: Option<EpochMs>,
-    /// What the token is to allow.
+    /// Limits of the token.
     pub terms: Terms,
 }
 
@@ -32,41 +32,42 @@ pub struct Preparing {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Prepared {
-    /// What it is executed with.
+    /// The token to execute it with.
     pub token: CapabilityToken,
-    /// What it would do.
+    /// The plan: what it would do.
     pub plan: PlanReport,
     /// The tier it needs.
     pub tier: u8,
-    /// What it would change; empty for reads.
+    /// Names of what it would change; empty for reads.
     pub side_effects: Vec<&'static str>,
-    /// The grain it would replace: this one, whatever its prefix would find later.
+    /// The grain it would replace: fixed now, whatever its address prefix would find later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<ContentAddress>,
-    /// What a write would change: fields with their old and new values, of a REVERT what comes back; empty for reads.
+    /// Fields a write would change, with their old and new values; for a REVERT those that come back. Empty
+    /// for reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// How much work it may be, by the table in docs/cal.md.
+    /// Its complexity, in points of the table in docs/cal.md.
     pub complexity: u64,
     /// `sha256:` and the hash of the normalised query, parameters unbound.
     pub query_hash: String,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<Warning>,
 }
 
 impl Session {
-    /// Parses, checks and plans a query, and runs nothing of it. What it answers says what it would do;
-    /// with its token [`Session::execute`] does it, in this session or a wider one, in this namespace.
+    /// Parses, checks and plans a query without running it. The result says what it would do;
+    /// [`Session::execute`] does it with the token, in this session or a wider one.
     ///
     /// # Errors
-    /// As [`Session::ask_with`], for what shows before it runs; `ERR_TOKEN` where the terms do not cover
-    /// the statement; `ERR_SCHEMA` for terms no token has; `ERR_LIMIT` where too many tokens wait.
+    /// As [`Session::ask_with`], for errors found before it runs; `ERR_TOKEN` if the limits do not cover the
+    /// statement; `ERR_SCHEMA` for limits no token has; `ERR_LIMIT` if too many tokens wait.
     pub fn prepare(&self, query: &[u8], preparing: &Preparing) -> Result<Prepared, cal::Error> {
         self.noted_step(query, preparing.tier, || self.prepared(query, preparing))
     }
 
-    /// The same without an entry in the audit log.
-    pub(super) fn prepared(
+    /// Prepares a statement without an entry in the audit log.
+    pub(crate) fn prepared(
         &self,
         query: &[u8],
         preparing: &Preparing,
@@ -107,17 +108,17 @@ impl Session {
         })
     }
 
-    /// Runs what was prepared. A token is used up by trying, however that ends.
+    /// Executes a prepared statement. A use of the token is consumed by the attempt, however that ends.
     ///
     /// # Errors
-    /// `ERR_TOKEN` for a token that was altered, is over, was used, or is another session's or another
+    /// `ERR_TOKEN` for a token that was altered, has ended, was used, or is another session's or another
     /// store's; `ERR_DISABLED`; else as [`Session::ask_with`].
     pub fn execute(&self, token: &CapabilityToken) -> Result<Response, cal::Error> {
         self.execute_for(token, None)
     }
 
-    /// Runs what was prepared, and hands its events to whoever listens.
-    pub(super) fn execute_for(
+    /// Executes a prepared statement, with its events handed to a listener if there is one.
+    pub(crate) fn execute_for(
         &self,
         token: &CapabilityToken,
         listener: Option<&mut dyn Listener>,
@@ -166,11 +167,11 @@ impl Session {
     }
 }
 
-/// Holds a statement to what a token allows.
+/// Checks that a token covers a statement.
 ///
 /// # Errors
 /// `ERR_TOKEN`.
-pub(super) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) -> Result<()> {
+pub(crate) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) -> Result<()> {
     let uncovered = |what: String| {
         let message = format!("the token does not cover {what}");
         Err(Error::new(ErrorKind::Token, message)
@@ -192,15 +193,15 @@ pub(super) fn check_covers(token: &CapabilityToken, admission: &cal::Admission) 
     }
 }
 
-/// The operations of a tier.
+/// All operations of a tier.
 fn every(tier: u8) -> Vec<Operation> {
     let evolving = Operation::EVOLVING.into_iter().filter(|_| tier > 0);
     Operation::READING.into_iter().chain(evolving).collect()
 }
 
-pub(super) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
+pub(crate) fn text_of(query: &[u8]) -> Result<&str, cal::Error> {
     std::str::from_utf8(query).or_else(|_| {
-        // It says where the first bad byte is.
+        // The parser's error names the first invalid byte.
         cal::parse_bytes(query)?;
         Ok("")
     })
@@ -214,7 +215,7 @@ fn bound(pairs: &[(String, serde_json::Value)]) -> Result<Params, cal::Error> {
     Ok(params)
 }
 
-/// What a signature covers of a statement: all that decides what it does.
+/// Hash of everything that decides what a statement does; the signature of its token covers it.
 fn hash_of(statement: &Statement, preparing: &Preparing) -> [u8; 32] {
     let Statement { text, format, now, target, session, .. } = statement;
     let mut hash = Sha256::new();
@@ -231,6 +232,6 @@ fn hash_of(statement: &Statement, preparing: &Preparing) -> [u8; 32] {
     hash.finalize().into()
 }
 
-pub(super) fn refused(error: Error) -> cal::Error {
+pub(crate) fn refused(error: Error) -> cal::Error {
     cal::MemoryError::from(error).into()
 }

@@ -1,33 +1,44 @@
-//! One call in CAL: the switch, the gate, the statement, and what the audit log is told of it.
+//! One CAL call: the switch, the gate, the statement, and its audit record.
 
+use crate::state::audit::{Errand, StreamNote, hash_in, id_in, millis_since, results_of};
 use std::sync::Arc;
 use std::time::Instant;
 
 use grainstore_cal::{self as cal, Listener, Memory, Meta, Options, Preparation, Response, Tier};
 
 use super::bounded::Bounded;
-use super::errand::{Errand, hash_in, id_in, millis_since, results_of};
 use super::firewall::Guard;
-use super::noted::{Caught, Noting, StreamNote};
+use super::noted::{Caught, Noting};
 use super::prepare::refused;
-use super::switch::CalSwitch;
-use super::token::CapabilityToken;
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::handle::cal_switch::CalSwitch;
+use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
 use crate::write::reads::ReadNote;
 
-/// The rows of a query that names no limit where no rule is stricter (OMS 28.1). The language has limits of its
-/// own, which only a stricter rule lowers.
+/// Row limit of a query without one, if no rule is stricter (OMS 28.1). The language has limits of its own,
+/// which only a stricter rule lowers.
 const USUAL_LIMIT: u32 = 50;
 
 impl Session {
-    /// Runs a query, with a token or without, and tells of it where somebody listens.
+    /// The audit record of a call in this session.
+    fn errand_of(&self, query: &[u8], token: Option<&CapabilityToken>, tier: Tier) -> Errand {
+        let token = token.map(|token| (token.token_id.as_str(), token.tier));
+        Errand::of(self.options(), query, token, tier)
+    }
+
+    /// The entry in the read log of a call that is over.
+    fn read_note(&self, errand: &Errand, results: Option<u64>, code: Option<String>) -> ReadNote {
+        ReadNote::of(errand, Arc::clone(self.shared_options()), self.now(), results, code)
+    }
+
+    /// Runs a query, with or without a token, and hands its events to a listener if there is one.
     ///
     /// # Errors
     /// As [`Session::ask_with`] or [`Session::ask_streaming`].
     ///
     /// # Panics
-    /// Where the listener does, once the call is over and in the audit log.
+    /// If the listener panics, once the call is over and audited.
     pub(crate) fn call(
         &self,
         query: &[u8],
@@ -42,7 +53,7 @@ impl Session {
         answered
     }
 
-    /// Runs a query, and tells the read log of it, or the audit log.
+    /// Runs a query, and records it in the read log or the audit log.
     fn call_noted(
         &self,
         query: &[u8],
@@ -51,14 +62,15 @@ impl Session {
         listener: Option<&mut dyn Listener>,
     ) -> Result<Response, cal::Error> {
         let reads =
-            || options.tier == Tier::Read || !Errand::of(self, query, None, options.tier).writes();
+            || options.tier == Tier::Read || !self.errand_of(query, None, options.tier).writes();
         if self.records_reads() && reads() {
             return self.call_recorded(query, options, token, listener);
         }
         self.call_audited(query, options, token, listener)
     }
 
-    /// Runs a query that may only read, and tells the read log of it; the audit log, where it tried to write.
+    /// Runs a query that may only read, and records it in the read log; in the audit log if it tried to
+    /// write.
     fn call_recorded(
         &self,
         query: &[u8],
@@ -74,12 +86,12 @@ impl Session {
         let answer = match answered {
             Ok(answer) => answer,
             Err(error) => {
-                let errand = Errand::of(self, query, token, options.tier).since(started);
+                let errand = self.errand_of(query, token, options.tier).since(started);
                 return Err(self.unread(errand, streamed, error));
             }
         };
         let Meta { statement_type, query_hash, budget, .. } = &answer.meta;
-        // It is ours, and says what it is a hash of in hex.
+        // The hash is made by this process, so it always parses.
         let query_hash = hash_in(query_hash).unwrap_or_default();
         self.record_read(ReadNote {
             query_hash,
@@ -97,8 +109,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// The same error, once the read log is told of it; the audit log, where it is the refusal of a statement
-    /// that writes.
+    /// Records a failed call in the read log, or in the audit log if the statement writes; returns the error.
     fn unread(
         &self,
         errand: Errand,
@@ -113,13 +124,13 @@ impl Session {
             return self.on(&errand).told_refusal(&errand, error);
         }
         let code = Some(error.code().to_owned());
-        match self.record_read(errand.read(self, errand.gave(), code)) {
+        match self.record_read(self.read_note(&errand, errand.gave(), code)) {
             Ok(()) => error,
             Err(failed) => refused(failed),
         }
     }
 
-    /// Runs a query, and tells the audit log of it.
+    /// Runs a query, and records it in the audit log where that is due.
     fn call_audited(
         &self,
         query: &[u8],
@@ -127,10 +138,10 @@ impl Session {
         token: Option<&CapabilityToken>,
         listener: Option<&mut dyn Listener>,
     ) -> Result<Response, cal::Error> {
-        // Reading where no rule asks for it has no entry, and is not to be slower for it.
+        // A read that no rule audits has no entry, and must not pay for one.
         let audits_reads = self.store().inner().regime().audits_reads();
         let may_be_told = audits_reads || token.is_some() || options.tier == Tier::Evolve;
-        let errand = may_be_told.then(|| Arc::new(Errand::of(self, query, token, options.tier)));
+        let errand = may_be_told.then(|| Arc::new(self.errand_of(query, token, options.tier)));
         let Some(errand) = errand.filter(|errand| audits_reads || errand.is_always_told()) else {
             let answer = self
                 .answer(query, options, token, listener)
@@ -156,17 +167,17 @@ impl Session {
         }
     }
 
-    /// The same error, once the audit log is told where it is the refusal of a statement that writes.
+    /// Audits a failure if the statement writes; returns the error.
     fn told_if_writing(&self, query: &[u8], tier: Tier, error: cal::Error) -> cal::Error {
-        let errand = Arc::new(Errand::of(self, query, None, tier));
+        let errand = Arc::new(self.errand_of(query, None, tier));
         match errand.is_always_told() {
             true => self.on(&errand).told_refusal(&errand, error),
             false => error,
         }
     }
 
-    /// Runs a step of CAL that runs no statement, and tells the audit log of it: where it is refused, and where
-    /// reads are told, since what it answers is an estimate of what is there.
+    /// Runs a step that executes no statement, such as `prepare`. It is audited if it is refused, and where
+    /// reads are audited, since its answer estimates what is stored.
     pub(super) fn noted_step<T>(
         &self,
         query: &[u8],
@@ -176,31 +187,32 @@ impl Session {
         if self.records_reads() {
             let started = Instant::now();
             let done = step();
-            let errand = Errand::of(self, query, None, tier).since(started);
+            let errand = self.errand_of(query, None, tier).since(started);
             let done = match done {
                 Ok(done) => done,
                 Err(error) => return Err(self.unread(errand, None, error)),
             };
-            self.record_read(errand.read(self, None, None)).map_err(refused)?;
+            self.record_read(self.read_note(&errand, None, None)).map_err(refused)?;
             return Ok(done);
         }
         if !self.store().inner().regime().audits_reads() {
             return step().map_err(|error| self.told_if_writing(query, tier, error));
         }
-        let errand = Arc::new(Errand::of(self, query, None, tier));
+        let errand = Arc::new(self.errand_of(query, None, tier));
         let session = self.on(&errand);
         let done = step().map_err(|error| session.told_refusal(&errand, error))?;
         session.note_step(&errand).map_err(refused)?;
         Ok(done)
     }
 
-    /// The refusal of a token, with its entry in the audit log.
+    /// Audits the refusal of a token; returns the error.
     pub(super) fn token_refused(&self, token: &CapabilityToken, error: Error) -> cal::Error {
-        let errand = Arc::new(Errand::without_query(self, Some(token)));
+        let errand =
+            Arc::new(Errand::without_query(self.options(), Some((&token.token_id, token.tier))));
         self.on(&errand).told_refusal(&errand, refused(error))
     }
 
-    /// The same error, once the audit log is told of it.
+    /// Audits a failed call unless it has an entry; returns the error.
     fn told_refusal(&self, errand: &Arc<Errand>, error: cal::Error) -> cal::Error {
         if errand.is_told() {
             return error;
@@ -215,8 +227,8 @@ impl Session {
         }
     }
 
-    /// What a query amounts to, without running it.
-    pub(super) fn weighed(
+    /// Prepares a query without running it.
+    pub(crate) fn weighed(
         &self,
         query: &str,
         options: &Options<'_>,
@@ -259,7 +271,7 @@ impl Session {
         answer.map_err(refused)?.map_err(|error| told_of_switch(error, switched))
     }
 
-    /// The options of a call, with what the store says to it.
+    /// The options of a call after the switch and rules of the store are applied.
     ///
     /// # Errors
     /// `ERR_DISABLED`.
@@ -283,7 +295,7 @@ impl Session {
     }
 }
 
-/// The refusal of what writes, where the switch of the store is what keeps it from writing.
+/// Adds the reason to a refused write if the switch of the store refuses it.
 fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
     if !switched || error.kind() != cal::ErrorKind::TierDisabled {
         return error;
@@ -291,5 +303,5 @@ fn told_of_switch(error: cal::Error, switched: bool) -> cal::Error {
     error.because("CAL only reads in this store: its switch is at \"reads\"", SWITCH_HINT)
 }
 
-/// What to do where the switch is at `reads`.
+/// Hint for a switch at `reads`.
 const SWITCH_HINT: &str = "the operator lets it write again with `grain policy cal on`";

@@ -1,8 +1,9 @@
-//! A streamed ASSEMBLE: its events to a listener on the caller's thread, or from a thread of its own to
-//! whoever asks for the next one.
+//! A streamed ASSEMBLE: its events to a listener on the caller's thread, or from a thread of its own to an
+//! iterator.
 //!
-//! Events are made while the statement runs. Between the two threads wait at most a few of them: who
-//! takes none holds the statement up, for which its own time stands still, until patience is over.
+//! Events are made while the statement runs, and a bounded channel holds a few of them between the two
+//! threads. A consumer that takes none blocks the statement, whose own deadline is extended meanwhile, until
+//! the listener timeout is used up.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -13,43 +14,43 @@ use grainstore_cal::{
 use grainstore_format::EpochMs;
 
 use super::prepare::refused;
-use super::token::CapabilityToken;
 use crate::base::error::Error;
 use crate::base::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use crate::base::sync::thread::{self, JoinHandle};
+use crate::handle::capability_token::CapabilityToken;
 use crate::handle::session::Session;
 
-/// Events that may wait to be taken.
+/// Capacity of the channel, in events.
 const WAITING: usize = 16;
-/// How long it may still wait once it is cancelled, for who wants to know how it ended.
+/// Time a cancelled stream may still wait for the consumer to take its last events.
 const PATIENCE_AT_END: Duration = Duration::from_secs(1);
-/// How long it sleeps before it looks for room again: first, and at most.
+/// Sleep between tries for room in the channel: first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
 
-/// How a statement is streamed from a thread of its own. Tokens are counted as by default.
+/// Options of [`Session::stream`]. Tokens are counted by the default estimator.
 #[derive(Debug, Clone, Default)]
 pub struct Streaming {
-    /// Values for parameters.
+    /// Values of parameters.
     pub params: Params,
-    /// The format, in place of the statement's own.
+    /// Output format, in place of the statement's own.
     pub as_format: Option<Format>,
-    /// Whether a tight budget may choose toon where no format was.
+    /// True if a tight budget may choose toon where the statement names no format.
     pub auto_toon: bool,
-    /// The present, against which phrases are resolved; the store's now where none is named.
+    /// The time against which time phrases are resolved; by default the store's now.
     pub now: Option<EpochMs>,
-    /// How long it may wait, all together, for its events to be taken; 60 seconds where nothing is said. It
-    /// ends then with `CAL-E082`, so that it does not hold its view of the store for good.
+    /// Total time it may wait for its events to be taken; 60 seconds by default. After that it ends with
+    /// `CAL-E082`, so that it does not hold its view of the store for good.
     pub patience: Option<Duration>,
 }
 
 impl Session {
-    /// Runs one ASSEMBLE and hands its events to a listener while it is put together, as its STREAM asks
-    /// (docs/cal.md, Streaming); without STREAM all of them. The answer is that of [`Session::ask_with`].
+    /// Runs one ASSEMBLE and hands its events to a listener while it is assembled, as its STREAM clause asks
+    /// (docs/cal.md, Streaming); all events without one. The answer is that of [`Session::ask_with`].
     ///
     /// # Errors
-    /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` once the options' handle
-    /// cancels it or the listener takes no more. What is refused before [`Listener::begins`] has no
-    /// events; after it the last event tells of the same error.
+    /// As [`Session::ask_with`]; `CAL-E079` for any other statement, `CAL-E082` if the options' handle
+    /// cancels it or the listener stops taking events. A statement refused before [`Listener::begins`] has no
+    /// events; after it, the last event has the same error.
     pub fn ask_streaming(
         &self,
         query: &[u8],
@@ -71,8 +72,8 @@ impl Session {
         self.execute_for(token, Some(listener))
     }
 
-    /// Runs one ASSEMBLE on a thread of its own, and gives its events as an iterator. Answers once the
-    /// statement was checked and has begun.
+    /// Runs one ASSEMBLE on a thread of its own, with its events as an iterator. Returns once the statement
+    /// is checked and has started.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -82,7 +83,7 @@ impl Session {
     /// use grainstore::cal::EventKind;
     ///
     /// let query = "ASSEMBLE FROM known: (RECALL beliefs) BUDGET 500 tokens STREAM { chunks }";
-    /// let mut events = session.stream(query, grainstore::Streaming::default())?;
+    /// let mut events = session.stream(query, grainstore::StreamOptions::default())?;
     /// let mut text = String::new();
     /// for event in &mut events {
     ///     if let EventKind::Chunk { content, .. } = event.kind {
@@ -94,8 +95,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// What refuses the statement before it begins: as [`Session::ask_streaming`]; `ERR_IO` where the
-    /// system gives no thread.
+    /// Errors before it starts: as [`Session::ask_streaming`]; `ERR_IO` if a thread cannot be started.
     pub fn stream(&self, query: &str, streaming: Streaming) -> Result<EventStream, cal::Error> {
         let (sender, receiver) = sync_channel(WAITING);
         let (session, cancel, query) = (self.clone(), Cancel::new(), query.to_owned());
@@ -119,7 +119,7 @@ impl Session {
     }
 }
 
-/// What goes from one thread to the other.
+/// A message from the statement's thread to the consumer.
 enum Message {
     Began,
     Event(Event),
@@ -127,13 +127,13 @@ enum Message {
 
 struct Sending {
     sender: SyncSender<Message>,
-    /// What is left of the time it may wait.
+    /// Remaining time it may wait for the consumer.
     patience: Duration,
     cancel: Cancel,
 }
 
 impl Sending {
-    /// Waits until there is room. `Break` where nobody takes anything any longer.
+    /// Sends a message, waiting for room. `Break` if the consumer is gone or the time is used up.
     fn send(&mut self, mut message: Message) -> ControlFlow<()> {
         let mut pause = PAUSES.0;
         loop {
@@ -154,7 +154,7 @@ impl Sending {
 
 impl Listener for Sending {
     fn begins(&mut self, _: &Began<'_>) {
-        // Who went away is noticed at the first event.
+        // A consumer that is gone is noticed at the first event.
         let _ = self.send(Message::Began);
     }
 
@@ -163,10 +163,10 @@ impl Listener for Sending {
     }
 }
 
-/// The events of a streamed ASSEMBLE, in their order. The last says how it ended: `assembly_completed`,
-/// `error` without a source, or `cancelled`; [`EventStream::finish`] has the answer or the error then. One
-/// whose events were not taken for longer than [`Streaming::patience`] ends without a last event.
-/// Dropping it cancels what still runs, and waits until it has stopped.
+/// The events of a streamed ASSEMBLE, in order. The last event says how it ended: `assembly_completed`,
+/// `error` without a source, or `cancelled`; [`EventStream::finish`] then returns the answer or the error. A
+/// stream whose events were not taken for longer than [`StreamOptions::listener_timeout`] ends without a last
+/// event. Dropping it cancels the statement and waits until its thread has stopped.
 #[derive(Debug)]
 pub struct EventStream {
     events: Option<Receiver<Message>>,
@@ -175,23 +175,23 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    /// The handle that cancels it, from any thread. What was sent by then stays as it is; events that
-    /// wait to be taken still come, then `cancelled`.
+    /// The handle that cancels it, from any thread. Events already in the channel are still delivered, then
+    /// `cancelled`.
     #[must_use]
     pub fn cancel_handle(&self) -> Cancel {
         self.cancel.clone()
     }
 
-    /// Takes the events that are left, and gives what the whole statement answers.
+    /// Drains the remaining events, and returns the answer of the statement.
     ///
     /// # Errors
-    /// The one it ended with.
+    /// The error it ended with.
     pub fn finish(mut self) -> Result<Response, cal::Error> {
         self.by_ref().for_each(drop);
         self.outcome().unwrap_or_else(|| Err(refused(lost())))
     }
 
-    /// What the thread came to, once.
+    /// The result of the thread; `None` on later calls, or if it panicked.
     fn outcome(&mut self) -> Option<Result<Response, cal::Error>> {
         self.worker.take()?.join().ok()
     }
@@ -213,13 +213,13 @@ impl Iterator for EventStream {
 impl Drop for EventStream {
     fn drop(&mut self) {
         self.cancel.cancel();
-        // A thread that waits for room goes on once nobody can take anything.
+        // Disconnecting the channel releases a thread that waits for room.
         self.events = None;
         self.outcome();
     }
 }
 
-/// The thread ended without an answer, which takes a panic of the host's own code.
+/// The error if the thread ended without an answer, which takes a panic in the host's own code.
 fn lost() -> Error {
     Error::integrity("the thread of the stream ended without an answer")
 }

@@ -1,5 +1,5 @@
-//! Triples as edges of a graph: a grain with subject, relation and a text for an object is an edge
-//! from its subject to its object.
+//! Triples as edges of a graph: a grain with a subject, a relation and a text as object is an edge from its
+//! subject to its object.
 
 use grainstore_cal::Direction;
 use grainstore_format::{ContentAddress, GrainRef};
@@ -11,24 +11,24 @@ use super::{Filling, Lens, Listed};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
-/// Edges one answer holds at most.
+/// Most edges of one answer.
 pub const MAX_EDGES: usize = 10_000;
 
-/// Which edges are followed, and how many are given.
+/// Options of a read of edges: the ones followed, and how many are returned.
 #[derive(Debug, Clone)]
 pub struct Walk {
-    /// Which way.
+    /// The direction followed.
     pub direction: Direction,
-    /// Edges of this relation only.
+    /// Only edges of this relation.
     pub relation: Option<String>,
-    /// Edges, or paths, to give at most.
+    /// Most edges, or paths, to return.
     pub limit: usize,
-    /// What is looked at.
+    /// Options of the read.
     pub lens: Lens,
 }
 
 impl Default for Walk {
-    /// A hundred edges of any relation, both ways.
+    /// A hundred edges of any relation, in both directions.
     fn default() -> Self {
         Self { direction: Direction::Both, relation: None, limit: 100, lens: Lens::default() }
     }
@@ -37,21 +37,21 @@ impl Default for Walk {
 /// A grain as an edge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edge {
-    /// Where it starts.
+    /// The node it starts from.
     pub subject: String,
-    /// What it says.
+    /// Its relation.
     pub relation: String,
-    /// Where it ends.
+    /// The node it leads to.
     pub object: String,
     /// The grain.
     pub address: ContentAddress,
-    /// Whether it is a reasoning that waits for the review it asks for (OMS 6.1).
+    /// True if it is a reasoning that waits for the review it requires (OMS 6.1).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_human_review: bool,
 }
 
 impl Edge {
-    /// A grain as an edge, if it is one.
+    /// A grain as an edge; `None` if it is not one.
     pub(super) fn of(seen: &Seen<'_>) -> Option<Self> {
         let Ends { subject, relation, object } = Ends::of(seen.grain)?;
         Some(Self {
@@ -74,9 +74,9 @@ impl Session {
     /// The edges at a node, newest first. A loop is one edge.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and where more than
-    /// [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be looked at; `ERR_TIMEOUT`;
-    /// `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_LIMIT` for a limit beyond [`MAX_EDGES`], and if more than
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
     pub fn neighbours(&self, node: &str, walk: &Walk) -> Result<Listed<Edge>> {
         let mut edges = Filling::of(walk.limit, MAX_EDGES)?;
         let step = Step::of(walk)?;
@@ -99,7 +99,7 @@ impl Session {
     }
 }
 
-/// How one step is taken.
+/// Direction and relation of one step along edges.
 pub(super) struct Step {
     pub(super) direction: Direction,
     relation: Option<String>,
@@ -111,12 +111,12 @@ impl Step {
         Ok(Self { direction: walk.direction, relation })
     }
 
-    /// The same step from the other end.
+    /// This step taken from the other end.
     pub(super) fn reversed(&self) -> Self {
         Self { direction: self.direction.reversed(), relation: self.relation.clone() }
     }
 
-    /// Where the edges at a node are found.
+    /// Index lookups that find the edges at a node.
     pub(super) fn shapes<'a>(&'a self, node: &'a str) -> Vec<Shape<'a>> {
         let relation = self.relation.as_deref().map(Into::into);
         let out = Shape::Triple { subject: Some(node.into()), relation, object: None };
@@ -129,7 +129,7 @@ impl Step {
         }
     }
 
-    /// Where a grain leads from a node, if it does.
+    /// The node a grain leads to from this node; `None` if it is no edge of this step.
     pub(super) fn from<'g>(&self, grain: &GrainRef<'g>, node: &str) -> Option<&'g str> {
         let Ends { subject, relation, object } = Ends::of(grain)?;
         if self.relation.as_ref().is_some_and(|only| only != relation) {

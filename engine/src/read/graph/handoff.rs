@@ -1,4 +1,4 @@
-//! Handoffs (OMS 28.7): who passed a conversation to whom, and whether it came back.
+//! Handoffs of a conversation between agents (OMS 28.7), and whether control came back.
 
 use grainstore_format::{ContentAddress, GrainType};
 use grainstore_index::{Field, Shape};
@@ -9,7 +9,7 @@ use super::{Filling, Lens, Listed};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
-/// Handoffs one answer holds at most.
+/// Most handoffs of one answer.
 pub const MAX_HANDOFFS: usize = 1_000;
 
 const DELEGATES_TO: &str = "mg:delegates_to";
@@ -17,17 +17,17 @@ const DELEGATES_TO: &str = "mg:delegates_to";
 /// A conversation passed from one agent to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Handoff {
-    /// The goal that says so.
+    /// The goal that records it.
     pub address: ContentAddress,
     /// The agent that handed over.
     pub from: String,
     /// The agent that took over.
     pub to: String,
-    /// The agent that control goes back to.
+    /// The agent that control returns to.
     pub return_to: Option<String>,
-    /// The grains the other agent needs, as they are named.
+    /// The grains the receiving agent needs, as named by the goal.
     pub context_grains: Vec<ContentAddress>,
-    /// The newest goal derived from this one that is satisfied: control went back.
+    /// The newest satisfied goal derived from this one, with which control returned.
     pub completed_by: Option<ContentAddress>,
 }
 
@@ -35,7 +35,7 @@ impl Session {
     /// The handoffs of a conversation by its `session_id`, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where more than [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be looked at,
+    /// `ERR_LIMIT` if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read,
     /// `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn handoffs(&self, session_id: &str) -> Result<Listed<Handoff>> {
         let id = spelled(session_id)?;
@@ -60,7 +60,7 @@ impl Session {
     }
 }
 
-/// A grain as a handoff, if it is one, and its size.
+/// A grain as a handoff, with its payload size; `None` if it is not one.
 fn handoff(seen: &Seen<'_>) -> Option<(Handoff, usize)> {
     let grain = seen.grain;
     if grain.grain_type() != GrainType::Goal || grain.text("relation") != Some(DELEGATES_TO) {

@@ -1,6 +1,6 @@
-//! What `agent:identity` says of agents: who owns them (OMS 12.5), what they can do (OMS 28.5).
+//! Beliefs of `agent:identity` about agents: their owners (OMS 12.5) and capabilities (OMS 28.5).
 //!
-//! Both are beliefs of exactly that namespace, so a session that cannot see it gets no answer.
+//! Both are read from exactly that namespace, so a session that cannot see it gets no answer.
 
 use grainstore_format::{ContentAddress, GrainRef, GrainType, Value};
 use grainstore_index::{Field, Object, Scope, Sequence, Shape};
@@ -12,25 +12,25 @@ use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 use crate::rules::policy::Terms;
 
-/// Capabilities one answer holds at most.
+/// Most capabilities of one answer.
 pub const MAX_CAPABILITIES: usize = 1_000;
 
-/// Claims that are no canonical record listed at most.
+/// Most claims listed beside the canonical record.
 pub const MAX_CLAIMS: usize = 1_000;
 
 /// The namespace of identities (OMS 28.2).
 const IDENTITY: &str = "agent:identity";
-/// The relation of ownership, and the spelling of 12.5.3, which means the same (ruling 24).
+/// The relation of ownership, and its spelling in OMS 12.5.3, which means the same (ruling 24).
 const OWNED_BY: [&str; 2] = ["mg:owned_by", "owned_by"];
 const HAS_CAPABILITY: &str = "mg:has_capability";
 
-/// What the store knows of an agent's owner.
+/// The owner of an agent according to this store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ownership {
-    /// The canonical record; nothing where no claim is one.
+    /// The canonical record; `None` if no claim is one.
     pub owner: Option<Owner>,
-    /// Other current claims, newest first: unprotected, written by the agent itself or by nobody,
-    /// or protected but begun later. They decide nothing; at most [`MAX_CLAIMS`] are listed.
+    /// Other current claims, newest first: unprotected, written by the agent itself or without an author, or
+    /// protected but begun later. They decide nothing; at most [`MAX_CLAIMS`] are listed.
     pub other_claims: Vec<ContentAddress>,
 }
 
@@ -47,7 +47,7 @@ pub struct Owner {
     pub author: String,
 }
 
-/// What an agent says it can do.
+/// A declared capability of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capability {
     /// The belief.
@@ -59,16 +59,14 @@ pub struct Capability {
 }
 
 impl Session {
-    /// Who owns an agent (OMS 12.5.3): the current belief about it in `agent:identity` whose policy
-    /// protects it and whose `author_did` is there and not the agent's own.
+    /// The owner of an agent (OMS 12.5.3): the current belief about it in `agent:identity` that is protected
+    /// by a policy and has an `author_did` other than the agent's own.
     ///
-    /// Of several, the one whose protected supersession chain entered the store first: a claim that
-    /// comes later never replaces a protected one, whatever time it gives; only a supersession its
-    /// policy allows does.
+    /// Of several, the one whose protected supersession chain entered the store first: a later claim never
+    /// replaces a protected one, whatever time it states; only a supersession its policy allows does.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for an agent with too many claims to look at, `ERR_TIMEOUT`, `ERR_INTEGRITY`,
-    /// `ERR_IO`.
+    /// `ERR_LIMIT` for an agent with too many claims to read, `ERR_TIMEOUT`, `ERR_INTEGRITY`, `ERR_IO`.
     pub fn owner(&self, agent: &str) -> Result<Ownership> {
         let agent = spelled(agent)?;
         let lens = Lens::default();
@@ -96,7 +94,7 @@ impl Session {
         })
     }
 
-    /// What an agent can do: its current beliefs of `mg:has_capability`, newest first.
+    /// The capabilities of an agent: its current beliefs of `mg:has_capability`, newest first.
     ///
     /// # Errors
     /// As [`Session::owner`].
@@ -106,8 +104,7 @@ impl Session {
         self.capabilities_at(&[shape], |grain| is_of(grain, &agent))
     }
 
-    /// The agents that have a capability of this name, or support a tool of this name, newest
-    /// first.
+    /// The agents that have a capability of this name, or support a tool of this name, newest first.
     ///
     /// # Errors
     /// As [`Session::owner`].
@@ -153,7 +150,7 @@ impl Session {
     }
 }
 
-/// Whether a grain is a belief about identity in one of these relations.
+/// Returns `true` if a grain is a belief of the identity namespace in one of these relations.
 fn is_about(grain: &GrainRef<'_>, relations: &[&str]) -> bool {
     grain.grain_type() == GrainType::Belief
         && grain.partition() == IDENTITY
@@ -164,12 +161,12 @@ fn is_of(grain: &GrainRef<'_>, agent: &str) -> bool {
     grain.text("subject") == Some(agent)
 }
 
-/// A claim while the canonical one is looked for.
+/// A claim of ownership.
 #[derive(Clone, Copy)]
 struct Claim {
     address: ContentAddress,
     sequence: Sequence,
-    /// Whether it is protected, and by somebody else than the agent.
+    /// True if it is protected and written by another than the agent.
     is_record: bool,
 }
 
@@ -191,7 +188,7 @@ impl Owner {
     }
 }
 
-/// The record whose protected chain began first.
+/// The record whose protected chain began first in the log.
 fn first<'c>(sight: &mut Sight<'_>, claims: &'c [Claim]) -> Result<Option<&'c Claim>> {
     let mut first: Option<(Sequence, &Claim)> = None;
     for claim in claims.iter().filter(|claim| claim.is_record) {
@@ -203,15 +200,15 @@ fn first<'c>(sight: &mut Sight<'_>, claims: &'c [Claim]) -> Result<Option<&'c Cl
     Ok(first.map(|(_, claim)| claim))
 }
 
-/// Who wrote a claim, unless it was the agent itself or nobody says. A key of a DID (`did#key`)
-/// is that DID.
+/// The author of a claim; `None` if there is none or it is the agent itself. A key of a DID (`did#key`)
+/// counts as that DID.
 fn author<'g>(seen: &Seen<'g>, agent: &str) -> Option<&'g str> {
     let author = seen.grain.text("author_did").filter(|author| !author.is_empty())?;
     let did = |text: &str| text.split('#').next().map(str::to_owned);
     (did(author) != did(agent)).then_some(author)
 }
 
-/// Where the protected chain of a record begins in the log.
+/// The sequence at which the protected chain of a record begins.
 fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
     let (mut address, mut began) = (record.address, record.sequence);
     loop {
@@ -231,7 +228,7 @@ fn began(sight: &mut Sight<'_>, record: &Claim) -> Result<Sequence> {
     }
 }
 
-/// Whether a capability is called so, or lists a tool that is.
+/// Returns `true` if a capability has this name or lists a tool of this name.
 fn offers(grain: &GrainRef<'_>, name: &str) -> bool {
     let Some(object) = grain.get("object") else { return false };
     let Some(map) = object.as_map() else { return object.as_str() == Some(name) };

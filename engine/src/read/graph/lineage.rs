@@ -1,4 +1,4 @@
-//! Derivation (OMS 14): the grains a grain came from, and those that came from it.
+//! Derivation (OMS 14): the grains a grain was derived from, and those derived from it.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,9 +11,9 @@ use super::{Filling, Lens, Listed};
 use crate::base::error::{Result, guarded};
 use crate::handle::session::Session;
 
-/// Relatives one answer holds at most.
+/// Most relatives of one answer.
 pub const MAX_RELATIVES: usize = 10_000;
-/// What a relative counts for in bytes: its address and state.
+/// Bytes a relative is counted as: its address and state.
 const RELATIVE_BYTES: usize = size_of::<Relative>();
 
 /// A grain in the derivation of another.
@@ -21,21 +21,21 @@ const RELATIVE_BYTES: usize = size_of::<Relative>();
 pub struct Relative {
     /// The grain.
     pub address: ContentAddress,
-    /// How many steps of derivation away it is, by the shortest way.
+    /// Steps of derivation to it, by the shortest path.
     pub hops: usize,
     /// Its index-layer state.
     pub state: GrainState,
 }
 
 impl Session {
-    /// The grains this one was derived from, directly and through others, level by level, each
-    /// level by ascending address. Superseded ancestors are always walked through; the lens
-    /// decides whether they are listed. An ancestor outside the session ends its line.
+    /// The grains this one was derived from, directly and through others, level by level, each level by
+    /// ascending address. Superseded ancestors are always walked through; the options decide whether they are
+    /// listed. An ancestor outside the session ends its line.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND` for an address this session cannot see; `ERR_LIMIT` for a limit beyond
-    /// [`MAX_RELATIVES`], and where more than [`MAX_LOOKED`](super::MAX_LOOKED) grains and links
-    /// had to be looked at; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
+    /// [`MAX_RELATIVES`], and if more than [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains and links had
+    /// to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn ancestry(
         &self,
         address: &ContentAddress,

@@ -1,13 +1,14 @@
-//! Graph reads: what grains say of each other, step by step, each read bounded and on one view.
+//! Graph reads: statements of grains about each other, followed step by step, each read bounded and on one
+//! view.
 //!
-//! - `sight`: what one read may look at, and how much of it.
-//! - `edges`: triples as edges. `paths`: the shortest ways between two nodes.
-//! - `lineage`: what a grain derives from, and what derives from it. `related`: cross-links.
-//! - `thread`: messages and their replies as a tree. `replies`: how replies are found.
-//! - `identity`: owners and capabilities of agents. `handoff`: who passed a session to whom.
+//! - `reader`: the grains one read may see, and how many.
+//! - `edges`: triples as edges. `paths`: the shortest paths between two nodes.
+//! - `lineage`: derivation in both directions. `related`: cross-links.
+//! - `thread`: messages and their replies as a tree. `replies`: lookup of replies.
+//! - `identity`: owners and capabilities of agents. `handoff`: conversations passed between agents.
 //!
-//! Every grain on the way is rechecked: a grain of another namespace is no stepping stone, and the
-//! index only proposes. Reads of this kind are not accesses in the sense of OMS 22.10.
+//! Every grain on the way is rechecked: a grain of another namespace is never a stepping stone, and the index
+//! only proposes. Reads of this kind are not accesses in the sense of OMS 22.10.
 
 mod edges;
 mod handoff;
@@ -38,12 +39,12 @@ pub use sight::{MAX_ANSWER_BYTES, MAX_LOOKED};
 pub(crate) use sight::{Seen, Sight, address_in, addresses_in, spelled};
 pub use thread::{MAX_MESSAGES, Message, Thread};
 
-/// What a graph read looks at, and for how long.
+/// Options of a graph read.
 #[derive(Debug, Clone)]
 pub struct Lens {
-    /// Whether superseded grains count too. Contradicted and retracted ones never do.
+    /// True to include superseded grains. Contradicted and retracted ones are never included.
     pub include_superseded: bool,
-    /// Stops the work: by a deadline, or when the host says so.
+    /// Cancels the read, by a deadline or on request of the host.
     pub cancel: Cancel,
 }
 
@@ -55,16 +56,16 @@ impl Default for Lens {
     }
 }
 
-/// The first of what there is.
+/// A list that may have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed<T> {
-    /// As many as were asked for, or fit.
+    /// The first items, up to the limit.
     pub items: Vec<T>,
-    /// Whether there are more.
+    /// True if there are more.
     pub more: bool,
 }
 
-/// A list while it is filled: by number and by bytes.
+/// Builder of a list bounded by number and bytes.
 struct Filling<T> {
     items: Vec<T>,
     limit: usize,
@@ -82,7 +83,7 @@ impl<T> Filling<T> {
         Ok(Self { items: Vec::new(), limit, bytes: 0 })
     }
 
-    /// Adds an item of so many bytes; gives the list back once there is no room for it.
+    /// Adds an item of so many bytes; returns the list once the item does not fit.
     fn push(&mut self, item: T, bytes: usize) -> Option<Listed<T>> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.items.len() >= self.limit || self.bytes > MAX_ANSWER_BYTES {

@@ -1,8 +1,8 @@
-//! The shortest ways between two nodes.
+//! The shortest paths between two nodes.
 //!
-//! The search starts from both ends and always continues on the side with fewer edges ahead, so
-//! that a hub in the middle is met from both sides and not walked through. Each side goes one whole
-//! level at a time: where the sides meet first, every shortest path has a node.
+//! The search is bidirectional and always continues on the side with fewer edges ahead, so that a hub in the
+//! middle is reached from both sides and not walked through. Each side takes one whole level at a time: every
+//! shortest path has a node where the sides first meet.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use super::{Filling, Listed};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
 
-/// Edges in one path at most.
+/// Most edges in one path.
 pub const MAX_HOPS: usize = 6;
-/// Paths one answer holds at most.
+/// Most paths of one answer.
 pub const MAX_PATHS: usize = 1_000;
-/// Nodes one search keeps in mind.
+/// Most nodes one search holds.
 pub const MAX_NODES: usize = 100_000;
-/// Bytes of their texts.
+/// Most bytes of their texts.
 const MAX_NODE_BYTES: usize = 64 << 20;
-/// How far the edges ahead of two sides are compared.
+/// Number of edges up to which the two sides are compared.
 const ESTIMATE_CAP: usize = 1_000;
 
 impl Session {
-    /// All shortest paths from one node to another, at most `walk.limit` of them, each as its edges
-    /// in order; none where they are more than `max_hops` edges apart. Paths are in the order of
-    /// the addresses of their edges. A node is one path of no edges from itself.
+    /// All shortest paths from one node to another, at most `walk.limit` of them, each as its edges in order;
+    /// empty if the nodes are more than `max_hops` edges apart. Paths are in the order of the addresses of
+    /// their edges. A node has one path of no edges to itself.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and where more than [`MAX_NODES`]
-    /// nodes or [`MAX_LOOKED`](super::MAX_LOOKED) grains had to be looked at; `ERR_TIMEOUT`;
-    /// `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_LIMIT` for more than [`MAX_HOPS`] or [`MAX_PATHS`], and if more than [`MAX_NODES`] nodes or
+    /// [`MAX_GRAPH_STEPS`](super::MAX_GRAPH_STEPS) grains had to be read; `ERR_TIMEOUT`; `ERR_INTEGRITY`;
+    /// `ERR_IO`.
     pub fn paths(
         &self,
         from: &str,
@@ -68,10 +68,10 @@ impl Session {
     }
 }
 
-/// A node by its number in [`Names`].
+/// A node by its number in [`NodeNames`].
 type Node = u32;
 
-/// The texts of the nodes met so far.
+/// The texts of the nodes found so far.
 #[derive(Default)]
 struct Names {
     texts: Vec<Arc<str>>,
@@ -108,21 +108,21 @@ impl Names {
     }
 }
 
-/// What is known around one end.
+/// The part of the search that starts at one end.
 struct Side {
     start: Node,
     step: Step,
     /// Whole levels taken.
     hops: usize,
-    /// Every node met, with its distance.
+    /// Every node found, with its distance from the start.
     met: HashMap<Node, usize>,
     /// The nodes of the last level.
     front: Vec<Node>,
-    /// The edges to a node from those one hop nearer.
+    /// The edges to each node from those one hop nearer to the start.
     links: HashMap<Node, Vec<Link>>,
 }
 
-/// An edge of a search: the grain, and the node at its other end.
+/// An edge of the search: the grain, and the node at its other end.
 #[derive(Clone, Copy)]
 struct Link {
     sequence: Sequence,
@@ -136,7 +136,7 @@ impl Side {
     }
 }
 
-/// Where each node on a shortest path leads, by address of the edge.
+/// The edges that lead on from each node of a shortest path, by address.
 type Ways = HashMap<Node, BTreeMap<ContentAddress, Link>>;
 
 struct Search<'s> {
@@ -145,7 +145,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The nodes half-way on all shortest paths.
+    /// Advances the two sides until they meet. Returns the nodes where they do; `None` beyond `max_hops`.
     fn meet(
         &mut self,
         near: &mut Side,
@@ -171,7 +171,7 @@ impl Search<'_> {
         }
     }
 
-    /// Roughly how many edges the next level of a side looks at.
+    /// Estimate of the edges that the next level of a side reads, up to `ESTIMATE_CAP`.
     fn ahead(&mut self, side: &Side) -> Result<usize> {
         let mut count = 0_usize;
         for node in &side.front {
@@ -186,7 +186,7 @@ impl Search<'_> {
         Ok(count)
     }
 
-    /// Takes one level.
+    /// Takes one level of a side.
     fn advance(&mut self, side: &mut Side) -> Result<()> {
         side.hops = side.hops.saturating_add(1);
         for node in std::mem::take(&mut side.front) {
@@ -211,8 +211,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The edges of all shortest paths: from where the sides met back to one end and on to the
-    /// other.
+    /// The edges of all shortest paths, traced from the meeting nodes back to both ends.
     fn ways(&mut self, near: &Side, far: &Side, met: &[Node]) -> Result<Ways> {
         let mut ways = Ways::new();
         for (side, is_near) in [(near, true), (far, false)] {
@@ -235,7 +234,8 @@ impl Search<'_> {
         Ok(ways)
     }
 
-    /// The paths in order. Every way leads to the end, so none is taken in vain.
+    /// Enumerates the paths in order. Every edge leads to the end, so there is no backtracking from a dead
+    /// end.
     fn list(
         &mut self,
         from: Node,

@@ -1,4 +1,4 @@
-//! Cross-links (OMS 14.2): what a grain points at in `related_to`, and what points at it.
+//! Cross-links (OMS 14.2): the grains a grain names in `related_to`, and those that name it.
 
 use std::collections::HashSet;
 
@@ -20,17 +20,16 @@ pub struct Related {
     pub address: ContentAddress,
     /// The `relation_type`, such as `contradicts`.
     pub kind: String,
-    /// [`Direction::Out`] where the grain asked about says so, [`Direction::In`] where the other
-    /// one does.
+    /// [`Direction::Out`] if the grain asked about has the link, [`Direction::In`] if the other one does.
     pub direction: Direction,
-    /// Whether the one that says so is a reasoning that waits for the review it asks for (OMS 6.1).
+    /// True if the grain with the link is a reasoning that waits for the review it requires (OMS 6.1).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_human_review: bool,
 }
 
 impl Session {
-    /// Cross-links of a grain, both ways: its own in their order, then those that name it, newest
-    /// first. `kind` narrows to one `relation_type`.
+    /// Cross-links of a grain in both directions: its own in their order, then those that name it, newest
+    /// first. `kind` limits them to one `relation_type`.
     ///
     /// # Errors
     /// As [`Session::ancestry`].
@@ -88,10 +87,10 @@ impl Session {
     }
 }
 
-/// What a link counts for in bytes; the kinds are a closed list of short words.
+/// Bytes a link is counted as; the kinds are a closed list of short words.
 const LINK_BYTES: usize = size_of::<Related>();
 
-/// The links of a grain that lead to grains.
+/// The links of a grain that lead to grains, with their `relation_type`.
 pub(crate) fn links<'g>(
     grain: &GrainRef<'g>,
 ) -> impl Iterator<Item = (ContentAddress, String)> + use<'g> {
@@ -103,7 +102,7 @@ pub(crate) fn links<'g>(
     })
 }
 
-/// The texts without repetition, in the order of their first appearance.
+/// The texts without duplicates, in the order of their first occurrence.
 fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! The replies to messages, one message after the other, in however many namespaces they lie.
+//! Lookup of the replies to messages, one message after the other, in any number of namespaces.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +9,17 @@ use super::sight::Sight;
 use super::thread::Found;
 use crate::base::error::Result;
 
-/// Ranges of the index opened for replies before a pass over all events is thought of.
+/// Index ranges opened for replies before a pass over all events is considered.
 const MAX_REPLY_RANGES: u64 = 100_000;
-/// Events that such a pass reads at most.
+/// Most events that such a pass reads.
 const MAX_PASS: usize = 50_000;
 
-/// How the replies to messages are found: looked up message by message, which takes a range in
-/// every namespace, or taken from one pass over the events once that promises to be less.
+/// Finder of replies. It looks them up message by message, which opens a range in every namespace; once that
+/// becomes expensive it reads all events in one pass instead, if they are few enough.
 pub(super) struct Replies {
-    /// Ranges that may have been opened before a pass is thought of.
+    /// Total of index ranges beyond which a pass is considered.
     patience: u64,
-    /// Every event that replies to something, by what it replies to.
+    /// Every event that is a reply, by the message it replies to; `None` without a pass.
     all: Option<HashMap<ContentAddress, Vec<Found>>>,
 }
 
@@ -28,7 +28,7 @@ impl Replies {
         Self { patience: sight.ranges().saturating_add(MAX_REPLY_RANGES), all: None }
     }
 
-    /// At most `room` replies to a message that were not met before.
+    /// At most `room` replies to a message that are not in `met`.
     pub(super) fn to(
         &mut self,
         sight: &mut Sight<'_>,
@@ -37,7 +37,7 @@ impl Replies {
         room: usize,
     ) -> Result<Vec<Found>> {
         if self.all.is_none() && sight.ranges() > self.patience {
-            // Where it is not worth it, it is not thought of again.
+            // If there are too many events for a pass, it is not considered again.
             self.patience = u64::MAX;
             self.all = every_reply(sight)?;
         }
@@ -61,8 +61,8 @@ impl Replies {
     }
 }
 
-/// The events of the session that reply to something, by what they reply to; nothing where there
-/// are more than [`MAX_PASS`] events to read.
+/// The events of the session that are replies, by the message they reply to; `None` if there are
+/// [`MAX_PASS_EVENTS`] events or more to read.
 fn every_reply(sight: &mut Sight<'_>) -> Result<Option<HashMap<ContentAddress, Vec<Found>>>> {
     let events = [Shape::Type(GrainType::Event)];
     if sight.estimate(&events, MAX_PASS)? >= MAX_PASS {

@@ -1,4 +1,4 @@
-//! How much a search for replies looks at in stores of many namespaces.
+//! Tests of how much a lookup of replies reads in stores of many namespaces.
 
 use grainstore_cal::Cancel;
 use tempfile::TempDir;

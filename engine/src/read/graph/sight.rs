@@ -1,7 +1,8 @@
-//! What one graph read may look at: the grains of a session on one view, so many and no longer.
+//! Reader of the grains that one graph read may see: those of a session on one view, within limits of work
+//! and time.
 //!
-//! This is the only place where a graph read meets a grain, so it is the only one that decides
-//! whether the grain may be seen.
+//! Graph reads must read every grain through it: it is the only place that decides whether a grain may be
+//! seen.
 
 use grainstore_cal::Visibility;
 use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, normalise_text};
@@ -9,27 +10,28 @@ use grainstore_index::{Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange
 
 use super::Lens;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
 use crate::read::query::Halt;
 use crate::state::reach::Reach;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// Grains and links one graph read looks at before it gives up with `ERR_LIMIT`.
+/// Most grains and links one graph read reads before it fails with `ERR_LIMIT`.
 pub const MAX_LOOKED: u64 = 200_000;
-/// Ranges of the index one graph read opens before it gives up with `ERR_LIMIT`: a few seconds.
-/// A range is what one lookup has in one namespace, so stores of many namespaces take many.
+/// Most index ranges one graph read opens before it fails with `ERR_LIMIT`: a few seconds. One lookup opens a
+/// range in each namespace, so stores of many namespaces need many.
 const MAX_RANGES: u64 = 10_000_000;
-/// Bytes of texts one answer holds; it ends before it would hold more.
+/// Most bytes of texts in one answer; the answer ends before it would exceed them.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// How often a read asks whether it should stop.
+/// Number of steps between checks for cancellation.
 const CHECK_EVERY: u64 = 64;
 
-/// A session looking at a view.
+/// Reads the grains a session may see in a view.
 pub(crate) struct Sight<'s> {
     session: &'s Session,
     view: &'s View,
-    /// What the session sees of the view.
+    /// Visibility of grains to the session.
     reach: Reach<'s>,
     lens: &'s Lens,
     /// The namespaces of the session.
@@ -38,7 +40,7 @@ pub(crate) struct Sight<'s> {
     ranges: u64,
 }
 
-/// A grain that may be seen.
+/// A grain the session may see.
 pub(crate) struct Seen<'g> {
     pub(crate) sequence: Sequence,
     pub(crate) grain: &'g GrainRef<'g>,
@@ -47,7 +49,7 @@ pub(crate) struct Seen<'g> {
 }
 
 impl Seen<'_> {
-    /// Whether it is a reasoning that waits for the review it asks for.
+    /// Returns `true` if it is a reasoning that waits for the review it requires.
     pub(crate) fn awaits_review(&self) -> bool {
         self.grain.awaits_review(self.state.verification_status)
     }
@@ -67,7 +69,7 @@ impl<'s> Sight<'s> {
     /// Counts a step of work.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_LOOKED`]; `ERR_TIMEOUT`.
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_STEPS`]; `ERR_TIMEOUT`.
     pub(crate) fn tick(&mut self) -> Result<()> {
         if self.looked.is_multiple_of(CHECK_EVERY) {
             self.lens.cancel.check().map_err(Halt::Stopped)?;
@@ -81,10 +83,10 @@ impl<'s> Sight<'s> {
         Ok(())
     }
 
-    /// Every posting that has one of these shapes, in the session's namespaces, newest first.
+    /// The postings of any of these lookups in the session's namespaces, newest first.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_RANGES`]; `ERR_TIMEOUT`; those of the index.
+    /// `ERR_LIMIT` beyond [`MAX_GRAPH_RANGES`]; `ERR_TIMEOUT`; those of the index.
     pub(crate) fn postings(
         &mut self,
         shapes: &[Shape<'_>],
@@ -93,7 +95,7 @@ impl<'s> Sight<'s> {
         self.open(&self.spaces, shapes)
     }
 
-    /// As [`Sight::postings`], in these namespaces.
+    /// Like [`GraphReader::postings`], in these namespaces.
     pub(crate) fn postings_in(
         &mut self,
         scope: &Scope<'_>,
@@ -114,8 +116,8 @@ impl<'s> Sight<'s> {
         Ok(found.map(|posting| Ok(posting?)))
     }
 
-    /// Counts ranges that are about to be opened. Each costs a seek, whether or not it has
-    /// anything, so this is where a read that finds nothing sees that its time is over.
+    /// Counts index ranges before they are opened. Each costs a seek even if it is empty, so a read that
+    /// finds no grains checks its deadline here.
     fn charge(&mut self, ranges: usize) -> Result<()> {
         self.lens.cancel.check().map_err(Halt::Stopped)?;
         self.ranges = self.ranges.saturating_add(u64::try_from(ranges).unwrap_or(u64::MAX));
@@ -127,15 +129,15 @@ impl<'s> Sight<'s> {
         Ok(())
     }
 
-    /// Ranges of the index opened so far.
+    /// Index ranges opened so far.
     pub(crate) fn ranges(&self) -> u64 {
         self.ranges
     }
 
-    /// How many postings these shapes have, counted no further than `cap`.
+    /// Number of postings of these lookups, counted up to `cap`.
     ///
     /// # Errors
-    /// As [`Sight::postings`].
+    /// Like [`GraphReader::postings`].
     pub(crate) fn estimate(&mut self, shapes: &[Shape<'_>], cap: usize) -> Result<usize> {
         let reader = self.view.index();
         self.charge(reader.ranges(&self.spaces, shapes)?)?;
@@ -147,7 +149,8 @@ impl<'s> Sight<'s> {
         })
     }
 
-    /// Reads the grain at a place, if the lens shows it and `read` finds something in it.
+    /// Reads the grain at a sequence; `None` if the options exclude its state, the session may not see it, or
+    /// `read` returns none.
     pub(crate) fn at<T>(
         &mut self,
         sequence: Sequence,
@@ -158,7 +161,7 @@ impl<'s> Sight<'s> {
         if self.shows(&state) { self.read(sequence, state, read) } else { Ok(None) }
     }
 
-    /// As [`Sight::at`], whatever the state of the grain.
+    /// Like [`GraphReader::read_current`], whatever the state of the grain.
     pub(crate) fn any_at<T>(
         &mut self,
         sequence: Sequence,
@@ -185,10 +188,10 @@ impl<'s> Sight<'s> {
         })
     }
 
-    /// As [`Sight::any_at`], by address.
+    /// Like [`GraphReader::read_any`], by address.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the index leads to another grain.
+    /// `ERR_INTEGRITY` if the index leads to another grain.
     pub(crate) fn any_of<T>(
         &mut self,
         address: &ContentAddress,
@@ -201,10 +204,10 @@ impl<'s> Sight<'s> {
         })
     }
 
-    /// The grain a read starts from: it must be there, in whatever state.
+    /// Reads the grain a graph read starts from, whatever its state.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where the session cannot see it.
+    /// `ERR_NOT_FOUND` if the session cannot see it.
     pub(crate) fn start<T>(
         &mut self,
         address: &ContentAddress,
@@ -213,24 +216,24 @@ impl<'s> Sight<'s> {
         self.any_of(address, read)?.ok_or_else(|| self.unseen(address))
     }
 
-    /// Why the grain with an address is not to be seen.
+    /// The error for a grain the session cannot see.
     pub(crate) fn unseen(&self, address: &ContentAddress) -> Error {
         self.session.unseen(self.view, address)
     }
 
-    /// The moment it looks at.
+    /// The now of this read.
     pub(crate) fn now(&self) -> EpochMs {
         self.reach.now()
     }
 
-    /// Whether the lens shows grains of this state.
+    /// Returns `true` if the options include grains of this state.
     pub(crate) fn shows(&self, state: &GrainState) -> bool {
         let superseded = self.lens.include_superseded;
         Visibility { superseded, ..Visibility::default() }.admits(state, self.reach.now())
     }
 }
 
-/// The addresses a list field names, with or without `sha256:`; maps (citations) name none.
+/// The addresses in a list field, with or without `sha256:`; maps (citations) are skipped.
 pub(crate) fn addresses_in<'g>(
     grain: &GrainRef<'g>,
     field: &str,
@@ -240,12 +243,12 @@ pub(crate) fn addresses_in<'g>(
     items.filter_map(|item| address_in(item.as_str()?))
 }
 
-/// The address a text names, with or without `sha256:`.
+/// Parses an address, with or without `sha256:`.
 pub(crate) fn address_in(text: &str) -> Option<ContentAddress> {
     text.strip_prefix("sha256:").unwrap_or(text).parse().ok()
 }
 
-/// A text as grains have it: in NFC (OMS 4.4).
+/// Normalises a text to NFC, the form in grains (OMS 4.4).
 ///
 /// # Errors
 /// The code of the format for text no grain can hold.

@@ -1,7 +1,7 @@
 //! Conversations (OMS 28.6): messages and their replies as a tree.
 //!
-//! A message is an event. Links go from a reply to its parent by address, so they cannot form a
-//! cycle, but they may lead nowhere, out of the session, or to many replies.
+//! A message is an event. A reply names its parent by address, so links cannot form a cycle; but a parent may
+//! be missing or outside the session, and have many replies.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::base::error::{Error, ErrorKind, Result, guarded};
 use crate::handle::session::Session;
 use crate::state::view::View;
 
-/// Messages one thread holds at most.
+/// Most messages of one thread.
 pub const MAX_MESSAGES: usize = 10_000;
 
 /// A conversation.
@@ -38,20 +38,19 @@ pub struct Thread {
 pub struct Message {
     /// The event.
     pub address: ContentAddress,
-    /// The message it replies to, where that one is in the thread too.
+    /// The message it replies to, if that one is in the thread too.
     pub parent: Option<ContentAddress>,
     /// Its `timestamp_ms`, else its `created_at`.
     pub time: EpochMs,
 }
 
 impl Session {
-    /// The whole conversation a message belongs to, branches included: the messages of its
-    /// `session_id`; for a message without one, everything that hangs together with it by
-    /// `parent_message_id`.
+    /// The whole conversation of a message, branches included: the messages of its `session_id`; for a
+    /// message without one, everything connected to it by `parent_message_id`.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where the session cannot see the message; `ERR_SCHEMA` for a grain that is
-    /// no event; `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_NOT_FOUND` if the session cannot see the message; `ERR_SCHEMA` for a grain that is not an event;
+    /// `ERR_LIMIT` beyond [`MAX_MESSAGES`]; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn thread(&self, message: &ContentAddress, lens: &Lens) -> Result<Thread> {
         self.conversation(lens, |sight| {
             let start = sight.start(message, |seen| Ok(Some(Start::of(seen))))?;
@@ -62,7 +61,7 @@ impl Session {
         })
     }
 
-    /// The conversation of a `session_id`; an empty one where nobody said anything.
+    /// The conversation of a `session_id`; empty if it has no messages.
     ///
     /// # Errors
     /// As [`Session::thread`].
@@ -71,11 +70,11 @@ impl Session {
         self.conversation(lens, |sight| in_session(sight, &id, MAX_MESSAGES + 1))
     }
 
-    /// The conversation as a state grain left it (OMS 22.9): from the message its context names as
-    /// `messages_tail` back to the first, without branches.
+    /// The conversation as of a state grain (OMS 22.9): from the message its context names as `messages_tail`
+    /// back to the first, without branches.
     ///
     /// # Errors
-    /// As [`Session::thread`]; `ERR_SCHEMA` for a grain that is no state, or names no message.
+    /// As [`Session::thread`]; `ERR_SCHEMA` for a grain that is not a state, or names no message.
     pub fn thread_from_state(&self, state: &ContentAddress, lens: &Lens) -> Result<Thread> {
         self.conversation(lens, |sight| {
             let tail = sight.start(state, |seen| {
@@ -93,8 +92,8 @@ impl Session {
         })
     }
 
-    /// The members of [`Session::thread`] in any order and any state, at most `limit`: what CAL
-    /// calls the thread of a message. None where the session cannot see it.
+    /// The members of [`Session::thread`] in any order and any state, at most `limit`: the THREAD of a
+    /// message in CAL. Empty if the session cannot see the message.
     pub(crate) fn thread_members(
         &self,
         view: &View,
@@ -130,11 +129,11 @@ impl Session {
     }
 }
 
-/// A message as it was found.
+/// A message with its state.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     pub(super) address: ContentAddress,
-    /// What it says it replies to.
+    /// The message it names as its parent.
     pub(super) parent: Option<ContentAddress>,
     time: EpochMs,
     state: GrainState,
@@ -151,7 +150,7 @@ impl Found {
     }
 }
 
-/// A message that is asked for its thread.
+/// The message whose thread is asked for.
 struct Start {
     found: Found,
     session_id: Option<String>,
@@ -164,8 +163,8 @@ impl Start {
         Found::of(seen).map(|found| Self { found, session_id })
     }
 
-    /// The messages of its session; without one, those it hangs together with by links (OMS 28.6).
-    /// At most `limit`.
+    /// The messages of its session, or without one those connected to it by links (OMS 28.6); at most
+    /// `limit`.
     fn members(self, sight: &mut Sight<'_>, limit: usize) -> Result<Vec<Found>> {
         match self.session_id {
             Some(id) => in_session(sight, &id, limit),
@@ -197,7 +196,7 @@ fn in_session(sight: &mut Sight<'_>, id: &str, limit: usize) -> Result<Vec<Found
     Ok(members)
 }
 
-/// A message and those above it, at most `limit`.
+/// A message and its ancestors, at most `limit`.
 fn above(sight: &mut Sight<'_>, last: Found, limit: usize) -> Result<Vec<Found>> {
     let mut met = HashSet::from([last.address]);
     let mut line = vec![last];
@@ -213,7 +212,7 @@ fn above(sight: &mut Sight<'_>, last: Found, limit: usize) -> Result<Vec<Found>>
     Ok(line)
 }
 
-/// Everything below the first message above this one, at most `limit`.
+/// Everything below the first ancestor of this message, at most `limit`.
 pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Result<Vec<Found>> {
     let line = above(sight, message, limit)?;
     if line.len() >= limit {
@@ -236,7 +235,7 @@ pub(super) fn linked(sight: &mut Sight<'_>, message: Found, limit: usize) -> Res
     Ok(members)
 }
 
-/// The messages in order, with what their links make of them.
+/// Sorts the messages and derives roots, heads and branch points.
 fn tree(mut members: Vec<Found>) -> Thread {
     members.sort_unstable_by_key(|found| (found.time, found.address));
     let here: HashSet<ContentAddress> = members.iter().map(|found| found.address).collect();

@@ -1,7 +1,7 @@
-//! Which postings a query is answered from: the smallest lists its conditions name.
+//! Access-path selection: the smallest posting lists that the conditions of a query name.
 //!
-//! Every list here holds all grains that match, and most hold others too; whoever walks them
-//! rechecks each grain. Knows conditions and statistics, and reads no grain.
+//! Every list here has all grains that match, and most have others too; the scan rechecks each grain. Must
+//! know only conditions and statistics, and read no grain.
 
 use grainstore_cal::{self as cal, Lookup, Query, Reach};
 use grainstore_format::is_domain_field;
@@ -12,37 +12,37 @@ use grainstore_index::{
 use crate::base::error::Result;
 use crate::handle::session::Session;
 
-/// A list this short is walked alone: seeking in a second one costs more than a few grains.
+/// Length up to which a list is scanned alone: seeking in a second one costs more than a few grains.
 const SHORT: u64 = 48;
-/// How much longer than the driving list another may be and still be worth intersecting with.
+/// Ratio to the driving list up to which another list is worth intersecting.
 const WORTH: u64 = 16;
-/// Combinations of subjects, relations and objects that are looked up one by one.
+/// Most combinations of subjects, relations and objects that are looked up one by one.
 const MAX_COMBINATIONS: usize = 100;
 
-/// Ranges a query may open, one a shape and namespace: some 0.1 s. What would take more is looked for
-/// among all grains, which can be stopped.
+/// Most index ranges of a query, one a lookup and namespace: about 0.1 s. A query that needs more scans all
+/// grains instead, which can be cancelled.
 const MAX_RANGES: usize = 100_000;
 
-/// How the candidates of a query are found.
+/// The access path of a query: the postings its candidates come from.
 #[derive(Debug)]
 pub(crate) struct Access<'q> {
     pub(crate) spaces: Spaces<'q>,
     pub(crate) times: TimeRange,
     pub(crate) order: index::Order,
-    /// Lists every match is in; the first drives. Several are intersected.
+    /// Lists that each have every match; the first one drives, and several are intersected.
     pub(crate) lists: Vec<List<'q>>,
 }
 
-/// Postings of one shape, or of any of several.
+/// The union of the postings of one or more lookups.
 #[derive(Debug)]
 pub(crate) struct List<'q> {
     pub(crate) shapes: Vec<Shape<'q>>,
-    /// How long it is, where that was asked.
+    /// Its estimated length, if it was measured.
     pub(crate) size: Option<Size>,
 }
 
 impl List<'_> {
-    /// How long it is, as far as is known.
+    /// Estimates its length.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -64,7 +64,7 @@ impl List<'_> {
         self.size.map_or(u64::MAX, |size| size.postings)
     }
 
-    /// Whether it says so little that stepping through it beside another is wasted.
+    /// Returns `true` if it is so unselective that intersecting it is not worth the seeks.
     fn is_broad(&self) -> bool {
         self.shapes.len() > 1 || matches!(self.shapes.first(), Some(Shape::All | Shape::Type(_)))
     }
@@ -103,7 +103,7 @@ impl<'q> Access<'q> {
             }
         }
         let lists = match (choices.len(), choices.pop()) {
-            // Nothing to choose from, so nothing to measure.
+            // A single candidate needs no measuring.
             (1, Some(shapes)) => vec![List { shapes, size: None }],
             (_, last) => {
                 choices.extend(last);
@@ -114,7 +114,7 @@ impl<'q> Access<'q> {
     }
 }
 
-/// The lists with their lengths, until one is so short that no other can do better.
+/// Measures the lists, until one is so short that no other can do better.
 fn measured<'q>(
     reader: &Reader<'_>,
     bounds: (&Spaces<'_>, TimeRange),
@@ -133,7 +133,7 @@ fn measured<'q>(
     Ok(lists)
 }
 
-/// The shortest list first, and behind it those that are worth intersecting it with.
+/// Sorts the shortest list first, and keeps those worth intersecting with it.
 fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
     lists.sort_by_key(List::rows);
     let shortest = lists.first().map_or(0, List::rows);
@@ -146,7 +146,7 @@ fn worthwhile(mut lists: Vec<List<'_>>) -> Vec<List<'_>> {
     lists
 }
 
-/// The namespaces to look in: the query's, which its author keeps within the session's.
+/// The namespaces to search: the query's, which its author keeps within the session's.
 pub(super) fn scope<'q>(session: &'q Session, query: &'q Query) -> Scope<'q> {
     match query.reach() {
         Reach::Session => session.viewer().partitions(),
@@ -162,8 +162,8 @@ fn times(query: &Query) -> TimeRange {
     TimeRange { from: open(range.from, i64::MIN), to: open(range.to, i64::MAX) }
 }
 
-/// What the conditions of a query can be looked up by, the most selective kinds first: each entry
-/// is a list every match is in, as the shapes it consists of.
+/// The lists a query's conditions can be looked up by, the most selective kinds first: each entry is a list
+/// that has every match, as a union of lookups.
 fn lookups(query: &Query) -> Vec<Vec<Shape<'_>>> {
     let mut lists = Triples::of(query).shapes();
     for predicate in query.predicates() {
@@ -200,13 +200,13 @@ fn value<'q>(field: Field<'q>, text: &'q str) -> Shape<'q> {
     Shape::Value(field, text.into())
 }
 
-/// The shapes of a field's values, if the field has postings.
+/// The lookups of a field's values; `None` if the field is not indexed.
 fn values<'q>(name: &str, texts: impl IntoIterator<Item = &'q str>) -> Option<Vec<Shape<'q>>> {
     let field = Field::of_payload(name)?;
     Some(texts.into_iter().map(|text| value(field, text)).collect())
 }
 
-/// What is asked of subject, relation and object; nothing asked of a part is an empty list.
+/// Values required of subject, relation and object; `None` for a part without a condition.
 #[derive(Default)]
 struct Triples<'q> {
     subjects: Option<Vec<&'q str>>,
@@ -215,7 +215,7 @@ struct Triples<'q> {
 }
 
 impl<'q> Triples<'q> {
-    /// The first condition on each part: any further one is rechecked on the grain.
+    /// Takes the first condition on each part: further ones are rechecked on the grain.
     fn of(query: &'q Query) -> Self {
         let mut found = Self::default();
         for predicate in query.predicates() {
@@ -245,7 +245,7 @@ impl<'q> Triples<'q> {
         found
     }
 
-    /// One list where the combinations are few, else one a part.
+    /// One list if the combinations are few, else one a part.
     fn shapes(self) -> Vec<Vec<Shape<'q>>> {
         let Self { subjects, relations, objects } = self;
         let count = |length: Option<usize>| length.unwrap_or(1);
@@ -267,7 +267,7 @@ impl<'q> Triples<'q> {
     }
 }
 
-/// Every combination of the parts, as shapes.
+/// Every combination of the parts, as lookups.
 fn combine<'q>(
     subjects: Option<&[&'q str]>,
     relations: Option<&[&'q str]>,
@@ -285,7 +285,7 @@ fn combine<'q>(
     shapes
 }
 
-/// The values, or one that binds nothing.
+/// The values as options, or a single `None` that binds nothing.
 fn options<T: Copy>(values: Option<&[T]>) -> Vec<Option<T>> {
     values.map_or_else(|| vec![None], |values| values.iter().copied().map(Some).collect())
 }

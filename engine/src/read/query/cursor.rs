@@ -1,7 +1,7 @@
-//! Where a page ended: what the next page needs to go on, and to know that it may.
+//! Cursors: the position after a page, sealed for its query.
 //!
-//! A cursor is sealed with a key of its store for its query and session: nobody reads in it what the
-//! log holds elsewhere, and nobody makes one up. The same page has the same cursor.
+//! A cursor is encrypted with a key of its store, and bound to its query and session: it reveals nothing of
+//! the log and cannot be forged. The same page always has the same cursor.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,38 +15,38 @@ use sha2::{Digest, Sha256};
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// What is sealed: 72 bytes and, of a search, what its scores are made of.
+/// Bytes of the plaintext: 72, and for a search the inputs of its scores.
 ///
 /// | bytes | meaning |
 /// |---|---|
-/// | 0..8 | the last place of the log on the first page |
-/// | 8..16 | the start of the hash of the last audit entry then, so that another log shows |
-/// | 16..24 | audit entries there were on the first page |
-/// | 24..32 | time of the last row, epoch ms; of a search the bits of its score |
+/// | 0..8 | the last sequence of the first page's state |
+/// | 8..16 | the start of the hash of the last audit entry then, which detects another log |
+/// | 16..24 | number of audit entries as of the first page |
+/// | 24..32 | time of the last row, epoch ms; for a search the bits of its score |
 /// | 32..64 | address of the last row |
-/// | 64..72 | matches in all as the first page counted them; all ones where it did not |
-/// | 72 | of an answer by score: how it was ranked |
-/// | 73.. | the statistics of the full text that the first page was scored by; of answers in another order what is left of it (`rerank`) |
+/// | 64..72 | total matches as the first page counted them; all ones if it did not |
+/// | 72 | for an answer by score: its ranking |
+/// | 73.. | full-text statistics of the first page; for a reranked answer the rest of its order |
 const OPEN_LEN: usize = 72;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
-/// Version, nonce, sealed bytes, tag.
+/// Bytes of a cursor without statistics: version, nonce, sealed bytes, tag.
 const LEN: usize = 1 + NONCE_LEN + OPEN_LEN + TAG_LEN;
-/// Bytes of statistics at most, or of an order.
+/// Most bytes of statistics, or of a carried order.
 pub(super) const MOST_STATISTICS: usize = 8192;
 const VERSION: u8 = 5;
 const UNCOUNTED: u64 = u64::MAX;
 
-/// The end of a page, to ask for the next one with. Opaque.
+/// The end of a page, with which the next one is asked for. Opaque.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(Box<[u8]>);
 
-/// What a cursor says to the store that gave it.
+/// The content of a cursor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Opened {
     pub(super) origin: Origin,
     pub(super) last: Last,
-    /// How many rows the whole answer has, where that is known.
+    /// Rows of the whole answer, if counted.
     pub(super) total: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Opened {
 pub(crate) struct Origin {
     pub(super) sequence: Sequence,
     pub(super) entry: [u8; 8],
-    /// Audit entries then: a grain that stopped being current by a later one was current.
+    /// Number of audit entries then: a grain that was ended by a later entry counts as current.
     pub(super) entries: u64,
 }
 
@@ -66,30 +66,30 @@ pub(crate) enum Last {
     Rank(Rank),
 }
 
-/// A row in the order of the answer to a search.
+/// The position of a row in the answer to a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rank {
-    /// As the full text scored it.
+    /// Its score by the full text.
     pub(super) score: f64,
     pub(super) address: ContentAddress,
     pub(super) ranking: Ranking,
-    /// What scores are made of, in the encoding of the full text; what is left of another order.
+    /// Inputs of the scores, in the encoding of the full text; for a reranked answer, the rest of its order.
     pub(super) statistics: Vec<u8>,
 }
 
-/// How an answer is ranked: scores of one kind say nothing among those of another.
+/// The kind of ranking of an answer: scores of different kinds cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Ranking {
-    /// By words alone.
+    /// By text alone.
     #[default]
     Words,
-    /// By a vector, or by both.
+    /// By a vector, or by text and vector.
     Near,
-    /// In another order than that of its scores.
+    /// In another order than that of the scores.
     Reranked,
 }
 
-/// A row in the order of an answer by time.
+/// The position of a row in an answer by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(super) time: EpochMs,
@@ -97,10 +97,10 @@ pub(crate) struct Place {
 }
 
 impl Opened {
-    /// The cursor for a question of a store with this key.
+    /// Seals the cursor for a query of a store with this key.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` never, for a key of the right length.
+    /// `ERR_INTEGRITY`, which a key of the right length never gives.
     pub(super) fn seal(&self, key: &[u8; 32], question: &[u8]) -> Result<Cursor> {
         let (key_of_row, address, statistics) = match &self.last {
             Last::Place(Place { time, address }) => (time.get().to_be_bytes(), address, Vec::new()),
@@ -119,7 +119,7 @@ impl Opened {
             &statistics,
         ]
         .concat();
-        // Of what is sealed and for what, so that no two cursors share a nonce but equal ones.
+        // A nonce derived from the key, query and plaintext, so that only equal cursors share one.
         let hash = Sha256::new().chain_update(key).chain_update(question).chain_update(&open);
         let hash: [u8; 32] = hash.finalize().into();
         let failed = || Error::integrity("a cursor could not be sealed");
@@ -131,10 +131,10 @@ impl Opened {
 }
 
 impl Cursor {
-    /// What it says, if it was sealed with this key for this question.
+    /// Opens a cursor that was sealed with this key for this query.
     ///
     /// # Errors
-    /// `ERR_CURSOR` else.
+    /// `ERR_CURSOR` for any other cursor.
     pub(super) fn open(&self, key: &[u8; 32], question: &[u8]) -> Result<Opened> {
         let other = || {
             let message = "this cursor belongs to another query, session or store";
@@ -181,7 +181,7 @@ impl FromStr for Cursor {
     type Err = Error;
 
     /// # Errors
-    /// `ERR_CURSOR` for text that is no cursor.
+    /// `ERR_CURSOR` for text that is not a cursor.
     fn from_str(text: &str) -> Result<Self> {
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| damaged())?;
         let fits = (LEN..=LEN + MOST_STATISTICS).contains(&bytes.len());
@@ -192,7 +192,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// Fields of fixed width, one after the other.
+/// A reader of fields of fixed width.
 struct Fields<'b>(&'b [u8]);
 
 impl Fields<'_> {

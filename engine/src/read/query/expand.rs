@@ -1,8 +1,8 @@
-//! What is linked to the best answers takes its place among them.
+//! Graph expansion of a query: grains linked to the best answers are ranked among them.
 //!
-//! From the best answers links are followed level by level, the strongest first. Each grain keeps what
-//! every way to it has to offer, and its own score decides which offer is the best.
-//! All of it is done anew for each page, on the state of the log that the first one saw.
+//! Links are followed from the best answers level by level, the strongest first. Each grain keeps the best
+//! offer of every distance, and its own score decides which offer counts. All of it is computed anew for each
+//! page, on the state of the log that the first page saw.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -20,36 +20,36 @@ use super::search::Ranked;
 use super::walk::{Halt, Walk};
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// What an expansion came to.
+/// Statistics of an expansion.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Expanded {
-    /// Answers that were followed.
+    /// Answers whose links were followed.
     pub seeds: usize,
-    /// Grains that were reached, but for these.
+    /// Grains reached by links, without those answers.
     pub reached: usize,
-    /// Grains on the way that links were read from or looked up in.
+    /// Visible grains whose links were read or looked up.
     pub looked: u64,
-    /// Whether more is linked than was looked at.
+    /// True if more is linked than the limits allowed to follow.
     pub cut: bool,
 }
 
-/// An answer that is followed.
+/// An answer whose links are followed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
     pub(super) sequence: Sequence,
     pub(super) address: ContentAddress,
-    /// What it is ranked by.
+    /// Its score.
     pub(super) rank: f64,
 }
 
-/// A grain that links led to.
+/// A grain reached by links.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reached {
-    /// Links to it, and the rank of the best answer that is so far away.
+    /// Pairs of distance in links and score of the best answer at that distance.
     offers: Vec<(usize, f64)>,
 }
 
-/// An answer with the rank that links gave it.
+/// An answer with the score that links gave it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Linked {
     pub(super) address: ContentAddress,
@@ -58,25 +58,25 @@ pub(super) struct Linked {
     pub(super) score: Score,
 }
 
-/// Answers by words that links have raised, while the others are shown.
+/// Answers to a text search whose rank links have raised, merged into the others as these are returned.
 #[derive(Debug, Default)]
 pub(super) struct Raised {
-    /// Those that are still to be shown, the best first.
+    /// Those not returned yet, the best first.
     waiting: VecDeque<Linked>,
-    /// All of them: what the words alone make of them is not shown.
+    /// All of them: their ranks by text alone are skipped.
     all: BTreeSet<Sequence>,
 }
 
-/// What a grain is due by its links.
+/// The score a grain gets by its links.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Due {
-    /// Its new rank.
+    /// Its new score.
     pub(super) rank: f64,
-    /// What the rank of the answer that decided is worth at this distance.
+    /// The score of the deciding answer after decay over the distance.
     pub(super) graph: f64,
 }
 
-/// Checks what a query says of expansion.
+/// Checks the expansion options of a query.
 ///
 /// # Errors
 /// `ERR_LIMIT` beyond the bounds of [`Expansion`]; `ERR_SCHEMA` for what cannot be done.
@@ -121,7 +121,7 @@ fn schema(message: String, hint: &'static str) -> Error {
     Error::new(kind, message).with_hint(hint)
 }
 
-/// The place before the best answer, with the statistics of a cursor.
+/// The position before the best answer, with the statistics of a cursor.
 fn before_all(last: &Last) -> Rank {
     let statistics = match last {
         Last::Rank(rank) => rank.statistics.clone(),
@@ -132,7 +132,7 @@ fn before_all(last: &Last) -> Rank {
 }
 
 impl Reached {
-    /// Takes an offer, unless a way as short has one as good.
+    /// Adds an offer, unless one at least as near and as good is there. Returns `true` if it was added.
     fn take(&mut self, hops: usize, rank: f64) -> bool {
         let is_better = |(near, other): &(usize, f64)| *near <= hops && *other >= rank;
         if self.offers.iter().any(is_better) {
@@ -143,8 +143,8 @@ impl Reached {
         true
     }
 
-    /// The best offer to a grain of this rank; nothing where none raises it. What is no answer by
-    /// itself (`is_new`) takes the best there is, and its own rank counts no more than that.
+    /// The best offer to a grain with this score; `None` if none raises it. A grain that is not an answer
+    /// itself (`is_new`) always takes the best offer, and its own score counts no more than the offered one.
     pub(super) fn due(&self, decay: f64, own: f64, is_new: bool) -> Option<Due> {
         let due = |(hops, rank): &(usize, f64)| {
             let left = (0..*hops).fold(1.0, |left, _| left * decay);
@@ -158,7 +158,7 @@ impl Reached {
 }
 
 impl Due {
-    /// The row of a grain that has this score without it.
+    /// The row of a grain with this offer, and with its own scores otherwise.
     pub(super) fn row(self, address: ContentAddress, sequence: Sequence, own: Score) -> Linked {
         let Self { rank, graph } = self;
         let score = Score { value: rank, graph: Some(graph), ..own };
@@ -167,7 +167,7 @@ impl Due {
 }
 
 impl Raised {
-    /// These, of which the ones behind a rank are still to be shown.
+    /// Takes all raised rows, and queues those after the position of a cursor.
     fn of(mut rows: Vec<Linked>, behind: Option<(f64, ContentAddress)>) -> Self {
         let all = rows.iter().map(|row| row.sequence).collect();
         rows.retain(|row| behind.is_none_or(|rank| is_behind(row, rank)));
@@ -175,36 +175,36 @@ impl Raised {
         Self { waiting: rows.into(), all }
     }
 
-    /// Whether a grain is shown among these.
+    /// Returns `true` if a grain was raised and is returned from here.
     pub(super) fn has(&self, sequence: Sequence) -> bool {
         self.all.contains(&sequence)
     }
 
-    /// The next one that ranks before an answer.
+    /// The next raised row, if it ranks before an answer.
     pub(super) fn before(&mut self, rank: f64, address: ContentAddress) -> Option<Linked> {
         let first = self.waiting.front()?;
         let is_before = first.rank > rank || (first.rank == rank && first.address < address);
         if is_before { self.waiting.pop_front() } else { None }
     }
 
-    /// The next one.
+    /// The next raised row.
     pub(super) fn next(&mut self) -> Option<Linked> {
         self.waiting.pop_front()
     }
 }
 
-/// The best first, ties by ascending address.
+/// Sorts the best first, ties by ascending address.
 pub(super) fn sort(rows: &mut [Linked]) {
     rows.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.address.cmp(&b.address)));
 }
 
-/// Whether a row comes after a rank.
+/// Returns `true` if a row ranks after a position.
 pub(super) fn is_behind(row: &Linked, (rank, address): (f64, ContentAddress)) -> bool {
     row.rank < rank || (row.rank == rank && row.address > address)
 }
 
 impl<'w> Walk<'w> {
-    /// The grains that links lead to from the best answers, and these themselves.
+    /// The grains reached by links from the best answers, and these themselves.
     pub(super) fn reach(
         &mut self,
         expansion: &'w Expansion,
@@ -230,7 +230,7 @@ impl<'w> Walk<'w> {
         Ok(found)
     }
 
-    /// One link further from every grain of a level, the strongest first.
+    /// Follows one link from every grain of a level, the strongest first.
     fn step(
         &mut self,
         tour: &mut Tour<'_>,
@@ -259,7 +259,7 @@ impl<'w> Walk<'w> {
         Ok(next.into_values().collect())
     }
 
-    /// The best answers by words of the first page, where they are good enough.
+    /// The best answers by text as of the first page, without those below the minimum score.
     pub(super) fn best(
         &mut self,
         ranked: &Ranked<'_>,
@@ -294,7 +294,7 @@ impl<'w> Walk<'w> {
         Ok(best)
     }
 
-    /// What links make of the answers by words.
+    /// Computes the answers to a text search that links raise.
     pub(super) fn raise(
         &mut self,
         ranked: &Ranked<'_>,
@@ -325,8 +325,8 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// The address of a grain that links led to, where it may be shown, and whether it meets the
-    /// conditions of the query. Parts of a search are to be answered, if there are any.
+    /// The address of a linked grain, if it may be returned, and `true` if it meets the conditions of the
+    /// query. `parts` are required terms of the search to check, if there are any.
     pub(super) fn linked_by(
         &mut self,
         parts: Option<&Ranked<'_>>,
@@ -345,7 +345,7 @@ impl<'w> Walk<'w> {
         Ok(address.map(|address| (address, false)))
     }
 
-    /// The answers to conditions alone, and behind them what is linked to the first ones.
+    /// Returns the answers to conditions without a search, and after them what is linked to the first ones.
     pub(super) fn by_conditions_and_links(
         &mut self,
         expansion: &'w Expansion,
@@ -367,7 +367,7 @@ impl<'w> Walk<'w> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What is linked to the first answers to conditions, and does not meet them.
+    /// Grains linked to the first answers that do not meet the conditions themselves.
     fn linked_to_first(&mut self, expansion: &'w Expansion) -> Result<Vec<Linked>, Halt> {
         let mut first = Vec::new();
         let (given, matched) = (std::mem::take(&mut self.given), self.matched);
@@ -393,7 +393,7 @@ impl<'w> Walk<'w> {
         Ok(rows)
     }
 
-    /// Does something on the state of the first page, as if this were the first page.
+    /// Runs work on the state of the first page, as if it were for the first page.
     pub(super) fn at_the_top<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Halt>,

@@ -1,5 +1,4 @@
-//! How a query is answered, for people: the lists that are walked, how long they are, and what a
-//! run found.
+//! EXPLAIN of a query: the posting lists that are scanned, their lengths, and the counts of a run.
 
 use grainstore_cal::{Cancel, Direction, Link, Near, Query, Search};
 use grainstore_index::text::{Occur, Question};
@@ -14,68 +13,66 @@ use crate::base::error::Result;
 use crate::handle::session::Session;
 use crate::state::view::View;
 
-/// Grains of a list that are looked at to count those that a session sees.
+/// Most grains of a list that are read to count those a session sees.
 const LOOKED_AT: u64 = 8 * FEW;
 
-/// How a query is answered.
+/// The plan of a query.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryPlan {
-    /// The index that drives: `SPO`, `PSO`, `structural_tags`, `time`, `address`, `text` ...
+    /// The driving index: `SPO`, `PSO`, `structural_tags`, `time`, `address`, `text` ...
     pub index: String,
     /// Every list looked up, the driving one first; several are intersected.
     pub lists: Vec<QueryList>,
-    /// What is searched for among them, each part as a person reads it: words, then vectors.
+    /// Description of what is searched for: text queries, then vectors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<String>,
-    /// Grains that will be looked at where all are wanted: the length of the shortest list.
+    /// Grains that are read if all matches are wanted: the length of the shortest list.
     pub estimated: u64,
-    /// The most grains that can be looked at; nothing where the list was judged by a sample, or where
-    /// something is searched for.
+    /// Most grains that can be read; `None` if the list was estimated by a sample, or for a search.
     pub at_most: Option<u64>,
-    /// How often a grain of the session's namespace was looked at, once it was run: once for words and
-    /// once for vectors, where both have found it, and again for a total.
+    /// Number of reads of grains in the session's namespace, if it was run. A grain found by both text and
+    /// vector counts twice, and again for a total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
-    /// Grains that matched among them, once it was run.
+    /// Grains among them that matched, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<u64>,
-    /// How far what is linked to the best answers is followed, if it is.
+    /// The expansion along links, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expansion: Option<QueryExpansion>,
 }
 
-/// The links of a plan.
+/// The expansion of a plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryExpansion {
-    /// Links from an answer to what it leads to, at most.
+    /// Most links from an answer to a grain.
     pub hops: usize,
     /// The links that are followed.
     pub links: Vec<Link>,
-    /// Which way.
+    /// The direction followed.
     pub direction: Direction,
-    /// What it came to, once it was run.
+    /// Its statistics, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Expanded>,
 }
 
-/// One list of a plan.
+/// One posting list of a plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct QueryList {
     /// Its index.
     pub index: String,
-    /// What is looked up in it; several lookups are one list, merged. Of words, a session with a
-    /// namespace or a user is told what it asked for, others every word that was looked up and how many
-    /// grains have it.
+    /// The lookups whose union is the list. For text, a session with a namespace or a user gets its own query
+    /// terms; other sessions get every term looked up, with its document frequency.
     pub lookups: Vec<String>,
-    /// How long it is; to a session with a user, how many of it are its own, up to 2,049; of words, to a session with a namespace or a user, how many grains its other
-    /// conditions leave.
+    /// Its length. For a session with a user, the number of grains it can see, up to 2,049. For text in a
+    /// session with a namespace or a user, the number of grains its other conditions leave.
     pub rows: u64,
-    /// Whether the rows were counted; else they were judged by a sample.
+    /// True if the rows were counted; false if they were estimated by a sample.
     pub exact: bool,
 }
 
 impl QueryPlan {
-    /// The same with what a run found.
+    /// Adds the counts of a run.
     pub(super) fn with_counts(self, walk: &Walk<'_>) -> Self {
         let (scanned, matched) = (Some(walk.scanned), Some(walk.matched));
         let run = walk.expanded;
@@ -83,7 +80,7 @@ impl QueryPlan {
         Self { scanned, matched, expansion, ..self }
     }
 
-    /// The same driven by words, each with the number of grains that have it.
+    /// Makes the full text drive the plan, each term with its document frequency.
     fn behind_words(mut self, words: Vec<(String, u64)>) -> Self {
         let rows = words.iter().map(|(_, grains)| *grains).fold(0, u64::saturating_add);
         let lookups =
@@ -96,8 +93,8 @@ impl QueryPlan {
         self
     }
 
-    /// The same driven by words, for a session that may not see how often they stand elsewhere: what
-    /// it asked for, and no word or number that is not its own.
+    /// Makes the full text drive the plan, for a session that may not learn how frequent terms are elsewhere:
+    /// shows its own query terms without numbers.
     fn behind_asked(mut self, question: &Question) -> Self {
         let asked = question.clauses().iter().filter(|clause| clause.occur != Occur::MustNot);
         let lookups = asked.map(ToString::to_string).collect();
@@ -144,13 +141,13 @@ pub(crate) fn explain(
     let mut plan = QueryPlan { expansion, ..by_conditions(view, session, query)? };
     plan.search = sought(view, session, query)?;
     if !plan.search.is_empty() {
-        // What is found in two ways is looked at twice.
+        // A grain found by both text and vector is read twice.
         plan.at_most = None;
     }
     match query.search() {
         Some(search) if plan.estimated > FEW => {
             let sought = Sought::of(session, query.reach(), search)?;
-            // Tokens tell nobody anything.
+            // Blinded tokens would tell a reader nothing.
             let is_blinded = view.vault().keyring().is_some();
             if !session.viewer().is_everyone() || session.reach(view).asks_rules() || is_blinded {
                 return Ok(plan.behind_asked(sought.question()));
@@ -163,7 +160,8 @@ pub(crate) fn explain(
     }
 }
 
-/// What a query searches for: its words, and the vector it gives or the embedder would make of them.
+/// Descriptions of what a query searches for: its text, and the vector it has or the embedder makes of the
+/// text.
 fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> {
     let asks = query.search().map(Search::asks).unwrap_or_default();
     let mut sought: Vec<String> = asks
@@ -182,7 +180,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
         }
         (None, _) => None,
     };
-    // Which models there are is no matter of a session that sees a part of the store.
+    // The models of the store are not revealed to a session that sees a part of it.
     let is_told = session.viewer().is_everyone() || query.near().is_some();
     sought.extend(model.map(|model| match is_told {
         true => format!("vectors of {model}"),
@@ -191,7 +189,7 @@ fn sought(view: &View, session: &Session, query: &Query) -> Result<Vec<String>> 
     Ok(sought)
 }
 
-/// The plan of a query, whatever it searches for.
+/// The plan of a query without its search.
 fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryPlan> {
     if query.address().is_some() {
         return Ok(QueryPlan::of_addresses(1));
@@ -201,7 +199,7 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
     }
     let reader = view.index();
     let access = Access::choose(&reader, session, query)?;
-    // How many grains others have, or a rule hides, is no matter of the session.
+    // How many grains other users have, or a rule hides, must not be revealed.
     let own = session.viewer().has_user() || session.reach(view).asks_rules();
     let mut lists = Vec::new();
     for list in &access.lists {
@@ -229,7 +227,7 @@ fn by_conditions(view: &View, session: &Session, query: &Query) -> Result<QueryP
     })
 }
 
-/// How many grains of a list a session sees, counted as far as it matters, and whether those are all.
+/// Number of grains of a list that a session sees, counted up to a limit, and `true` if those are all.
 fn own_of(
     view: &View,
     session: &Session,
@@ -245,7 +243,7 @@ fn own_of(
         }
         looked += 1;
         let sequence = posting?.sequence;
-        // Nobody can read what was erased and still waits for its scrub.
+        // An erased grain that waits for its scrub cannot be read.
         if view.hides(sequence)? {
             continue;
         }
@@ -255,7 +253,7 @@ fn own_of(
     Ok((own, true))
 }
 
-/// What a shape looks up, as a person reads it.
+/// Description of a lookup.
 fn lookup(shape: &Shape<'_>) -> String {
     let word = |word: &Word<'_>| match word {
         Word::Plain(text) => format!("{text:?}"),

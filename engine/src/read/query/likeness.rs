@@ -1,5 +1,5 @@
-//! How like each other grains are: by their vectors where both have one of the same model, else by their
-//! own words. Knows nothing of what is made of it.
+//! Similarity of grains to each other: by vectors of one model if both have one, else by their terms. Must
+//! not know what it is used for.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,11 @@ use grainstore_index::vectors::{Space, View as Spaces};
 
 use super::walk::{Halt, Walk};
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::search::texts::Wording;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// What tells how like two grains are, from 0 to 1.
+/// Computes the similarity of two grains, from 0 to 1.
 pub(super) struct Likeness<'v> {
     view: &'v View,
     spaces: Option<(&'v Spaces, Vec<Space>)>,
@@ -37,10 +38,10 @@ impl<'v> Likeness<'v> {
         Ok(Self { view: walk.view, spaces, wording, cancel: walk.cancel, words: Words::default() })
     }
 
-    /// How like a grain is to each of the others.
+    /// Similarities of a grain to each of the others.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY`, `ERR_IO`; the end of the time there is.
+    /// `ERR_INTEGRITY`, `ERR_IO`; the deadline of the query.
     pub(super) fn between(&mut self, one: Sequence, others: &[Sequence]) -> Result<Vec<f64>, Halt> {
         self.cancel.check().map_err(Halt::Stopped)?;
         let by_vector: Vec<Option<f64>> =
@@ -58,7 +59,7 @@ impl<'v> Likeness<'v> {
     fn by_vector(&self, one: Sequence, other: Sequence) -> Option<f64> {
         let (spaces, all) = self.spaces.as_ref()?;
         let near = all.iter().find_map(|space| spaces.between(space, one, other))?;
-        // A cosine of nothing in common is the middle of closeness.
+        // A closeness of 0.5 is a cosine of 0, which counts as no similarity.
         Some((2.0 * f64::from(near) - 1.0).clamp(0.0, 1.0))
     }
 
@@ -68,28 +69,28 @@ impl<'v> Likeness<'v> {
         }
         self.cancel.check().map_err(Halt::Stopped)?;
         let read = |blob: &[u8]| with_fields(blob, |grain| Ok(Some(self.wording.document(grain))));
-        // One whose key was destroyed meanwhile has no words.
+        // A grain whose key was destroyed meanwhile has no terms.
         let document = self.view.with_live_blob(at, read)?.unwrap_or_default();
         self.words.add(at, &document);
         Ok(())
     }
 }
 
-/// The words of some grains, and which of them have each.
+/// A small inverted index of the terms of some grains.
 #[derive(Default)]
 struct Words {
     slots: HashMap<Sequence, usize>,
     grains: Vec<Weights>,
     terms: HashMap<Box<str>, usize>,
-    /// Of each term the slots of the grains that have it, and its weight there.
+    /// Postings of each term: slots of the grains that have it, and its weight there.
     having: Vec<Vec<(usize, f64)>>,
 }
 
-/// The words of one grain.
+/// The terms of one grain.
 struct Weights {
-    /// Ascending by term.
+    /// Terms and weights, ascending by term.
     words: Vec<(usize, f64)>,
-    /// The sum of their squares.
+    /// The squared norm.
     square: f64,
 }
 
@@ -117,8 +118,7 @@ impl Words {
         self.slots.insert(at, slot);
     }
 
-    /// The cosines of a grain with others, by the weights of their words: only what they share is looked
-    /// at.
+    /// Cosines of the term weights of a grain with those of others; reads only the postings of its own terms.
     fn cosines(&self, one: Sequence, others: &[Sequence]) -> Vec<f64> {
         let of = |at: &Sequence| {
             let slot = *self.slots.get(at)?;
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// The cosine of two grains' words, one beside the other.
+    /// Cosine of the terms of two grains, computed directly.
     fn cosine(a: &Document, b: &Document) -> f64 {
         let square = |of: &Document| {
             of.words().iter().map(|word| f64::from(word.weight).powi(2)).sum::<f64>()
@@ -184,7 +184,7 @@ mod tests {
                 words.add(*at, document);
             }
             for (at, document) in all.iter().zip(&documents) {
-                // An empty sum is the other zero.
+                // An empty sum is negative zero.
                 let expected: Vec<u64> =
                     documents.iter().map(|other| (cosine(document, other) + 0.0).to_bits()).collect();
                 let found: Vec<u64> =

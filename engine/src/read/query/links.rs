@@ -1,7 +1,7 @@
-//! What one grain is linked to, among what a query lets through.
+//! The links of one grain, among the grains a query admits.
 //!
-//! Grains that are linked by what they say are looked up newest first, so many and no more. The index
-//! proposes; whether a grain is linked is read from the grain.
+//! Grains that name this one are looked up newest first, up to the fan-out. The index proposes; whether a
+//! grain is linked is read from the grain.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,17 @@ use grainstore_index::{self as index, Field, Object, Sequence, Shape, Spaces, Ti
 use super::access::{Access, List, scope};
 use super::postings::Found;
 use super::walk::{Halt, Walk};
+use crate::disk::blob::with_fields;
 use crate::read::graph::{address_in, addresses_in, links};
-use crate::state::view::with_fields;
 
-/// Grains one expansion looks at, at most: some tenths of a second.
+/// Most grains one expansion reads: some tenths of a second.
 const MOST_LOOKED: u64 = 65_536;
-/// Ranges of the index it opens, at most. A lookup has one in each namespace it looks in.
+/// Most index ranges it opens. A lookup has one in each namespace it searches.
 const MOST_RANGES: usize = 1_000_000;
-/// Grains of one lookup that may be passed over because they are not to be seen.
+/// Most grains of one lookup that are skipped because they are not visible.
 const PASSED_OVER: usize = 1_024;
 
-/// A grain on the way.
+/// A linked grain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Met {
     pub(super) sequence: Sequence,
@@ -30,24 +30,24 @@ pub(super) struct Met {
     time: EpochMs,
 }
 
-/// A tour along links, with what it has taken so far.
+/// The state of an expansion along links, with the work done so far.
 pub(super) struct Tour<'e> {
     pub(super) expansion: &'e Expansion,
     spaces: Spaces<'e>,
-    /// The last place of the log there is for it.
+    /// The last sequence it may see.
     last: Sequence,
-    /// Grains it keeps in mind at most.
+    /// Most grains it holds.
     pub(super) most: usize,
     ranges: usize,
-    /// Grains looked at.
+    /// Grains read.
     pub(super) looked: u64,
-    /// Those of them that may lie on the way: of others a session is told nothing.
+    /// Grains among them that the query may pass through; a session is told only of these.
     pub(super) passed: u64,
-    /// Whether there was more than it may look at.
+    /// True if there was more than it may read.
     pub(super) cut: bool,
 }
 
-/// What a grain says that leads to others.
+/// The links a grain has of its own, and the texts by which others link to it.
 struct Ends {
     sequence: Sequence,
     address: ContentAddress,
@@ -58,12 +58,11 @@ struct Ends {
     answered: Option<ContentAddress>,
 }
 
-/// Grains that are looked up by what they say, and whether one says it.
+/// An index lookup, and the condition that a grain found by it must meet.
 type Lookup<'l> = (Shape<'l>, &'l dyn Fn(&GrainRef<'_>) -> bool);
 
 impl<'w> Walk<'w> {
-    /// A tour along the links of an expansion from so many grains, on the state of the log that is
-    /// shown.
+    /// An expansion from this many grains, on the state of the log that is shown.
     pub(super) fn tour(&self, expansion: &'w Expansion, seeds: usize) -> Tour<'w> {
         let origin = self.after.as_ref().map(|(origin, _)| origin.sequence);
         Tour {
@@ -78,7 +77,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// The grains one is linked to, each once.
+    /// The grains linked to one, each once.
     pub(super) fn linked(&mut self, tour: &mut Tour<'_>, of: Sequence) -> Result<Vec<Met>, Halt> {
         let Some(ends) = self.ends(tour, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -96,7 +95,7 @@ impl<'w> Walk<'w> {
         Ok(found)
     }
 
-    /// What a grain leads to by one kind of link.
+    /// The grains that a grain links to by one kind of link.
     fn ahead(&mut self, tour: &mut Tour<'_>, ends: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
         match link {
             Link::Triple => self.of_subject(tour, ends, ends.object.as_deref()),
@@ -107,7 +106,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// What leads to a grain by one kind of link. Having the same subject is no direction.
+    /// The grains that link to a grain by one kind of link. A shared subject has no direction and is found by
+    /// `ahead`.
     fn named_by(&mut self, tour: &mut Tour<'_>, to: &Ends, link: Link) -> Result<Vec<Met>, Halt> {
         let digits = to.address.to_string();
         let (field, holds): (_, &dyn Fn(&GrainRef<'_>) -> bool) = match link {
@@ -134,7 +134,7 @@ impl<'w> Walk<'w> {
         self.looked_up_at(tour, to.sequence, (shape, holds))
     }
 
-    /// The grains that have this subject.
+    /// The grains with this subject.
     fn of_subject(
         &mut self,
         tour: &mut Tour<'_>,
@@ -147,7 +147,7 @@ impl<'w> Walk<'w> {
         self.looked_up_at(tour, ends.sequence, (shape, &holds))
     }
 
-    /// The first of some grains that are there.
+    /// The first `fan_out` of these grains that exist.
     fn named(
         &mut self,
         tour: &mut Tour<'_>,
@@ -168,8 +168,8 @@ impl<'w> Walk<'w> {
         Ok(found)
     }
 
-    /// The newest of the grains of a lookup, but for the one it is made for; of one instant those with
-    /// the smallest addresses.
+    /// The newest grains of a lookup without the grain itself; within one instant, those with the smallest
+    /// addresses.
     fn looked_up_at(
         &mut self,
         tour: &mut Tour<'_>,
@@ -197,7 +197,7 @@ impl<'w> Walk<'w> {
                 self.tick()?;
                 continue;
             }
-            // Grains of one instant have their order when all of them are known.
+            // Grains of one instant are ordered by address, so all of them are read first.
             let enough = found.len() >= tour.expansion.fan_out || passed >= PASSED_OVER;
             let goes_on = instant == Some((posting.time, posting.tie));
             if (enough && !goes_on) || tour.looked >= MOST_LOOKED {
@@ -216,7 +216,7 @@ impl<'w> Walk<'w> {
         Ok(found)
     }
 
-    /// A grain that may lie on the way and says what is wanted.
+    /// Reads a grain that the query may pass through and that meets the condition.
     fn meet(
         &mut self,
         tour: &mut Tour<'_>,
@@ -230,7 +230,7 @@ impl<'w> Walk<'w> {
         })
     }
 
-    /// What a grain on the way says that leads on.
+    /// Reads the links of a grain.
     fn ends(&mut self, tour: &mut Tour<'_>, at: Sequence) -> Result<Option<Ends>, Halt> {
         self.passing(tour, at, |blob, grain| {
             let text = |name: &str| grain.text(name).map(str::to_owned);
@@ -246,7 +246,7 @@ impl<'w> Walk<'w> {
         })
     }
 
-    /// Reads a grain that may lie on the way; nothing of any other.
+    /// Reads a grain that the query may pass through; `None` for any other.
     fn passing<T>(
         &mut self,
         tour: &mut Tour<'_>,

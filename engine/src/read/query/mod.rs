@@ -1,15 +1,14 @@
-//! Structured queries: what a host asks of a session without a language (OMS 28.1, 28.4).
+//! Structured queries of a session, without a language (OMS 28.1, 28.4).
 //!
-//! - `access`, `postings`: which postings a query is answered from, and these in order.
-//! - `walk`: the candidates, each rechecked on its grain, in the order of the answer.
-//! - `rerank`: the best of them in another order. `likeness`: how like they are.
-//! - `search`: the same for what is searched for by words. `near`: by a vector, and by both.
-//! - `links`: what a grain is linked to. `expand`: what is linked to the best answers, among them.
-//! - `cursor`: where a page ended.
+//! - `access_path`, `postings`: the access path of a query, and its postings in order.
+//! - `scan`: the candidates, each rechecked on its grain, in the order of the answer.
+//! - `rerank`: the best of them in another order. `similarity`: the similarity of grains.
+//! - `text`: answers to a text search. `vector`: to a vector, and to both.
+//! - `links`: the links of a grain. `expand`: grains linked to the best answers, ranked among them.
+//! - `cursor`: the position after a page.
 //!
-//! CAL runs on the same walk. All pages of an answer show one state of the log: that of the first
-//! page. What was written since is on none of them, what stopped being current since is still there,
-//! and is shown as current.
+//! CAL runs on the same scan. All pages of an answer show one state of the log, that of the first page:
+//! grains written since are on none of them, and grains ended since are still there and shown as current.
 
 mod access;
 mod cursor;
@@ -45,32 +44,32 @@ pub use explain::{QueryExpansion, QueryList, QueryPlan};
 pub(crate) use search::Sought;
 pub(crate) use walk::{Halt, Walk};
 
-/// Rows one page holds at most.
+/// Most rows of one page.
 pub const MAX_PAGE: usize = 10_000;
-/// Bytes of payloads one page holds at most, but for a first row that is larger: a page ends before
-/// it would hold more. Decoded, they take up to some thirty times that.
+/// Most payload bytes of one page, unless its first row is larger: a page ends before it would exceed them.
+/// Decoded, they take up to some thirty times that.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// Which part of an answer is wanted, and what beside it.
+/// Options of one page of an answer.
 ///
-/// All pages show which grains there were, and which were current, when the first was read. What
-/// changes of a grain without ending it (a verification status, a review, a hold) is seen as it is
-/// when its page is read, also by conditions on it.
+/// All pages show the grains that existed, and were current, when the first was read. Changes that do not end
+/// a grain (a verification status, a review, a hold) are seen as of the reading of each page, also by
+/// conditions on them.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// Rows at most; 0 gives none.
+    /// Most rows; 0 for none.
     pub limit: usize,
-    /// Where the page before ended; nothing for the first.
+    /// The end of the page before; `None` for the first page.
     pub cursor: Option<Cursor>,
-    /// Bytes of payloads at most, up to [`MAX_PAGE_BYTES`]: the page ends before it would hold more.
+    /// Most payload bytes, up to [`MAX_PAGE_BYTES`]: the page ends before it would exceed them.
     pub bytes: usize,
-    /// Matches are counted up to here for [`Answer::total`]; 0 counts none beyond the page.
+    /// Number up to which matches are counted for [`Answer::total`]; 0 to count none beyond the page.
     pub count_to: u64,
-    /// Whether the answer tells how it was found.
+    /// True to return the plan of the answer.
     pub explain: bool,
-    /// How long the work may take.
+    /// Time limit of the page.
     pub timeout: Duration,
-    /// Stops the work when the host says so.
+    /// Cancels the work on request of the host.
     pub cancel: Cancel,
 }
 
@@ -90,13 +89,13 @@ impl Default for Page {
 }
 
 impl Page {
-    /// The first rows, at most so many.
+    /// The first rows, at most `limit`.
     #[must_use]
     pub fn first(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// The page behind this cursor.
+    /// Continues after this cursor.
     #[must_use]
     pub fn after(mut self, cursor: Option<Cursor>) -> Self {
         self.cursor = cursor;
@@ -109,11 +108,11 @@ impl Page {
 pub struct Answer {
     /// The rows, in the order of the query.
     pub results: Vec<Match>,
-    /// How many rows all pages have together, where that was counted.
+    /// Rows of all pages together, if counted.
     pub total: Option<u64>,
-    /// Where the next page starts, if there is one.
+    /// The start of the next page, if there is one.
     pub next_cursor: Option<Cursor>,
-    /// How it was found, if that was asked for.
+    /// The plan, if it was asked for.
     pub plan: Option<QueryPlan>,
 }
 
@@ -122,27 +121,26 @@ pub struct Answer {
 pub struct Match {
     /// The grain.
     pub grain: Grain,
-    /// How well it answers a search, from 0 to 1; 1.0 for a structural match (ruling 45).
+    /// Its relevance to a search, from 0 to 1; 1.0 for a structural match (ruling 45).
     pub score: f64,
-    /// The fields the query asked about, which the grain therefore has, and those with words that
-    /// were searched for.
+    /// The fields the query has conditions on, which the grain therefore has, and those with terms searched
+    /// for.
     pub matched_fields: Vec<String>,
     /// Its address.
     pub content_address: ContentAddress,
-    /// What the index layer knows about it.
+    /// Its index-layer state.
     #[serde(skip)]
     pub state: GrainState,
 }
 
 impl Session {
-    /// The grains this session can see that match, one page at a time; those of types without a name as well,
-    /// where the query names none.
+    /// One page of the grains that match and that this session can see. Grains of opaque types are included
+    /// if the query names no type.
     ///
     /// # Errors
-    /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion
-    /// that cannot be done; `ERR_CURSOR` for a cursor of another query, session, store
-    /// or history; `ERR_ACCESS` for a namespace outside the session's; `ERR_TIMEOUT`;
-    /// `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_LIMIT` beyond [`MAX_PAGE`] and the bounds of an expansion; `ERR_SCHEMA` for an expansion that
+    /// cannot be done; `ERR_CURSOR` for a cursor of another query, session, store or history; `ERR_ACCESS`
+    /// for a namespace outside the session's; `ERR_TIMEOUT`; `ERR_INTEGRITY`; `ERR_IO`.
     pub fn query(&self, query: &Query, page: &Page) -> Result<Answer> {
         if page.limit > MAX_PAGE {
             let message = format!("a page holds {MAX_PAGE} rows at most, not {}", page.limit);
@@ -156,7 +154,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// How a query would be answered, without answering it.
+    /// The plan of a query, without running it.
     ///
     /// # Errors
     /// As [`Session::query`].
@@ -222,7 +220,7 @@ impl Session {
                     true => {
                         Some(walk.scores.get(rows.found.len() - 1).copied().unwrap_or_default())
                     }
-                    // Only what is linked to answers by conditions alone has a rank.
+                    // Among answers by conditions alone, only linked grains have a score to continue from.
                     false => Some(last.score).filter(|score| *score < Score::STRUCTURAL.value),
                 };
                 let statistics = walk.carried(rows.found.len());
@@ -240,23 +238,23 @@ impl Session {
     }
 }
 
-/// The rows of a page while they are found.
+/// Collector of the rows of a page.
 struct Rows {
     limit: usize,
     count_to: u64,
     names: Vec<String>,
-    /// What is searched for.
+    /// The parsed text search, if any.
     sought: Option<Sought>,
     found: Vec<Match>,
     bytes: usize,
     most_bytes: usize,
-    /// Matches shown, taken or only counted.
+    /// Matches seen, returned or only counted.
     seen: u64,
     failed: Option<Error>,
 }
 
 impl Rows {
-    /// The fields a grain matches on: those of the conditions, then those with words searched for.
+    /// The fields a grain matches on: those of the conditions, then those with terms searched for.
     fn fields_of(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let mut names = match candidate.score.is_linked_only() {
             true => Vec::new(),
@@ -270,7 +268,7 @@ impl Rows {
         names
     }
 
-    /// Takes a match, or counts it where the page is full.
+    /// Adds a match, or counts it if the page is full.
     fn take(&mut self, candidate: &Candidate<'_>) -> ControlFlow<()> {
         self.seen += 1;
         let size = candidate.grain.payload_len();
@@ -303,7 +301,7 @@ impl Rows {
     }
 }
 
-/// Where a row stands in the order of an answer, with what the scores of a search are made of.
+/// The position of a row in an answer, with the inputs of the scores of a search.
 fn place_of(row: &Match, rank: Option<f64>, (ranking, statistics): (Ranking, Vec<u8>)) -> Last {
     let (time, address) = (row.grain.time(), row.content_address);
     match rank {
@@ -312,12 +310,12 @@ fn place_of(row: &Match, rank: Option<f64>, (ranking, statistics): (Ranking, Vec
     }
 }
 
-/// Whether its answers come by their scores, or in an order made of them.
+/// Returns `true` if the answer is ordered by scores, or by an order made from them.
 fn is_ranked(query: &Query) -> bool {
     query.search().is_some() || query.near().is_some() || query.rerank().is_some()
 }
 
-/// The fields a query asks about, each once.
+/// The fields a query has conditions on, each once.
 fn matched_fields(query: &Query) -> Vec<String> {
     let mut names = Vec::new();
     for predicate in query.predicates() {
@@ -329,8 +327,8 @@ fn matched_fields(query: &Query) -> Vec<String> {
     names
 }
 
-/// What tells one question from another: the query, who asks, what is made of the words that are
-/// searched for, and the model whose vectors answer where the query does not name it.
+/// Identity of a query for its cursors: the query, the session, the analysis of the text searched for, and
+/// the model whose vectors answer if the query names none.
 fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
     let scope = session.options();
     let words = query
@@ -348,13 +346,13 @@ fn question(session: &Session, view: &View, query: &Query) -> Result<String> {
     })
 }
 
-/// The state of the log as it is now.
+/// The present state of the log.
 fn origin_of(view: &View) -> Result<Origin> {
     let (sequence, entries) = (view.last_sequence()?, view.audit_len()?);
     Ok(Origin { sequence, entry: entry_start(view, entries)?, entries })
 }
 
-/// Where a cursor goes on, once it is known to belong here.
+/// Opens a cursor, and checks that it belongs to this history.
 fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Result<Opened> {
     let key = session.store().inner().cursor_key();
     let opened = cursor.open(key, question(session, view, query)?.as_bytes())?;
@@ -369,7 +367,7 @@ fn resume(session: &Session, view: &View, query: &Query, cursor: &Cursor) -> Res
     Ok(opened)
 }
 
-/// The first bytes of the hash of the last of so many audit entries: whatever becomes of grains, it stays.
+/// The first bytes of the hash of the last of these audit entries: erasures do not change it.
 fn entry_start(view: &View, entries: u64) -> Result<[u8; 8]> {
     let missing = || Error::integrity("the audit log has lost its last entry");
     let entry = view.audit()?.get(entries.saturating_sub(1))?.ok_or_else(missing)?;

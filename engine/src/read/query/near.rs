@@ -1,9 +1,10 @@
-//! The answer to a vector, alone or beside words: the grains that are nearest, those that have the
-//! words, and each of them judged by both.
+//! Answers to a vector query, alone or with text: the nearest grains, those with the terms, and both scores
+//! of each.
 //!
-//! Both legs give their best, what one leg found is scored by the other, and the sum decides: words
-//! against the best words, meaning against the nearest, three parts to two (docs/adr/0008). A turn of
-//! a conversation counts half by its own vector and half by those of the turns around it.
+//! Each leg (vector and text) gives its best, and what one leg found is scored by the other too. The sum
+//! decides: text relative to the best text score, closeness relative to the nearest, weighted three to two
+//! (docs/adr/0008). A turn of a conversation counts half by its own vector and half by those of its
+//! neighbouring turns.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -21,40 +22,39 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::search::texts::Around;
 use crate::state::view::View;
 
-/// Answers each leg gives at least, and at most.
+/// Fewest and most answers of each leg.
 const LEG: usize = 128;
 const LONGEST_LEG: usize = 1024;
-/// How much of a score is due to words, where they are asked for beside a vector; the rest is due to
-/// the vector.
+/// Weight of the text score where text is searched for beside a vector; the rest is the vector's.
 const WORDS: f64 = 0.6;
 
-/// A vector that is asked for, with the space it is of.
+/// A query vector with its space.
 struct Sighted<'v> {
     spaces: &'v Spaces,
     space: Space,
     vector: Vector,
-    /// When to give up.
+    /// Cancels the search.
     cancel: &'v Cancel,
 }
 
-/// A grain one of the legs has found.
+/// The scores of a grain that one of the legs found.
 #[derive(Debug, Clone, Copy, Default)]
 struct Found {
-    /// Its address, where it was judged.
+    /// Its address, if it was checked.
     address: Option<ContentAddress>,
-    /// As the full text scores it; 0 where it has none of the words.
+    /// Its full-text score; 0 if it has none of the terms.
     text: f64,
-    /// How near it is, from 0 to 1; 0 where it has no vector.
+    /// Its closeness, from 0 to 1; 0 if it has no vector.
     near: f64,
-    /// The same with what is around it.
+    /// Its closeness averaged with that of its neighbouring turns.
     around: f64,
-    /// What that is worth beside words.
+    /// That average in the form that is added to the text score, see `cosine_gain`.
     worth: f64,
 }
 
 impl<'w> Walk<'w> {
-    /// Shows the grains that are nearest to a vector, and those that answer a search as well, the
-    /// best first, until `visit` has enough.
+    /// Passes `visit` the grains nearest to a vector, and those that match a search as well, the best first,
+    /// until it has enough.
     pub(super) fn nearest(
         &mut self,
         near: &Near,
@@ -78,8 +78,9 @@ impl<'w> Walk<'w> {
         self.give_both(&sighted, ranked.as_ref(), &found, visit)
     }
 
-    /// The vector of what is searched for everywhere, where the store has the embedder of the model that
-    /// serves. One that fails leaves the words; its failure is among the figures of the store.
+    /// The query vector the serving model's embedder makes of the text that is searched for in all fields;
+    /// `None` without an embedder. If the embedder fails, text alone is searched; the failure is in the
+    /// store's statistics.
     pub(super) fn meant_by(&self, search: &Search) -> Result<Option<Near>, Halt> {
         let keeping = self.session.store().inner().meaning(self.view)?;
         let Some(keeping) = keeping else { return Ok(None) };
@@ -93,7 +94,7 @@ impl<'w> Walk<'w> {
         Ok(values.ok().map(|values| Near { model, values: values.into() }))
     }
 
-    /// The vector in its space. None where no vector of its model is stored.
+    /// Finds the space of a query vector; `None` if no vector of its model is stored.
     fn sighted(&self, view: &'w View, near: &Near) -> Result<Option<Sighted<'w>>> {
         let vector = Vector::new(near.values.to_vec())?;
         let known = view.spaces()?;
@@ -124,13 +125,13 @@ impl<'w> Walk<'w> {
         Ok(Some(Sighted { spaces, space, vector, cancel: self.cancel }))
     }
 
-    /// How many answers each leg gives.
+    /// Number of answers each leg gives.
     fn leg(&self) -> usize {
         let wanted = self.query.limit().unwrap_or(0).max(self.given);
         wanted.saturating_mul(4).clamp(LEG, LONGEST_LEG)
     }
 
-    /// The vector leg. With a search in several parts, what it finds answers each of them.
+    /// The vector leg. For a search in several parts it finds only grains that match each part.
     fn by_vector(
         &mut self,
         sighted: &Sighted<'_>,
@@ -160,7 +161,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// The leg of words, and the words of what the other leg has found.
+    /// The text leg, and the text scores of what the vector leg found.
     fn add_words(
         &mut self,
         ranked: &Ranked<'_>,
@@ -176,7 +177,7 @@ impl<'w> Walk<'w> {
         Ok(score_words(ranked, found)?)
     }
 
-    /// Shows what was found, the best sum first.
+    /// Passes what was found to `visit`, the best sum first.
     fn give_both(
         &mut self,
         sighted: &Sighted<'_>,
@@ -206,7 +207,7 @@ impl<'w> Walk<'w> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The answers with what is linked to the best of them.
+    /// Adds the grains linked to the best answers.
     fn link(
         &mut self,
         expansion: &'w Expansion,
@@ -247,7 +248,7 @@ impl<'w> Walk<'w> {
         Ok(rows.into_values().collect())
     }
 
-    /// What words and the vector make of some grains; without those that are no answers however near.
+    /// Scores grains by text and vector; leaves out those that miss a required term.
     fn looked_at(
         &self,
         (sighted, ranked): (&Sighted<'_>, Option<&Ranked<'_>>),
@@ -264,14 +265,15 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// What the signals of an answer are measured by: the best of what was found.
+/// The maxima that the scores of an answer are normalised by.
 struct Scale {
     text: f64,
     near: f64,
     worth: f64,
-    /// The score of words of a grain that had everything in plenty; nothing where no words are asked for.
+    /// The highest text score any grain could have; `None` without a text search.
     ceiling: Option<f64>,
-    /// The best answer is as good as its better side; the others stand in proportion.
+    /// Absolute score of the best answer: the better of its text and vector scores. The others are in
+    /// proportion.
     quality: f64,
 }
 
@@ -284,9 +286,9 @@ impl Scale {
         Self { text, near, worth: best(|found| found.worth), ceiling, quality }
     }
 
-    /// How good an answer is.
+    /// The scores of an answer.
     fn score(&self, found: &Found) -> Score {
-        // What only links have found may have better company than the best that was found by itself.
+        // A grain found by links only may exceed the maxima, which are of grains found directly.
         let share = |value: f64, best: f64| if best > 0.0 { (value / best).min(1.0) } else { 0.0 };
         let merit = match self.ceiling {
             Some(_) => {
@@ -301,7 +303,7 @@ impl Scale {
     }
 }
 
-/// What words make of grains that they have not found; those that are no answers however near go.
+/// Adds text scores to grains without one; removes those that miss a required term.
 fn score_words(ranked: &Ranked<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
     let unscored = found.iter().filter(|(_, found)| found.text == 0.0);
     let unscored: Vec<Sequence> = unscored.map(|(sequence, _)| *sequence).collect();
@@ -317,7 +319,7 @@ fn score_words(ranked: &Ranked<'_>, found: &mut BTreeMap<Sequence, Found>) -> Re
     Ok(())
 }
 
-/// How near the grains are that only their words have found.
+/// Adds the closeness of grains that only the text leg found.
 fn complete(sighted: &Sighted<'_>, found: &mut BTreeMap<Sequence, Found>) -> Result<()> {
     let missing = found.iter().filter(|(_, found)| found.near == 0.0);
     let missing: Vec<Sequence> = missing.map(|(sequence, _)| *sequence).collect();
@@ -329,7 +331,7 @@ fn complete(sighted: &Sighted<'_>, found: &mut BTreeMap<Sequence, Found>) -> Res
     Ok(())
 }
 
-/// Takes the turns around each turn into account.
+/// Adds the average closeness with neighbouring turns.
 fn look_around(
     view: &View,
     sighted: &Sighted<'_>,
@@ -354,7 +356,7 @@ fn look_around(
     Ok(())
 }
 
-/// Half by itself, half by what is around it, where there is something.
+/// The mean of a grain's own value and of the mean of its neighbours' values; its own if it has none.
 fn in_company(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
     match u32::try_from(others.len()).unwrap_or(u32::MAX) {
         0 => value(own),
@@ -365,9 +367,9 @@ fn in_company(own: f64, others: &[f64], value: impl Fn(f64) -> f64) -> f64 {
     }
 }
 
-/// What a closeness is worth beside words: nothing at a right angle and beyond, as words are worth
-/// nothing where none is shared. By angle, texts that have nothing in common are half as close as one
-/// text is to itself, and would take half of what the vector has to give. Distances have no right angle.
+/// Rescales closeness so that it can be added to a text score: 0 at a right angle and beyond, as text scores
+/// 0 if no term is shared. Otherwise texts without anything in common, whose angle makes them half as close
+/// as identical ones, would get half of the vector's weight. Distances have no right angle and are kept.
 fn worth(metric: Metric, closeness: f64) -> f64 {
     match metric {
         Metric::Cosine | Metric::Dot => (2.0 * closeness - 1.0).max(0.0),
@@ -375,13 +377,13 @@ fn worth(metric: Metric, closeness: f64) -> f64 {
     }
 }
 
-/// How near some grains are, from 0 to 1; those without a vector are left out.
+/// Closeness of grains, from 0 to 1; those without a vector are left out.
 fn closeness_of(sighted: &Sighted<'_>, of: &[Sequence]) -> Result<BTreeMap<Sequence, f64>> {
     if of.is_empty() {
         return Ok(BTreeMap::new());
     }
     let ask = Ask { vector: &sighted.vector, limit: of.len(), within: Some(of), care: Care::Exact };
-    // Who is asked about is known; in which order they come is of no matter.
+    // The grains are given, so the address that breaks ties does not matter.
     let found = sighted.spaces.search::<Error>(&sighted.space, &ask, &mut |_| Ok(Some([0; 32])))?;
     let metric = sighted.space.metric();
     Ok(found.near.iter().map(|near| (near.sequence, near.closeness(metric).into())).collect())

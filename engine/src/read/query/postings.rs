@@ -1,4 +1,4 @@
-//! The postings of an access, in the order of the answer.
+//! The postings of an access path, in the order of the answer.
 
 use grainstore_cal::Cancel;
 use grainstore_format::EpochMs;
@@ -9,10 +9,10 @@ use super::cursor::Place;
 use super::walk::Halt;
 use crate::disk::vault::Vault;
 
-/// Postings read between two questions whether to stop, while none is found.
+/// Postings read between checks for cancellation, while none is found.
 const READ_AT_ONCE: u64 = 1024;
 
-/// What is found in the lists of a query.
+/// Opens the postings of the lists of a query.
 pub(super) struct Found<'w> {
     pub(super) reader: index::Reader<'w>,
     pub(super) access: &'w Access<'w>,
@@ -21,7 +21,7 @@ pub(super) struct Found<'w> {
 }
 
 impl<'w> Found<'w> {
-    /// The postings of a range of times, from newest going on at a place.
+    /// The postings of a time range; newest first, they start after `place`.
     pub(super) fn open(
         &self,
         times: TimeRange,
@@ -40,8 +40,7 @@ impl<'w> Found<'w> {
     }
 }
 
-/// Postings whose search is given up when it should stop: lists that have little in common are read
-/// for long without a result.
+/// Postings whose search can be cancelled: lists with little in common are read for long without a result.
 pub(super) struct Watched<'w> {
     postings: Intersection<'w>,
     cancel: &'w Cancel,
@@ -65,22 +64,21 @@ impl Iterator for Watched<'_> {
     }
 }
 
-/// Postings of one time that are turned round in memory; of a time with more, the list is read a
-/// second time.
+/// Most postings of one instant that are reversed in memory; for a longer one the list is read again.
 const TURNED: usize = 64;
 
-/// Postings from oldest to newest, each instant by ascending address: an index that is read
-/// backwards runs backwards within an instant too.
+/// Postings from oldest to newest, each instant by ascending address: an index read backwards is backwards
+/// within an instant too.
 pub(super) struct ByAddress<'w> {
     found: Found<'w>,
     times: TimeRange,
     place: Option<Place>,
     postings: Watched<'w>,
-    /// What follows the instant being given.
+    /// The posting after the current instant.
     next: Option<Result<Posting, Halt>>,
-    /// The instant being given, its last posting first.
+    /// The current instant, its last posting first.
     instant: Vec<Posting>,
-    /// The instant being given, where it is long.
+    /// The current instant, read forward if it is long.
     forward: Option<Watched<'w>>,
 }
 
@@ -95,7 +93,7 @@ impl<'w> ByAddress<'w> {
         Ok(Self { found, times, place, postings, next, instant: Vec::new(), forward: None })
     }
 
-    /// Gathers the instant that starts with this posting, or opens it to be read forward.
+    /// Collects the instant that starts with this posting, or opens it to be read forward.
     fn gather(&mut self, first: Posting) -> Result<(), Halt> {
         self.instant.push(first);
         loop {
@@ -118,7 +116,7 @@ impl<'w> ByAddress<'w> {
         let place = self.place.filter(|place| place.time == time);
         self.forward = Some(self.found.open(instant, index::Order::Newest, place)?);
         let Some(later) = time.get().checked_add(1) else {
-            // Nothing is later, and what is left of the list is this instant.
+            // No later time exists, so the rest of the list is this instant.
             self.next = None;
             return Ok(());
         };

@@ -1,11 +1,10 @@
-//! The best answers in another order: newer ones first, those that were wanted before, no two that say
-//! the same.
+//! Reranking of the best answers: by age, by access, and for diversity.
 //!
-//! The best [`Rerank::POOL`] are looked at and no others are given. Likeness is that of vectors where
-//! both have one of the same model, else that of their own words.
+//! The best [`Rerank::POOL`] are considered, and no others are returned. Similarity is that of vectors if
+//! both grains have one of the same model, else that of their terms.
 //!
-//! The order is chosen once, for the first page: what is left of it goes along in the cursor. Age, reads
-//! and an embedder may change between two pages; the order would change with them.
+//! The order is chosen once, for the first page, and the rest of it is carried in the cursor: age, accesses
+//! and an embedder may change between two pages, and the order would change with them.
 
 use std::ops::ControlFlow;
 
@@ -17,35 +16,34 @@ use super::cursor::{Ranking, damaged};
 use super::likeness::Likeness;
 use super::walk::{Halt, Walk};
 use crate::base::error::Result;
-use crate::state::view::with_fields;
+use crate::disk::blob::with_fields;
 
-/// What is left of the score of a grain that is old, or was never wanted.
+/// Share of its score that an old grain, or one never accessed, keeps.
 const LEFT: f64 = 0.5;
-/// Reads that make a grain count nearly as much as one can: each halves what is missing, of those an
-/// access half-life ago half.
+/// Accesses that halve the distance to the full score; one an access half-life ago counts as half an access.
 const READS: f64 = 4.0;
-/// Bytes of a score in a cursor: the first of its eight. Of the rest no answer is told.
+/// Leading bytes of a score that are kept in a cursor. The rest is cleared in every answer.
 const SCORE_BYTES: usize = 4;
-/// How long it takes a read to count half.
+/// Time after which an access counts half.
 const ACCESS_HALF_LIFE_MS: f64 = 30.0 * 86_400_000.0;
 
-/// An answer before it has its place.
+/// A candidate of the rerank.
 struct Pooled {
     address: ContentAddress,
     sequence: Sequence,
     score: Score,
 }
 
-/// Answers in the order they are given in, with their scores; of those a cursor carried the values alone.
+/// Answers in their final order, with their scores; those read from a cursor have the total score only.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     answers: Vec<(Sequence, Score)>,
-    /// Behind which of them each of those is that were shown.
+    /// For each answer that was returned, the number of answers up to and including it.
     shown: Vec<usize>,
 }
 
 impl Walk<'_> {
-    /// Shows the best answers of the walk in the order a rerank gives them.
+    /// Passes the best answers of the scan to `visit` in reranked order.
     pub(super) fn reranked(
         &mut self,
         rerank: Rerank,
@@ -60,7 +58,7 @@ impl Walk<'_> {
         };
         for at in 0..self.order.answers.len() {
             let Some((sequence, score)) = self.order.answers.get(at).copied() else { break };
-            // Conditions on what may change without ending a grain are met when its page is read.
+            // Conditions on what may change without ending a grain are checked when its page is read.
             if goes_on && self.linked_by(None, sequence)?.is_none() {
                 continue;
             }
@@ -73,8 +71,8 @@ impl Walk<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What a cursor carries for the pages behind the first `taken` answers shown: what is left of an
-    /// order that was chosen, else what scores are made of.
+    /// State a cursor carries to the pages after the first `taken` answers: the rest of a chosen order, else
+    /// the inputs of the scores.
     pub(super) fn carried(&mut self, taken: usize) -> Vec<u8> {
         match self.ranking {
             Ranking::Reranked => self.order.left(taken),
@@ -82,7 +80,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The best answers in the order a rerank gives them, those whose score is enough.
+    /// Chooses the order of the best answers, without those below the minimum score.
     fn chosen(&mut self, rerank: Rerank) -> Result<Order, Halt> {
         let mut pool = self.pool()?;
         self.weigh(rerank, &mut pool)?;
@@ -100,7 +98,7 @@ impl Walk<'_> {
         Ok(Order { answers, shown: Vec::new() })
     }
 
-    /// The best answers in their own order.
+    /// The best answers in their original order.
     fn pool(&mut self) -> Result<Vec<Pooled>, Halt> {
         let (given, floor) = (std::mem::take(&mut self.given), self.floorless);
         self.floorless = true;
@@ -124,7 +122,7 @@ impl Walk<'_> {
         Ok(pool)
     }
 
-    /// Lets age and access change the scores, and the order with them.
+    /// Weights the scores by age and access, and sorts by them.
     fn weigh(&self, rerank: Rerank, pool: &mut [Pooled]) -> Result<()> {
         if rerank.recency_ms.is_none() && !rerank.access {
             return Ok(());
@@ -132,7 +130,7 @@ impl Walk<'_> {
         let now = self.session.now();
         for pooled in pool.iter_mut() {
             if let Some(half_life) = rerank.recency_ms {
-                // What was agreed, and that it was taken back, does not fade (OMS 8.10).
+                // A consent and its withdrawal do not lose weight with age (OMS 8.10).
                 let fades = |grain: &GrainRef<'_>| grain.grain_type() != GrainType::Consent;
                 let read =
                     |blob: &[u8]| with_fields(blob, |grain| Ok(fades(grain).then(|| grain.time())));
@@ -158,8 +156,8 @@ impl Walk<'_> {
 }
 
 impl Order {
-    /// What is left behind the first `taken` that were shown: a byte that says how wide places of the log
-    /// are, then of each answer its place and the first bytes of its score.
+    /// Encodes the order after the first `taken` answers: a byte with the width of sequences, then for each
+    /// answer its sequence and the first bytes of its score.
     fn left(&self, taken: usize) -> Vec<u8> {
         let from = taken.checked_sub(1).and_then(|last| self.shown.get(last)).copied();
         let left = self.answers.get(from.unwrap_or(0)..).unwrap_or_default();
@@ -174,7 +172,7 @@ impl Order {
         bytes
     }
 
-    /// Reads what [`Order::left`] wrote.
+    /// Decodes what [`RerankedOrder::encode_rest`] wrote.
     ///
     /// # Errors
     /// `ERR_CURSOR` for other bytes.
@@ -192,28 +190,28 @@ impl Order {
     }
 }
 
-/// A score of which no more is known.
+/// A score of which only the total is known.
 fn of(value: f64) -> Score {
     Score { value, ..Score::STRUCTURAL }
 }
 
-/// A score as it is told on every page: what a cursor has of it.
+/// A score rounded to the bytes a cursor keeps, so that all pages show the same.
 fn told(value: f64) -> f64 {
     f64::from_bits(value.to_bits() & (u64::MAX << 32))
 }
 
-/// What is left of something by now: halved in each half-life since.
+/// The share left now of something that is halved in each half-life.
 fn decayed(now: EpochMs, since: EpochMs, half_life_ms: f64) -> f64 {
     let age = now.get().saturating_sub(since.get()).max(0) as f64;
     if half_life_ms > 0.0 { (-age / half_life_ms).exp2() } else { 0.0 }
 }
 
-/// The answers so that none is too like one before it.
+/// Selects answers so that none is too similar to an earlier one.
 fn diverse(pool: Vec<Pooled>, by: Diversity, like: &mut Likeness<'_>) -> Result<Vec<Pooled>, Halt> {
     let best = pool.first().map_or(0.0, |pooled| pooled.score.value);
     let mut left = pool;
     let mut chosen: Vec<Pooled> = Vec::with_capacity(left.len());
-    // How like each of those left is to what is most like it among the chosen.
+    // For each remaining answer, its greatest similarity to a chosen one.
     let mut nearest = vec![0.0_f64; left.len()];
     while !left.is_empty() {
         let worth = |at: usize, pooled: &Pooled| match by {

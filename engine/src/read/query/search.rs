@@ -1,7 +1,7 @@
-//! The answer to a search: the full text proposes, every grain is rechecked, the best come first.
+//! Answers to a text search: the full text proposes, every grain is rechecked, and the best come first.
 //!
-//! Few grains that meet the other conditions are scored one by one; else the full text is asked for
-//! its best, and says of each whether it may be shown before it takes the place of another.
+//! If few grains meet the other conditions, those are scored one by one. Else the full text is asked for its
+//! best, and checks each candidate before it takes the place of another.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -18,33 +18,34 @@ use super::cursor::{Rank, Ranking};
 use super::expand::{Linked, Seed};
 use super::walk::{Halt, Walk};
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::handle::session::Session;
-use crate::state::view::with_fields;
 
-/// Grains that are scored one by one rather than found by their words.
+/// Most grains that are scored one by one rather than found by their terms.
 pub(super) const FEW: u64 = 2048;
-/// Grains with the words of a question that are judged rather than those that meet its other conditions.
+/// Number of grains with the terms up to which these are checked rather than those that meet the other
+/// conditions.
 const HARDLY_ANY: u64 = 128;
-/// Answers the full text is asked for at once: at first, unless more are wanted, and at most.
+/// Answers asked of the full text at once: the first time, unless more are wanted, and at most.
 const AT_FIRST: usize = 64;
 const AT_ONCE: usize = 4096;
 
-/// What a query searches for, in the terms of the full text.
+/// A text search parsed for the full text.
 pub(crate) struct Sought {
-    /// Everything it asks for.
+    /// The union of all its parts.
     whole: Question,
-    /// What each part asks for, and in which field, where that has to be looked at by itself.
+    /// Each part with its field, if the parts have to be matched separately.
     parts: Vec<(Question, Option<&'static str>)>,
     settings: Settings,
-    /// What reads the grains that are shown.
+    /// Reader of the grains that are returned.
     reader: RefCell<Reader>,
 }
 
 impl Sought {
-    /// What a query of a session searches for: its words are of the language of where it looks.
+    /// Parses the search of a query, in the language of the namespaces it searches.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for too many words.
+    /// `ERR_LIMIT` for too many terms.
     pub(crate) fn of(session: &Session, reach: &Reach, search: &Search) -> Result<Self> {
         let language = language_of(session, reach);
         let settings = Settings::new(language);
@@ -59,22 +60,22 @@ impl Sought {
         Ok(Self { whole, parts, settings, reader: RefCell::new(Reader::new(settings)) })
     }
 
-    /// Everything it asks for.
+    /// The union of all its parts.
     pub(super) fn question(&self) -> &Question {
         &self.whole
     }
 
-    /// The fields of a grain that have something of it, under their payload names.
+    /// The fields of a grain that match any of it, under their payload names.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` never, for a grain of the store.
+    /// `ERR_INTEGRITY`, which a grain of the store never gives.
     pub(crate) fn fields_of(&self, grain: &Grain) -> Result<Vec<String>> {
         let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
         let blob = grain.encode(encoding)?;
         with_fields(blob.bytes(), |grain| Ok(self.matched(grain)))
     }
 
-    /// As [`Sought::fields_of`], for a grain that is still encoded.
+    /// Like [`ParsedSearch::matched_fields`], for a grain that is still encoded.
     pub(super) fn matched(&self, grain: &GrainRef<'_>) -> Vec<String> {
         let mut reader = self.reader.borrow_mut();
         let names = reader.matched_fields(grain, &self.whole);
@@ -82,10 +83,10 @@ impl Sought {
     }
 }
 
-/// What decides whether a walk shows a grain that is seen.
+/// A rule that decides whether a visible grain is returned: gives its address if so.
 type Admitted<'w> = fn(&Walk<'w>, &[u8], &GrainRef<'_>, &GrainState) -> Option<ContentAddress>;
 
-/// The language in which a session searches there.
+/// The language in which a session searches these namespaces.
 pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
     let own = session.options().namespace.as_deref().unwrap_or_default();
     let namespace = match reach {
@@ -95,33 +96,33 @@ pub(super) fn language_of(session: &Session, reach: &Reach) -> Language {
     session.store().inner().library().wording().languages.of(namespace)
 }
 
-/// A search while it runs.
+/// A text search while it runs.
 pub(super) struct Ranked<'r> {
     sought: Sought,
     asked: Asked<'r>,
-    /// The parts that are asked of all fields together, each looked up once.
+    /// The parts without a field, each prepared separately.
     parts: Vec<Asked<'r>>,
-    /// The score of a grain that had everything in plenty.
+    /// The score of a grain with every term at its highest weight.
     ceiling: f64,
 }
 
 impl Ranked<'_> {
-    /// Whether its parts have to be looked at one by one.
+    /// Returns `true` if its parts have to be matched separately.
     pub(super) fn has_parts(&self) -> bool {
         !self.sought.parts.is_empty()
     }
 
-    /// The score of a grain that had everything in plenty.
+    /// The score of a grain with every term at its highest weight.
     pub(super) fn ceiling(&self) -> f64 {
         self.ceiling
     }
 
-    /// Whether some grains are no answers however near they are.
+    /// Returns `true` if some terms are required or excluded, so that even a near grain may not be an answer.
     pub(super) fn is_strict(&self) -> bool {
         self.sought.whole.clauses().iter().any(|clause| clause.occur != Occur::Should)
     }
 
-    /// Those of some grains that are answers, the best first.
+    /// The grains among these that match, the best first.
     pub(super) fn scored(&self, few: &[Sequence]) -> Result<Vec<(Sequence, f64)>> {
         let scores = self.asked.scores_of(few)?;
         let scored = few.iter().zip(scores).filter_map(|(at, score)| Some((*at, score?)));
@@ -130,7 +131,7 @@ impl Ranked<'_> {
         Ok(scored)
     }
 
-    /// Whether a grain answers each part.
+    /// Returns `true` if a grain matches each part.
     fn is_answered(&self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
         for part in &self.parts {
             if !part.has(at)? {
@@ -144,14 +145,14 @@ impl Ranked<'_> {
         Ok(answers.all(|answers| answers))
     }
 
-    /// The scores of some grains; nothing for those that are no answers.
+    /// The scores of grains; `None` for those that do not match.
     pub(super) fn scores_of(&self, of: &[Sequence]) -> Result<Vec<Option<f64>>> {
         Ok(self.asked.scores_of(of)?)
     }
 }
 
 impl<'w> Walk<'w> {
-    /// Shows every answer to the search of the query, the best first, until `visit` has enough.
+    /// Passes every answer to the text search to `visit`, the best first, until it has enough.
     pub(super) fn ranked(
         &mut self,
         search: &Search,
@@ -159,7 +160,7 @@ impl<'w> Walk<'w> {
     ) -> Result<ControlFlow<()>, Halt> {
         self.rank_by(Ranking::Words)?;
         let Some(ranked) = self.looked_up(search)? else { return Ok(ControlFlow::Continue(())) };
-        // Where hardly any grain has the words, the other conditions are soonest looked at there.
+        // If hardly any grain has the terms, checking the other conditions on those is cheapest.
         let few = match ranked.asked.most_answers() <= HARDLY_ANY {
             true => None,
             false => self.few()?,
@@ -182,7 +183,7 @@ impl<'w> Walk<'w> {
         Ok(ended)
     }
 
-    /// The answers among grains of one score, in their order.
+    /// The answers among grains of one score, by address.
     pub(super) fn in_order(
         &mut self,
         ranked: &Ranked<'_>,
@@ -198,7 +199,7 @@ impl<'w> Walk<'w> {
         Ok(answers)
     }
 
-    /// What the query searches for, looked up; nothing where it asks for nothing.
+    /// Prepares the text search of the query; `None` if it has no terms.
     pub(super) fn looked_up(&mut self, search: &Search) -> Result<Option<Ranked<'w>>, Halt> {
         let view = self.view;
         let sought = Sought::of(self.session, self.query.reach(), search)?;
@@ -221,7 +222,8 @@ impl<'w> Walk<'w> {
         Ok(Some(Ranked { sought, asked, parts, ceiling }))
     }
 
-    /// The grains that can meet the other conditions, ascending, where they are few.
+    /// The grains that can meet the other conditions, ascending; `None` if they are more than
+    /// `MAX_SCORED_DIRECTLY`.
     pub(super) fn few(&mut self) -> Result<Option<Vec<Sequence>>, Halt> {
         let listed = self.query.address().map(|address| vec![address]);
         let among = || self.query.addresses().map(<[_]>::to_vec);
@@ -246,7 +248,7 @@ impl<'w> Walk<'w> {
         Ok(Some(found))
     }
 
-    /// Scores few grains and looks at those that have a score.
+    /// Scores a few grains, and checks those that match.
     fn one_by_one(
         &mut self,
         ranked: &Ranked<'_>,
@@ -270,7 +272,7 @@ impl<'w> Walk<'w> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Asks the full text for its best, and for more as long as they are wanted.
+    /// Asks the full text for its best answers, and for more as long as they are wanted.
     fn by_words(
         &mut self,
         ranked: &Ranked<'_>,
@@ -280,7 +282,7 @@ impl<'w> Walk<'w> {
         let mut after = self.rank().map(after);
         let wanted = match (self.query.limit(), self.given) {
             (None, 0) => AT_FIRST,
-            // One more tells whether there is another page.
+            // One more shows whether there is another page.
             (limit, given) => limit.unwrap_or(0).max(given.saturating_add(1)),
         };
         let mut at_once = wanted.clamp(1, AT_ONCE);
@@ -301,7 +303,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// The best answers by words, behind one of them.
+    /// The best answers by text, after one of them.
     pub(super) fn best_words(
         &mut self,
         ranked: &Ranked<'_>,
@@ -310,7 +312,7 @@ impl<'w> Walk<'w> {
     ) -> Result<Vec<Hit>, Halt> {
         let mut failed = None;
         let hits = ranked.asked.search(limit, after, &mut |sequence| {
-            // What has failed is told below; there is no other way out of here.
+            // The callback cannot return this error; it is returned below.
             if failed.is_some() {
                 return Ok(None);
             }
@@ -324,8 +326,8 @@ impl<'w> Walk<'w> {
         failed.map_or(Ok(hits), Err)
     }
 
-    /// The address of a grain that may be shown. Where the parts of a search have to be looked at, it
-    /// answers each of them.
+    /// Checks a grain found by the full text or a vector; returns its address if it may be returned. If the
+    /// search has parts, it must match each of them.
     pub(super) fn judge(
         &mut self,
         ranked: Option<&Ranked<'_>>,
@@ -334,7 +336,7 @@ impl<'w> Walk<'w> {
         self.judge_by(ranked, sequence, Self::admitted)
     }
 
-    /// As [`Walk::judge`], by another rule.
+    /// Like [`CandidateScan::judge`], by another rule.
     pub(super) fn judge_by(
         &mut self,
         ranked: Option<&Ranked<'_>>,
@@ -348,7 +350,7 @@ impl<'w> Walk<'w> {
         }
         self.tick()?;
         if ranked.is_some_and(Ranked::has_parts) {
-            // Words in one field are read from the grain, which may be large.
+            // Text in one field is read from the grain, which may be large.
             self.cancel.check().map_err(Halt::Stopped)?;
         }
         let Some(state) = self.state(sequence)? else { return Ok(None) };
@@ -368,7 +370,7 @@ impl<'w> Walk<'w> {
         Ok(address)
     }
 
-    /// Shows an answer by words whose score is enough, behind those that links have raised above it.
+    /// Passes on an answer by text if its score is enough, after those that links have raised above it.
     fn give_words(
         &mut self,
         ranked: &Ranked<'_>,
@@ -388,7 +390,7 @@ impl<'w> Walk<'w> {
         self.give(sequence, score, Score { value, text: Some(value), ..Score::STRUCTURAL }, visit)
     }
 
-    /// Shows an answer whose score is enough; `rank` is what it is ranked by.
+    /// Passes on an answer if its score is enough; `rank` is the score it is ordered by.
     pub(super) fn give(
         &mut self,
         sequence: Sequence,

@@ -1,8 +1,8 @@
-//! One walk over the candidates of a query: each is rechecked on the grain and its state, and shown
-//! in the order of the answer.
+//! A scan over the candidates of a query: each is rechecked on its grain and state, and passed on in the
+//! order of the answer.
 //!
-//! The order is by time, ties by ascending address. Postings come in it already, but for grains of
-//! one instant whose addresses start alike, which are put right here.
+//! The order is by time, ties by ascending address. Postings already have it, except for grains of one
+//! instant whose addresses share a prefix, which are sorted here.
 
 use std::iter::Peekable;
 use std::ops::ControlFlow;
@@ -17,15 +17,16 @@ use super::expand::{self, Expanded, Raised};
 use super::postings::{ByAddress, Found};
 use super::rerank::Order;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::StateRecord;
 use crate::handle::session::Session;
 use crate::state::reach::Reach;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// How often a walk asks whether it should stop.
+/// Candidates between checks for cancellation.
 const CHECK_EVERY: u64 = 64;
 
-/// Why a walk ended before its end.
+/// Reason a scan stopped early.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(Error),
@@ -58,46 +59,46 @@ impl From<Halt> for Error {
     }
 }
 
-/// A walk, with what it has seen so far.
+/// A scan, with its progress.
 pub(crate) struct Walk<'w> {
     pub(crate) session: &'w Session,
     pub(crate) view: &'w View,
-    /// What the session sees of the view.
+    /// Visibility of grains to the session.
     reach: Reach<'w>,
     pub(crate) query: &'w Query,
     pub(crate) cancel: &'w Cancel,
-    /// Where an earlier page ended, and the state of the log it was taken from.
+    /// The end of the page before, and the state of the log it was read from.
     pub(crate) after: Option<(Origin, Last)>,
-    /// How many of the first matches are given to a user, to be counted as accesses.
+    /// Number of first matches that are given to a user and counted as accesses.
     pub(crate) given: usize,
-    /// Grains of the session's namespace that were looked at: an index of the whole store proposes
-    /// others, and how many says what they hold.
+    /// Visible grains that were checked. Others that a store-wide index proposes are not counted: their
+    /// number would reveal what other sessions hold.
     pub(crate) scanned: u64,
-    /// Everything that was proposed, to ask now and then whether to stop.
+    /// All candidates, counted to check for cancellation now and then.
     proposed: u64,
     /// Grains that match.
     pub(crate) matched: u64,
-    /// The last place of the log that the view has.
+    /// The last sequence of the view.
     pub(super) last: Sequence,
-    /// What the scores of a search are made of.
+    /// Inputs of the scores of a search.
     pub(super) statistics: Vec<u8>,
-    /// How the answer is ranked.
+    /// The ranking of the answer.
     pub(super) ranking: Ranking,
     /// The order a rerank has chosen.
     pub(super) order: Order,
-    /// Whether there may be more matches than were looked for.
+    /// True if there may be more matches than were looked for.
     pub(crate) cut: bool,
-    /// Whether scores that are too low are let through, because they may change.
+    /// True while the minimum score is not applied, because a rerank may change scores.
     pub(super) floorless: bool,
-    /// The scores of the grains shown by a search, as the full text has them.
+    /// Scores of the grains passed on by a search, as the full text has them.
     pub(super) scores: Vec<f64>,
-    /// Answers by words that links have raised.
+    /// Answers by text that links have raised.
     pub(super) raised: Raised,
-    /// What following links came to, once it was done.
+    /// Statistics of the expansion, once it was done.
     pub(crate) expanded: Option<Expanded>,
 }
 
-/// A match that waits for others of its place.
+/// A match held until all others with its sort key are known.
 struct Waiting {
     time: EpochMs,
     address: ContentAddress,
@@ -105,14 +106,14 @@ struct Waiting {
     state: GrainState,
 }
 
-/// Postings whose grains are ordered by looking at them.
+/// Sort key of a posting; grains with equal keys are ordered by their full addresses.
 type Group = (EpochMs, Tie);
 
 impl<'w> Walk<'w> {
-    /// A walk that starts here, for a user who is given the first `given` matches.
+    /// Creates a scan of a query; the first `given` matches count as accesses.
     ///
     /// # Errors
-    /// As [`expand::check`]; `ERR_IO`, `ERR_INTEGRITY`.
+    /// Those of [`expand::check_expansion`]; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn new(
         (session, view): (&'w Session, &'w View),
         query: &'w Query,
@@ -143,20 +144,20 @@ impl<'w> Walk<'w> {
         })
     }
 
-    /// The same walk behind an earlier page.
+    /// Continues after an earlier page.
     pub(crate) fn behind(self, after: Option<(Origin, Last)>) -> Self {
         Self { after, ..self }
     }
 }
 
 impl Walk<'_> {
-    /// Shows every match in order until `visit` has enough.
+    /// Passes every match to `visit` in order until it has enough.
     pub(crate) fn run(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         let ended = match self.query.rerank() {
             Some(rerank) => self.reranked(rerank, visit),
             None => self.plain(visit),
         };
-        // What only asks whether to go on does not say why it did not.
+        // A callback that only polls for cancellation reports a timeout without the reason; restore it.
         ended.map_err(|halt| match (halt, self.cancel.stopped()) {
             (Halt::Failed(error), Some(stop)) if error.kind() == ErrorKind::Timeout => {
                 Halt::Stopped(stop)
@@ -165,7 +166,7 @@ impl Walk<'_> {
         })
     }
 
-    /// The matches in their own order.
+    /// The matches before any reranking.
     pub(super) fn plain(&mut self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, Halt> {
         match (self.query.near(), self.query.search()) {
             (Some(near), search) => return self.nearest(near, search, visit),
@@ -195,7 +196,7 @@ impl Walk<'_> {
         self.over(&access, visit)
     }
 
-    /// The grains a query names one by one.
+    /// The grains a query names by address.
     fn listed(
         &mut self,
         addresses: &[ContentAddress],
@@ -212,7 +213,7 @@ impl Walk<'_> {
         self.release(&mut waiting, visit)
     }
 
-    /// The postings of an access, the newest first.
+    /// The postings of an access path, the newest first.
     pub(super) fn postings_of<'a>(
         &'a self,
         access: &'a Access<'a>,
@@ -276,12 +277,11 @@ impl Walk<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        // The last of a group may have been passed over.
+        // The last posting of a group may have been skipped.
         self.release(&mut waiting, visit)
     }
 
-    /// Whether a posting is known to stand before the place to go on after, or to be newer than
-    /// the first page.
+    /// Returns `true` if a posting is before the cursor, or newer than the first page.
     fn is_behind(&self, posting: &Posting) -> bool {
         let Some((origin, _)) = &self.after else { return false };
         let stands_before = |place: &Place| {
@@ -290,7 +290,7 @@ impl Walk<'_> {
         posting.sequence > origin.sequence || self.place().is_some_and(stands_before)
     }
 
-    /// Where an earlier page of an answer by time ended.
+    /// The last row of an earlier page of an answer by time.
     fn place(&self) -> Option<&Place> {
         match &self.after {
             Some((_, Last::Place(place))) => Some(place),
@@ -298,7 +298,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Where an earlier page of the answer to a search ended.
+    /// The last row of an earlier page of an answer by score.
     pub(super) fn rank(&self) -> Option<&Rank> {
         match &self.after {
             Some((_, Last::Rank(rank))) => Some(rank),
@@ -306,12 +306,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on with an answer that is ranked in this way.
+    /// Sets the ranking of the answer.
     ///
     /// # Errors
-    /// `ERR_CURSOR` where its first page was ranked in another, as when an embedder came or failed.
+    /// `ERR_CURSOR` if its first page was ranked otherwise, as when an embedder was added or has failed.
     pub(super) fn rank_by(&mut self, ranking: Ranking) -> Result<()> {
-        // A rerank goes on with what it puts in another order.
+        // Under a rerank, the ranking it reorders is not recorded.
         if self.ranking != Ranking::Reranked {
             self.ranking = ranking;
             if self.rank().is_some_and(|rank| rank.ranking != ranking) {
@@ -330,22 +330,22 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Counts a grain that is looked at, if the session sees it, and says whether it does: nothing is
-    /// done with any other.
+    /// Returns `true` if the session may see a grain, and counts it. A grain it may not see must not be used
+    /// further.
     pub(super) fn look_at(&mut self, at: Sequence, grain: &GrainRef<'_>) -> Result<bool> {
         let seen = self.reach.sees(at, grain)?;
         self.scanned += u64::from(seen);
         Ok(seen)
     }
 
-    /// Shows a grain if it matches. One that was checked before comes with its state and score.
+    /// Passes a grain to `visit` if it matches. One checked before comes with its state and score.
     pub(super) fn show(
         &mut self,
         sequence: Sequence,
         checked: Option<(&GrainState, Score)>,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Halt> {
-        // What is done with one that is shown may take long.
+        // The visitor may take long.
         self.cancel.check().map_err(Halt::Stopped)?;
         let state = match checked {
             Some((state, _)) => *state,
@@ -375,7 +375,7 @@ impl Walk<'_> {
         Ok(flow.unwrap_or(ControlFlow::Continue(())))
     }
 
-    /// Keeps a grain that matches until all of its place are known.
+    /// Holds a grain that matches until all with its sort key are known.
     fn collect(&mut self, sequence: Sequence, waiting: &mut Vec<Waiting>) -> Result<(), Halt> {
         let Some(state) = self.state(sequence)? else { return Ok(()) };
         let found = self.view.with_live_blob(sequence, |blob| {
@@ -392,7 +392,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Shows what has waited, in order.
+    /// Passes on the grains held, in order.
     fn release(
         &mut self,
         waiting: &mut Vec<Waiting>,
@@ -414,12 +414,12 @@ impl Walk<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The moment the session looks at.
+    /// The session's now.
     pub(super) fn now(&self) -> EpochMs {
         self.reach.now()
     }
 
-    /// The state a grain is judged by; nothing for one that cannot match in any state of it.
+    /// The state a grain is checked against; `None` if no grain in that state can match.
     pub(super) fn state(&self, sequence: Sequence) -> Result<Option<GrainState>> {
         if self.view.hides(sequence)? {
             return Ok(None);
@@ -435,8 +435,8 @@ impl Walk<'_> {
         Ok((!hopeless).then_some(state))
     }
 
-    /// The address of a grain that the session sees, if it is what the query asks for and behind the
-    /// last page. Nothing is hashed that is not.
+    /// The address of a visible grain if it matches the query and comes after the page before. Only grains
+    /// that match are hashed.
     pub(super) fn admitted(
         &self,
         blob: &[u8],
@@ -459,8 +459,7 @@ impl Walk<'_> {
     }
 }
 
-/// The state a grain had before it stopped being current. What it was verified as before it was
-/// retracted is not kept.
+/// The state a grain had before it was ended. Its verification status before a retraction is not recorded.
 fn as_current(state: GrainState) -> GrainState {
     let verification_status = match state.verification_status {
         VerificationStatus::Retracted => VerificationStatus::Unverified,

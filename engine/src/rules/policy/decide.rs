@@ -1,35 +1,34 @@
-//! The one function that decides whether a grain may be taken out of use: facts in, decision out
-//! (OMS 23).
+//! The pure function that decides whether a grain may be taken out of use: facts in, decision out (OMS 23).
 //!
-//! Every grain that protects the target is asked in turn; the first refusal is the answer. The
-//! rules applied on the way are told in order.
+//! Every grain that protects the target is checked in turn, and the first refusal is the answer. The rules
+//! applied on the way are recorded in order.
 
 use super::facts::{Act, Attempt, Facts, Protector, Tie};
 use super::rules::Rule;
 use super::same_did;
 use super::terms::{Mode, Scope, Terms};
 
-/// May it, by which rules, and what follows.
+/// The outcome of an attempt, the rules applied, and the consequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// Every rule that was applied; where one refuses it is the last.
+    /// All rules applied; a refusing one is the last.
     pub(crate) rules: Vec<Rule>,
-    /// The place of the protector that refuses.
+    /// Index of the protector that refuses.
     pub(crate) refused_by: Option<usize>,
-    /// Whether a person should look at what was done.
+    /// True if the change is to be reviewed by a person.
     pub(crate) needs_review: bool,
-    /// Whether the policies of the versions before keep binding the successor (OMS 23.5): not where
-    /// each of them that reaches no further than its own grain had the change signed.
+    /// True if the policies of older versions keep binding the successor (OMS 23.5). False if every
+    /// protecting version with scope `grain` had the change signed.
     pub(crate) keeps_policy: bool,
 }
 
 impl Decision {
-    /// The rule that refuses, if one does.
+    /// Returns the refusing rule, if there is one.
     pub(crate) fn refusal(&self) -> Option<Rule> {
         self.rules.last().copied().filter(|rule| !rule.row().passes)
     }
 
-    /// The names of the rules, for the audit log.
+    /// Returns the names of the rules, for the audit log.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.rules.iter().map(|rule| rule.row().name).collect()
     }
@@ -69,12 +68,12 @@ pub(crate) fn decide(attempt: &Attempt<'_>, facts: &Facts) -> Decision {
     decision
 }
 
-/// Whether an act is for more than the target itself to decide.
+/// Returns `true` if grains related to the target have a say in an action, and not the target alone.
 pub(crate) fn asks_others(act: Act) -> bool {
     !matches!(act, Act::Verify | Act::Review | Act::LiftHold)
 }
 
-/// What one protector says: the rules it applied, the last of which refuses or all pass.
+/// Returns the rules that one protector applies: all pass, or the last one refuses.
 fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<Rule> {
     let terms = &protector.terms;
     match attempt.act {
@@ -87,11 +86,11 @@ fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<R
         Act::LiftHold => return vec![lifting(attempt, terms)],
         Act::Supersede | Act::Contradict | Act::Contest | Act::Retract => {}
     }
-    // A hold that was placed by a call is on one grain; one that a policy declares has a scope.
+    // A hold placed by a call is on one grain only; a hold declared by a policy has a scope.
     if protector.held && (is_target || terms.holds) {
         return vec![Rule::Hold];
     }
-    // A hold that was lifted leaves the grain as if there were no policy.
+    // A lifted hold leaves the grain as if it had no policy.
     if terms.mode == Mode::Hold {
         return vec![Rule::HoldLifted];
     }
@@ -115,7 +114,7 @@ fn judge(attempt: &Attempt<'_>, protector: &Protector, is_target: bool) -> Vec<R
     rules
 }
 
-/// The policy in full.
+/// Applies the mode of a policy.
 fn by_mode(attempt: &Attempt<'_>, protector: &Protector, rules: &mut Vec<Rule>) {
     let Mode::Timed(until, fallback) = protector.terms.mode else {
         rules.push(rule_of(protector.terms.mode, attempt, protector));
@@ -148,12 +147,12 @@ fn rule_of(mode: Mode, attempt: &Attempt<'_>, protector: &Protector) -> Rule {
         },
         Mode::Hold => Rule::Hold,
         Mode::Unknown => Rule::UnknownMode,
-        // A lock that is timed after it was timed cannot be read from a policy.
+        // The fallback of a timed policy is never timed itself, so this cannot come from a parsed policy.
         Mode::Malformed | Mode::Timed(..) => Rule::Malformed,
     }
 }
 
-/// Locked for good, unless the store lets an authorized signature open it (OMS 12.5.4).
+/// Applies `locked`: refuses, unless the store accepts an authorized signature (OMS 12.5.4).
 fn locked(attempt: &Attempt<'_>, terms: &Terms, author: Option<&str>) -> Rule {
     let signer = attempt.proofs.signer.as_deref();
     if !attempt.locked_accepts_signature || !is_authorized(terms, signer) {
@@ -165,7 +164,7 @@ fn locked(attempt: &Attempt<'_>, terms: &Terms, author: Option<&str>) -> Rule {
     }
 }
 
-/// As many different authorized signers as the threshold says; the author of the grain is none.
+/// Applies `quorum`: the threshold counts distinct authorized signers, without the author of the grain.
 fn quorum(
     attempt: &Attempt<'_>,
     terms: &Terms,
@@ -195,7 +194,7 @@ fn quorum(
     }
 }
 
-/// Saying more for a grain takes nothing out of use, but nobody vouches for what is their own.
+/// Applies a more favourable status: it takes nothing out of use, but authors cannot verify their own grains.
 fn verification(attempt: &Attempt<'_>, protector: &Protector) -> Rule {
     match is_author(protector.author.as_deref(), attempt.actor) {
         true => Rule::OwnVerification,
@@ -203,8 +202,8 @@ fn verification(attempt: &Attempt<'_>, protector: &Protector) -> Rule {
     }
 }
 
-/// A review is made by the operator, or by one whom the host named as a reviewer (ruling 54 of the project's
-/// reading); by nobody who wrote the grain or signed it.
+/// Decides a review: it is made by the operator or a reviewer named by the host (ruling 54), and never by the
+/// author or the signer of the grain.
 pub(crate) fn review(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> Rule {
     if by.into_iter().any(|by| is_author(by, actor)) {
         Rule::OwnVerification
@@ -215,11 +214,11 @@ pub(crate) fn review(may: bool, actor: Option<&str>, by: [Option<&str>; 2]) -> R
     }
 }
 
-/// A hold is lifted by the signers the policy names; where it names none, by the operator.
+/// Decides the lifting of a hold: by the signers that the policy names, or by the operator if it names none.
 fn lifting(attempt: &Attempt<'_>, terms: &Terms) -> Rule {
     let is_theirs =
         matches!(terms.mode, Mode::Hold | Mode::Delegated) && !terms.authorized.is_empty();
-    // A policy that cannot be read holds for good only where it says that it holds.
+    // A malformed policy cannot name signers, so a hold that it declares cannot be lifted.
     if terms.mode == Mode::Malformed && terms.holds {
         Rule::Malformed
     } else if is_theirs {

@@ -1,5 +1,5 @@
-//! What about the policy of a grain is probably not meant so: told to whoever stores it, never refused,
-//! since the standard allows it (OMS 23.3).
+//! Warnings about probable mistakes in the policy of a grain. They are returned to the caller that stores it
+//! and never cause a refusal, since the standard allows the policy (OMS 23.3).
 
 use grainstore_format::{Did, GrainRef};
 
@@ -7,19 +7,19 @@ use super::terms::{Fallback, Mode, Terms};
 use super::{bare, same_did};
 
 const POLICY: &str = "invalidation_policy";
-/// Slips of the pen that turn the name of the field into another.
+/// Maximum edit distance of a field name that counts as a misspelling of the policy's.
 const MAX_SLIPS: usize = 2;
-/// Misspelt fields of one grain that are told.
+/// Maximum number of misspelt fields reported for one grain.
 const MAX_TOLD: usize = 3;
-/// The method of DIDs whose keys lie in themselves. Others need a resolver of the host's.
+/// Prefix of DIDs that contain their key. Other methods need a resolver of the host.
 const OFFLINE: &str = "did:key:";
-/// Seconds after which a time is probably in milliseconds: the year 5138.
+/// Limit in seconds beyond which a time is probably in milliseconds: the year 5138.
 const FAR_FUTURE: u64 = 100_000_000_000;
 
-/// Whose signatures could count, for a quorum and for anything else.
+/// The authorized signers whose signatures can count.
 #[derive(Debug)]
 pub(super) struct Signers<'a> {
-    /// Each DID once. What is no DID signs nothing.
+    /// Distinct valid DIDs; a string that is no DID can never sign.
     dids: Vec<&'a str>,
     author: Option<&'a str>,
     named: bool,
@@ -34,12 +34,12 @@ impl<'a> Signers<'a> {
         Self { dids, author, named: !terms.authorized.is_empty() }
     }
 
-    /// Whether the policy names anybody, whether or not they can sign.
+    /// Returns `true` if the policy names any signers, valid or not.
     pub(super) fn are_named(&self) -> bool {
         self.named
     }
 
-    /// Whether none of those who are named can be verified without a resolver of the host's.
+    /// Returns `true` if none of the named signers can be verified without a resolver of the host.
     fn need_a_resolver(&self) -> bool {
         !self.dids.is_empty() && self.dids.iter().all(|did| !did.starts_with(OFFLINE))
     }
@@ -48,7 +48,7 @@ impl<'a> Signers<'a> {
         !self.dids.is_empty()
     }
 
-    /// How many can sign for a quorum: the author of the grain cannot (OMS 23.8).
+    /// Number of signers that can count for a quorum; the author of the grain cannot (OMS 23.8).
     pub(super) fn of_quorum(&self) -> usize {
         let is_author = |did: &str| self.author.is_some_and(|author| same_did(author, did));
         self.dids.iter().filter(|did| !is_author(did)).count()
@@ -59,7 +59,7 @@ impl<'a> Signers<'a> {
     }
 }
 
-/// What to tell, a sentence each.
+/// Returns the warnings about a grain's policy, one sentence each.
 pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
     let terms = Terms::of(grain);
     let signers = Signers::of(&terms, grain.text("author_did"));
@@ -92,7 +92,7 @@ pub(crate) fn of(grain: &GrainRef<'_>) -> Vec<String> {
     doubts
 }
 
-/// Whether a grain can give cause for doubt at all, by the names of its fields.
+/// Returns `true` if a field of this name can cause a warning.
 pub(crate) fn may_be(name: &str) -> bool {
     name == POLICY || is_slip(name)
 }
@@ -124,7 +124,7 @@ fn unmeetable(mode: Mode, signers: &Signers<'_>) -> Option<String> {
     }
 }
 
-/// Whether a name is nearly that of the policy. No field of the standard is.
+/// Returns `true` if a name is a probable misspelling of the policy field. No field of the standard is.
 fn is_slip(name: &str) -> bool {
     name != POLICY
         && name.len().abs_diff(POLICY.len()) <= 2 * MAX_SLIPS

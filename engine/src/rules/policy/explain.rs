@@ -1,7 +1,6 @@
-//! Policies and decisions in words, for people and tools that ask before they act.
+//! Descriptions of policies and decisions, for users and tools that ask before they act.
 //!
-//! Knows one grain and nobody who asks. Who may do what is decided in `decide`; a test holds the two
-//! together.
+//! Knows one grain and no caller. The decisions are made in `decide`; a test keeps the two consistent.
 
 use grainstore_format::{EpochMs, Grain, GrainRef, GrainState, Header};
 use serde::Serialize;
@@ -11,39 +10,40 @@ use super::rules::Rule;
 use super::terms::{Mode, Terms};
 use crate::base::error::{Error, Result};
 
-/// What the invalidation policy of a grain demands (OMS 23).
+/// The requirements of a grain's invalidation policy (OMS 23).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The mode of OMS 23.2; `unknown` and `malformed` for what counts as locked.
+    /// The mode of OMS 23.2; `unknown` and `malformed` count as locked.
     pub mode: &'static str,
     /// `grain`, `lineage`, `subtree`, or `unknown`, which counts as the last two together.
     pub scope: &'static str,
     /// The DIDs whose signatures count.
     pub authorized: Vec<String>,
-    /// Whether a litigation hold is on it: for a stored grain now, else from the moment it is stored.
+    /// True if the grain is under litigation hold: a stored grain now, any other from the moment it is
+    /// stored.
     pub holds: bool,
-    /// How many signatures a quorum takes; nothing where it names no number of at least one.
+    /// Number of signatures in a quorum; `None` if the policy gives no number of at least one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u64>,
-    /// Until which epoch second a timed policy locks.
+    /// End of a timed lock, in epoch seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked_until: Option<u64>,
-    /// The mode a timed policy falls back to then.
+    /// The mode that follows a timed lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_mode: Option<&'static str>,
-    /// Whether it is locked because it is not understood (OMS 23.3): its mode or its fallback is unknown,
-    /// its map is malformed, or its quorum has no threshold.
+    /// True if the grain is locked because its policy is not understood (OMS 23.3): the mode or the fallback
+    /// is unknown, the map is malformed, or a quorum has no threshold.
     pub fails_closed: bool,
-    /// Who may replace it: `anyone`, `anyone_with_justification`, `one_authorized_signer`, `quorum` or
-    /// `nobody`.
+    /// The callers that may replace it: `anyone`, `anyone_with_justification`, `one_authorized_signer`,
+    /// `quorum` or `nobody`.
     pub open_to: &'static str,
-    /// The same once its `locked_until` is over, where it has one.
+    /// The callers that may replace it after its `locked_until`, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then_open_to: Option<&'static str>,
-    /// What each part of it means, a sentence each.
+    /// The meaning of each part of the policy, one sentence each.
     pub demands: Vec<String>,
-    /// What is probably not meant so: [`crate::Offer::warnings`].
+    /// Probable mistakes in the policy: [`crate::Offer::warnings`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -52,13 +52,13 @@ pub struct Explanation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Ruling {
-    /// Its name, as the audit log has it.
+    /// Name of the rule in the audit log.
     pub rule: &'static str,
-    /// Whether the attempt may go on.
+    /// True if the rule lets the attempt pass.
     pub passes: bool,
-    /// Why.
+    /// Reason for the outcome.
     pub text: &'static str,
-    /// The section of OMS it comes from.
+    /// Section of OMS that the rule comes from.
     pub section: &'static str,
 }
 
@@ -69,25 +69,24 @@ impl From<Rule> for Ruling {
     }
 }
 
-/// Says what the policy of a grain demands once it is stored. Of a stored one, [`crate::Stored::policy`]
-/// says it.
+/// Explains the policy that a grain has once it is stored. For a stored grain see [`crate::Stored::policy`].
 ///
 /// # Errors
-/// Those of encoding a grain that is not valid.
+/// Those of encoding an invalid grain.
 pub fn explain(grain: &Grain) -> Result<Explanation> {
     let encoding = grain.decoded_header().map(Header::encoding).unwrap_or_default();
     let blob = grain.encode(encoding)?;
     Ok(explain_in(&GrainRef::new(blob.bytes()).map_err(Error::from)?, None))
 }
 
-/// What the policy of a grain demands, in this state if it is stored.
+/// Explains the policy of a grain, in this state if it is stored.
 pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Explanation {
     let terms = Terms::of(grain);
     let signers = Signers::of(&terms, grain.text("author_did"));
     let held = is_held(&terms, state);
     let way = match terms.mode {
         _ if held => Way::Nobody,
-        // A hold that was lifted leaves the grain as if there were no policy.
+        // A lifted hold leaves the grain as if it had no policy.
         Mode::Hold => Way::Anyone,
         mode => Way::of(mode, &signers),
     };
@@ -117,7 +116,7 @@ pub(crate) fn explain_in(grain: &GrainRef<'_>, state: Option<&GrainState>) -> Ex
     }
 }
 
-/// What it takes to replace a grain with these terms, sentence by sentence.
+/// Returns the requirements for replacing a grain, one sentence each.
 fn demands(
     grain: &GrainRef<'_>,
     terms: &Terms,
@@ -155,12 +154,12 @@ fn demands(
     demands
 }
 
-/// Whether a hold stands: as the state of a stored grain says, else by its terms.
+/// Returns `true` if a hold is in force: by the state of a stored grain, else by its policy.
 fn is_held(terms: &Terms, state: Option<&GrainState>) -> bool {
     state.map_or(terms.holds, |state| state.held)
 }
 
-/// The signatures a mode asks for, now or once its time is over.
+/// Returns the quorum threshold of a mode or of its fallback.
 fn threshold(mode: Mode) -> Option<u64> {
     match mode {
         Mode::Quorum(least) => least,
@@ -169,7 +168,7 @@ fn threshold(mode: Mode) -> Option<u64> {
     }
 }
 
-/// Whether a mode locks because it says nothing that can be done.
+/// Returns `true` if a mode locks because it is not understood.
 fn fails_closed(mode: Mode) -> bool {
     match mode {
         Mode::Unknown | Mode::Malformed | Mode::Quorum(None) => true,
@@ -178,7 +177,7 @@ fn fails_closed(mode: Mode) -> bool {
     }
 }
 
-/// Who may replace a grain.
+/// The callers that may replace a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Anyone,
@@ -189,7 +188,7 @@ enum Way {
 }
 
 impl Way {
-    /// The way a mode leaves open, by whom it names.
+    /// Returns the callers that may replace a grain under this mode, given the eligible signers.
     fn of(mode: Mode, signers: &Signers<'_>) -> Self {
         match mode {
             Mode::Open | Mode::ConsentCascade => Self::Anyone,
@@ -257,7 +256,7 @@ fn demand(mode: Mode, signers: &Signers<'_>) -> String {
     }
 }
 
-/// Who lifts the hold of a policy.
+/// Returns who lifts the hold of a policy, as a sentence.
 fn lifted_by(signers: &Signers<'_>) -> &'static str {
     match signers.are_named() {
         true => "one of the authorized DIDs signs to lift the hold",
@@ -265,17 +264,17 @@ fn lifted_by(signers: &Signers<'_>) -> &'static str {
     }
 }
 
-/// The date of an epoch second, if a calendar has it.
+/// Formats an epoch second as a date in brackets; empty beyond [`LAST_DATE_MS`].
 fn date(second: u64) -> String {
     let ms = i64::try_from(second).ok().and_then(|second| second.checked_mul(1000));
     let ms = ms.filter(|ms| *ms <= LAST_DATE_MS);
     ms.map_or_else(String::new, |ms| format!(" ({})", EpochMs::new(ms)))
 }
 
-/// The last date that is shown: the end of the year 9998.
+/// The last date that is formatted: the end of the year 9998, in epoch milliseconds.
 const LAST_DATE_MS: i64 = 253_370_764_799_000;
 
-/// What a goal may become without all that.
+/// Returns the goal states that a grain may change to regardless of its policy, as a sentence.
 fn transitions(grain: &GrainRef<'_>) -> Option<String> {
     let allowed = grain.get("allowed_transitions")?.as_array()?;
     let states: Vec<_> = allowed.iter().filter_map(|state| state.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What is said of a policy, held against what is decided under it.
+//! The explanation of a policy, compared with the decisions made under it.
 
 use grainstore_format::Encoding;
 
@@ -11,7 +11,7 @@ const AUTHOR: &str = "did:web:author";
 /// Before and after the `locked_until` of the cases, in seconds.
 const LOCKED_UNTIL: i64 = 2_000_000_000;
 
-/// Policies of every mode and of every way to fall short of one.
+/// Policies of every mode and of every way to violate one.
 const POLICIES: [&str; 31] = [
     r#"{"mode": "open"}"#,
     r#"{"mode": "consent_cascade"}"#,
@@ -56,7 +56,7 @@ fn blob(fields: &str) -> Vec<u8> {
     grain.unwrap().encode(Encoding::MessagePack).unwrap().into_bytes()
 }
 
-/// What somebody brings: a justification, a signature of the successor, signatures beside it.
+/// The proofs of an attempt: a justification, a signature of the successor, signatures beside it.
 const BRINGINGS: [(Option<&str>, Option<&str>, &[&str]); 10] = [
     (None, None, &[]),
     (Some("why"), None, &[]),
@@ -70,7 +70,7 @@ const BRINGINGS: [(Option<&str>, Option<&str>, &[&str]); 10] = [
     (None, None, &[A, B]),
 ];
 
-/// Which of these may supersede the grain, by what is decided.
+/// Returns which of these may supersede the grain, by the decision.
 fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
     let protector = Protector::of(grain, state, Tie::Version);
     let facts = Facts { protectors: vec![protector], too_many: false };
@@ -96,7 +96,7 @@ fn decided(grain: &GrainRef<'_>, state: &GrainState, now_s: i64) -> Vec<bool> {
     allowed.collect()
 }
 
-/// Which of these may, by who it is said to be open to.
+/// Returns which of these may supersede the grain, by the explanation.
 fn said(open_to: &str, policy: &Terms) -> Vec<bool> {
     let is_named = |did: &&str| policy.authorized.iter().any(|other| same_did(other, did));
     let allowed = BRINGINGS.iter().map(|(justification, signer, cosigners)| match open_to {
@@ -107,7 +107,7 @@ fn said(open_to: &str, policy: &Terms) -> Vec<bool> {
             let mut named: Vec<_> = cosigners.iter().copied().filter(is_named).collect();
             named.retain(|did| *did != AUTHOR);
             named.dedup();
-            // Whoever is authorized in the cases is wanted.
+            // A quorum in these cases needs all authorized signers.
             !named.is_empty() && named.len() == policy.authorized.len()
         }
         "nobody" => false,
@@ -138,7 +138,7 @@ fn what_is_said_to_be_possible_is_what_is_decided() {
             };
             let is_shut = told.open_to == "nobody";
             assert_eq!(told.demands.first().is_some_and(shuts), is_shut, "{policy}: {told:?}");
-            // Whoever can do something can do it.
+            // An allowed attempt must be among those explained.
             assert_eq!(before.contains(&true), !is_shut, "{policy}: {told:?}");
             ways.extend([told.open_to, then]);
         }

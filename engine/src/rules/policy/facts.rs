@@ -1,4 +1,4 @@
-//! What a decision is about. Whoever decides looks at these and at nothing else.
+//! The facts of a policy decision. `decide` reads these and nothing else.
 
 use grainstore_format::{EpochMs, GrainRef, GrainState, VerificationStatus};
 
@@ -7,25 +7,25 @@ use super::proofs::Proofs;
 use super::same_did;
 use super::terms::Terms;
 
-/// What is attempted.
+/// An attempted action on a grain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Supersede,
     Contradict,
-    /// A status that says less for a grain than the one it has, short of retraction.
+    /// Sets a less favourable status than the current one, other than `retracted`.
     Contest,
     Retract,
-    /// A status that says more for it.
+    /// Sets a more favourable status.
     Verify,
-    /// The status `verified` for one that asks for the review of a person.
+    /// Sets the status `verified` on a grain that requires review by a person.
     Review,
     LiftHold,
 }
 
 impl Act {
-    /// What setting a status comes to, for a grain that has another.
+    /// Returns the action of setting a status on a grain with the current status `from`.
     pub(crate) fn of_status(from: VerificationStatus, to: VerificationStatus) -> Self {
-        /// From the least trusted.
+        /// Ascending trust.
         const TRUST: [VerificationStatus; 4] = [
             VerificationStatus::Retracted,
             VerificationStatus::Contested,
@@ -41,20 +41,20 @@ impl Act {
     }
 }
 
-/// Whether whoever asks has the operator's say (ruling 51 of the project's reading).
+/// The authority of the caller: whether it counts as the operator (ruling 51).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Standing {
-    /// The host itself, or the one it named as the operator.
+    /// The host itself, or the actor that it named as the operator.
     Operator,
-    /// An actor in a store whose host named no operator: it counts as the operator.
+    /// An actor in a store whose host named no operator; it counts as the operator.
     Presumed,
-    /// An actor beside the operator the host named.
+    /// An actor other than the operator named by the host.
     #[default]
     Agent,
 }
 
 impl Standing {
-    /// The standing of an actor, beside the operator that was named.
+    /// The authority of an actor, given the operator named by the host.
     pub(crate) fn of(actor: Option<&str>, operator: Option<&str>) -> Self {
         match (actor, operator) {
             (None, _) => Self::Operator,
@@ -69,64 +69,64 @@ impl Standing {
     }
 }
 
-/// An attempt, whatever it is aimed at.
+/// An attempted action and its circumstances, independent of the protectors.
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt<'a> {
     pub(crate) act: Act,
     pub(crate) now: EpochMs,
-    /// Why: the `supersession_justification`, or the reason of a call without a successor.
+    /// The `supersession_justification`, or the reason of a call without a successor.
     pub(crate) justification: Option<&'a str>,
-    /// Who asks; nothing for the host itself.
+    /// Actor of the session; `None` for the host itself.
     pub(crate) actor: Option<&'a str>,
-    /// Whether whoever asks has the operator's say.
+    /// True if the caller counts as the operator.
     pub(crate) is_operator: bool,
     pub(crate) proofs: &'a Proofs,
-    /// Grains that count as evidence for the transition of a goal.
+    /// Number of grains that count as evidence for a goal transition.
     pub(crate) evidence: u64,
-    /// Whether the store lets an authorized signature open a lock (OMS 12.5.4).
+    /// True if the store accepts an authorized signature on a locked grain (OMS 12.5.4).
     pub(crate) locked_accepts_signature: bool,
-    /// Whether whoever asks may clear the review a grain asks for, if it is not its author.
+    /// True if the caller may clear a required review of grains by other authors.
     pub(crate) may_review: bool,
 }
 
-/// How a grain that protects is tied to the target. The greater tie protects the more.
+/// The relation of a protecting grain to the target, in ascending order of protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Tie {
-    /// The target derives from it: it protects by a scope that covers what is derived.
+    /// An ancestor by derivation: protects if its scope covers derived grains.
     Source,
-    /// An older version, and the change that replaced it was authorised under its policy: it protects
-    /// by a scope that covers more than itself.
+    /// An older version whose policy authorised its replacement: protects if its scope covers more than its
+    /// own grain.
     Released,
-    /// A newer version of the target: it protects by a scope that covers the chain.
+    /// A newer version of the target: protects if its scope covers the chain.
     Later,
-    /// The target itself, or an older version of it: it protects whatever its scope.
+    /// The target itself, or an older version of it: protects with any scope.
     Version,
 }
 
-/// A grain whose policy bears on an attempt.
+/// A grain whose policy can apply to an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Protector {
     pub(crate) terms: Terms,
     pub(crate) tie: Tie,
-    /// Whether a litigation hold is on it.
+    /// True if it is under litigation hold.
     pub(crate) held: bool,
-    /// Who wrote it.
+    /// Its `author_did`.
     pub(crate) author: Option<String>,
-    /// Who is said to have signed it, where that is asked.
+    /// The signer claimed by its envelope, if the action needs it.
     pub(crate) signer: Option<String>,
-    /// What it says about its transitions, where the attempt is one and it is a version of the goal.
+    /// Its requirements for a goal transition, if the attempt is one and it is a version of the goal.
     pub(crate) goal: Option<GoalTerms>,
 }
 
 impl Protector {
-    /// What a stored grain brings to a decision.
+    /// The protection given by a stored grain.
     pub(crate) fn of(grain: &GrainRef<'_>, state: &GrainState, tie: Tie) -> Self {
         let author = grain.text("author_did").map(str::to_owned);
         let terms = Terms::of(grain);
         Self { terms, tie, held: state.held, author, signer: None, goal: None }
     }
 
-    /// Whether its policy reaches the target.
+    /// Returns `true` if its policy extends to the target.
     pub(crate) fn bears(&self) -> bool {
         let terms = &self.terms;
         terms.protects()
@@ -139,11 +139,11 @@ impl Protector {
     }
 }
 
-/// Everything a decision depends on beside the attempt.
+/// The facts that a decision depends on, besides the attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
-    /// The target first, then what else bears on it.
+    /// The target first, then the other grains whose policies can apply.
     pub(crate) protectors: Vec<Protector>,
-    /// Whether there are more than were looked at.
+    /// True if there are more protectors than were examined.
     pub(crate) too_many: bool,
 }

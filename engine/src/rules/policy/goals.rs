@@ -1,13 +1,13 @@
-//! Goals under protection: which transitions they allow of themselves, and on what evidence (OMS
+//! Goals under protection: the transitions they allow without their policy, and the evidence required (OMS
 //! 23.4, 23.5).
 
 use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity};
 
-/// What a transition may change of a goal; all else has to be as it was. A field that is not here, one
-/// of later standards or of nobody's, stays.
+/// Fields that a transition may change; all others must stay as they were. Unlisted fields, of later
+/// standards or of applications, are protected.
 const FREE: [&str; 16] = [
     "goal_state",
-    // Its reason, and the proof that it was agreed to.
+    // The reason of the transition, and the proof of its authorization.
     "state_reason",
     "supersession_justification",
     "supersession_auth",
@@ -25,23 +25,22 @@ const FREE: [&str; 16] = [
     "origin_did",
     "origin_namespace",
 ];
-/// What the new version may leave out, since the old one keeps binding it (OMS 23.5), but not say
-/// otherwise.
+/// Fields that the new version may omit, since the old one keeps binding it (OMS 23.5), but not change.
 const INHERITED: [&str; 3] = ["invalidation_policy", "allowed_transitions", "evidence_required"];
 
-/// A change of state that a goal is to make.
+/// An attempted change of a goal's state.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Transition<'a> {
-    /// Its new version.
+    /// The new version of the goal.
     pub(crate) new: &'a Grain,
-    /// The state that has.
+    /// The state of the new version.
     to: &'a str,
-    /// Whether it changes nothing that makes it another goal, decides who sees it, or what holds of it.
+    /// True if no other field changes that identifies the goal, limits its visibility or describes it.
     keeps: bool,
 }
 
 impl<'a> Transition<'a> {
-    /// What replacing `old` by `new` changes of its state; nothing where that stays.
+    /// Returns the state transition between `old` and `new`; `None` if the state stays.
     pub(crate) fn of(old: &GrainRef<'_>, new: &'a Grain) -> Option<Self> {
         let is_goal = new.grain_type() == GrainType::Goal;
         let to =
@@ -50,17 +49,17 @@ impl<'a> Transition<'a> {
     }
 }
 
-/// What a goal says about a change of its state.
+/// The requirements of a goal for a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalTerms {
-    /// Whether the transition is one it allows, and changes nothing that makes it another goal.
+    /// True if the goal lists the transition, and the transition changes no protected field.
     pub(crate) allows: bool,
-    /// Grains of evidence the transition takes; 0 for none.
+    /// Number of evidence grains that the transition requires; 0 for none.
     pub(crate) evidence_required: u64,
 }
 
 impl GoalTerms {
-    /// What a stored goal, one of those that are versions of it, says about a transition.
+    /// Returns the requirements of a stored version of the goal; `None` for a grain of another type.
     pub(crate) fn of(stored: &GrainRef<'_>, transition: &Transition<'_>) -> Option<Self> {
         if stored.grain_type() != GrainType::Goal {
             return None;
@@ -73,7 +72,7 @@ impl GoalTerms {
         let least = stored.int("evidence_required").and_then(|least| u64::try_from(least).ok());
         let evidence_required = match (to, least.unwrap_or(0)) {
             ("satisfied", least) => least,
-            // That it cannot be done is shown by one.
+            // One grain is enough to show that a goal cannot be reached.
             ("failed", least) => least.min(1),
             _ => 0,
         };
@@ -81,7 +80,7 @@ impl GoalTerms {
     }
 }
 
-/// Whether a new version is as the old one was in all that a transition leaves alone.
+/// Returns `true` if a new version agrees with the old one in all protected fields and in sensitivity.
 fn keeps(old: &GrainRef<'_>, new: &Grain) -> bool {
     let is_kept = |name: &str| !FREE.contains(&name) && !INHERITED.contains(&name);
     let nothing_lost = old.iter().all(|(name, _)| !is_kept(name) || is_same(old, new, name));
@@ -93,7 +92,7 @@ fn is_same(stored: &GrainRef<'_>, new: &Grain, name: &str) -> bool {
     stored.get(name).map(|value| value.to_value()).as_ref() == new.get(name)
 }
 
-/// How sensitive a grain says it is: a header may say more than the tags.
+/// Returns the sensitivity of a grain: a header may state more than the tags.
 fn sensitivity(grain: &Grain) -> Sensitivity {
     let told = grain.decoded_header().map(|header| header.flags.sensitivity());
     let of_tags = grain.texts("structural_tags").map(Sensitivity::of_tag).max();
@@ -109,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Fields that no grain in a store has, and the type, which all versions share.
+    /// Fields that are never stored in a grain, and the type, which all versions share.
     const NEVER: [&str; 8] = [
         "type",
         "system_valid_to",
@@ -121,7 +120,7 @@ mod tests {
         "_disclosure_of",
     ];
 
-    /// A value of a kind, one of two.
+    /// One of two values of a kind.
     fn value(name: &str, kind: FieldKind, second: bool) -> Value {
         let text = |at: &str| Value::from(format!("{at}{}", u8::from(second)));
         let address = Value::from(if second { "a" } else { "b" }.repeat(64));
@@ -180,7 +179,7 @@ mod tests {
         GoalTerms::of(&old, &transition).unwrap().allows
     }
 
-    /// A field that is new in the registry is kept, until somebody classes it here and above.
+    /// A new field of the registry is protected until it is listed here and above.
     #[test]
     fn a_transition_changes_adds_and_drops_the_fields_that_are_free_and_no_other() {
         let mut tried = BTreeSet::new();
@@ -213,7 +212,7 @@ mod tests {
         assert!(!allows(&goal("active", strange()), &goal("satisfied", None)), "one of nobody's");
     }
 
-    /// Who changes a rule on transitions changes it here too.
+    /// A change of the rules on transitions must be made here, too.
     #[test]
     fn what_is_free_is_what_the_standard_and_the_project_say() {
         let known: BTreeSet<_> = FIELDS.iter().map(|def| def.name).collect();

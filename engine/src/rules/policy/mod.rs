@@ -1,14 +1,14 @@
-//! Invalidation policy: what a grain says about who may take it out of use (OMS 23).
+//! Invalidation policy: what a grain states about who may take it out of use (OMS 23).
 //!
-//! - `terms`: the policy map of a grain, read strictly.
+//! - `terms`: the policy map of a grain, parsed strictly.
 //! - `proofs`: signatures, verified on the caller's thread into names of signers.
-//! - `facts`: what a decision is about: the attempt, and the grains that protect its target.
-//! - `rules`: the table of rules, by the names they have in the audit log.
+//! - `facts`: the facts of a decision: the attempt, and the grains that protect its target.
+//! - `rules`: the table of rules, by their names in the audit log.
 //! - `decide`: one pure function, facts in, decision out.
-//! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 ask of a grain that is written.
-//! - `explain`: the same for people. `doubts`: what in a policy is probably not meant so.
+//! - `goals`, `ownership`: what else OMS 23.4 and 12.5.3 require of a grain that is written.
+//! - `explain`: descriptions for users. `warnings`: probable mistakes in a policy.
 //!
-//! Nothing here reads the store: the plan gathers facts and carries out what is decided.
+//! No code here reads the store: the write plan gathers the facts and carries out the decision.
 
 use grainstore_format::GrainRef;
 
@@ -35,17 +35,17 @@ pub(crate) use proofs::{Proofs, cosigners, of_call, of_successor};
 pub(crate) use rules::Rule;
 pub(crate) use terms::Terms;
 
-/// Whether the policy of a grain protects it from anybody at all.
+/// Returns `true` if the policy of a grain restricts its invalidation.
 pub(crate) fn protects(grain: &GrainRef<'_>) -> bool {
     Terms::of(grain).protects()
 }
 
-/// Whether two texts name the same DID: a fragment names a key of it.
+/// Returns `true` if two texts name the same DID; fragments, which name a key, are ignored.
 pub(crate) fn same_did(one: &str, other: &str) -> bool {
     bare(one) == bare(other)
 }
 
-/// A DID without its fragment.
+/// Strips the fragment of a DID.
 fn bare(did: &str) -> &str {
     did.split_once('#').map_or(did, |(did, _)| did)
 }

@@ -1,16 +1,16 @@
-//! Who may say whom an agent belongs to: not the agent (OMS 12.5.3, 23.8).
+//! Declarations of an agent's owner: an agent cannot make one about itself (OMS 12.5.3, 23.8).
 
 use grainstore_format::{Grain, GrainType};
 
 use super::same_did;
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Where ownership is declared.
+/// Namespace of ownership declarations.
 const NAMESPACE: &str = "agent:identity";
 const RELATIONS: [&str; 2] = ["mg:owned_by", "owned_by"];
 
-/// Refuses a declaration of ownership by the agent it is about: by its author, by its signer, or by
-/// the session that writes it, unless it brings what its author has signed.
+/// Refuses a declaration of ownership by the agent that it is about: as its author, as its signer, or as the
+/// actor of the session that writes it, unless its author signed it.
 ///
 /// # Errors
 /// `ERR_POLICY`.
@@ -24,7 +24,7 @@ pub(crate) fn check_ownership(
         && grain.text("relation").is_some_and(|relation| RELATIONS.contains(&relation));
     let Some(agent) = grain.text("subject").filter(|_| declares) else { return Ok(()) };
     let author = grain.text("author_did");
-    // Anybody can write a name into a grain: only a signature makes it more than the writer's word.
+    // The `author_did` can name any DID: it only counts if that DID signed the grain.
     let is_vouched =
         matches!((author, signer), (Some(author), Some(signer)) if same_did(author, signer));
     let writer = actor.filter(|_| !is_vouched);

@@ -1,7 +1,7 @@
-//! Where signatures become facts: who signed validly, and nothing else, reaches a decision. Why one
-//! does not hold is kept for the message of a refusal.
+//! Verification of signatures into facts: only the names of valid signers reach a decision. The reason why
+//! one is not valid is kept for the message of a refusal.
 //!
-//! Called on the caller's thread, before the writer sees a request.
+//! Runs on the caller's thread, before the writer sees a request.
 
 use grainstore_format::cose::{DidResolver, Verdict, proof, verify_detached};
 use grainstore_format::{ContentAddress, Grain, Value};
@@ -9,32 +9,32 @@ use grainstore_format::{ContentAddress, Grain, Value};
 use super::facts::Act;
 use crate::base::error::{Error, Result};
 
-/// Signatures of one `supersession_auth` that are looked at.
+/// Maximum number of signatures of one `supersession_auth` that are verified.
 const MAX_COSIGNATURES: usize = 1024;
-/// Characters of a reason that are told.
+/// Maximum length of a failure reason in a message, in characters.
 const MAX_FLAW: usize = 240;
 
-/// Who signed validly.
+/// Valid signers of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Proofs {
-    /// The signer of the superseding grain, or of the call where there is none.
+    /// The signer of the superseding grain, or of the call if there is none.
     pub(crate) signer: Option<String>,
-    /// The signers of `supersession_auth`, each as often as it signed.
+    /// The signers of `supersession_auth`, once per signature.
     pub(crate) cosigners: Vec<String>,
-    /// Why the first that does not hold counts nothing, to be told where the attempt is refused.
+    /// The first proof that failed, to be reported if the attempt is refused.
     pub(crate) flaw: Option<Box<Flaw>>,
 }
 
-/// What is wrong with a proof.
+/// The failure of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Flaw {
     why: String,
-    /// The key that it is said to be by, for the audit log.
+    /// The claimed key id, for the audit log.
     claimed: Option<String>,
 }
 
 impl Proofs {
-    /// Takes what an envelope or a proof was found to be worth.
+    /// Converts the verdict on an envelope or a proof.
     pub(crate) fn of_verdict(verdict: Verdict, kid: impl FnOnce() -> Option<String>) -> Self {
         match verdict {
             Verdict::Valid(did) => Self { signer: Some(did.to_string()), ..Self::default() },
@@ -45,12 +45,12 @@ impl Proofs {
         }
     }
 
-    /// The key that the first which does not hold is said to be by.
+    /// Returns the claimed key id of the first failed proof.
     pub(crate) fn claimed(&self) -> Option<String> {
         self.flaw.as_ref()?.claimed.clone()
     }
 
-    /// A refusal that also tells why a proof did not count.
+    /// Adds the reason why a proof failed to a refusal.
     pub(crate) fn explain(&self, refusal: Error) -> Error {
         match &self.flaw {
             None => refusal,
@@ -59,10 +59,10 @@ impl Proofs {
     }
 }
 
-/// Who agrees, in the `supersession_auth` of a grain, that it supersedes `old`.
+/// Returns the valid signers of a grain's `supersession_auth` for superseding `old`.
 ///
 /// # Errors
-/// As [`of_successor`].
+/// The errors of [`verify_supersession_auth`].
 pub(crate) fn cosigners(
     old: &ContentAddress,
     new: &Grain,
@@ -71,8 +71,8 @@ pub(crate) fn cosigners(
     Ok(of_successor(old, new, resolver)?.cosigners)
 }
 
-/// What the `supersession_auth` of a grain is worth for superseding `old`. Signatures that do not
-/// verify count nothing (OMS 23.2).
+/// Verifies the `supersession_auth` of a grain for superseding `old`. Signatures that do not verify are
+/// ignored (OMS 23.2).
 ///
 /// # Errors
 /// Those of encoding the grain without that field.
@@ -102,7 +102,7 @@ pub(crate) fn of_successor(
     Ok(proofs)
 }
 
-/// Who signed a call about a grain that writes no other: `cose` is a COSE_Sign1 without a payload.
+/// Verifies the signature of a call that writes no grain: `cose` is a COSE_Sign1 without a payload.
 pub(crate) fn of_call(
     act: Act,
     address: &ContentAddress,
@@ -114,7 +114,7 @@ pub(crate) fn of_call(
         Act::Contest => proof::contest(address),
         Act::Retract => proof::retract(address),
         Act::LiftHold => proof::lift_hold(address),
-        // A supersession is signed in its successor, and nobody has to sign a word in favour.
+        // A supersession is signed in its successor, and a more favourable status needs no signature.
         Act::Supersede | Act::Verify | Act::Review => return Proofs::default(),
     };
     let Some(cose) = cose else { return Proofs::default() };
@@ -122,7 +122,7 @@ pub(crate) fn of_call(
     Proofs::of_verdict(verdict, || proof::claimed_signer(cose))
 }
 
-/// A reason as a message may carry it: it may quote a DID of any length.
+/// Truncates a reason for a message: it may quote a DID of any length.
 fn bounded(why: &str) -> String {
     match why.char_indices().nth(MAX_FLAW) {
         None => why.to_owned(),

@@ -1,9 +1,9 @@
-//! The table of rules: what each is called in the audit log, what it comes to, and why.
+//! The table of rules: name in the audit log, outcome and reason.
 
-/// Declares the rules once: variant, outcome, name, text for people, section of OMS.
+/// Declares the rules once: variant, outcome, name, description, section of OMS.
 macro_rules! rules {
     ($($variant:ident $outcome:ident $name:literal $text:literal $section:literal;)+) => {
-        /// A rule that was applied, by what came of it.
+        /// A rule that was applied, one for each outcome.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Rule {
             $($variant),+
@@ -13,7 +13,7 @@ macro_rules! rules {
             /// Every rule, in the order of the table.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its row in the table.
+            /// The table entry of the rule.
             pub(crate) const fn row(self) -> Row {
                 match self {
                     $(Self::$variant => Row {
@@ -29,27 +29,27 @@ macro_rules! rules {
 }
 
 impl Rule {
-    /// Whether it rests on a signature.
+    /// Returns `true` if the rule passes because of a signature.
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::LockedSigned | Self::Quorum | Self::Delegated)
     }
 
-    /// The rule of this name.
+    /// Returns the rule of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|rule| rule.row().name == name)
     }
 }
 
-/// What the table says of a rule.
+/// The table entry of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
-    /// Whether the attempt may go on.
+    /// True if the rule lets the attempt pass.
     pub(crate) passes: bool,
-    /// Its name in the audit log.
+    /// Name in the audit log.
     pub(crate) name: &'static str,
-    /// Why, for a person: the end of a sentence about the grain that protects.
+    /// Reason: the end of a sentence about the protecting grain.
     pub(crate) text: &'static str,
-    /// The section of OMS it comes from.
+    /// Section of OMS that the rule comes from.
     pub(crate) section: &'static str,
 }
 

@@ -1,41 +1,43 @@
-//! The policy a grain carries, read strictly: what is not understood is locked (OMS 23.2, 23.3).
+//! The invalidation policy of a grain, parsed strictly: a policy that is not understood locks (OMS 23.2,
+//! 23.3).
 //!
-//! Knows one grain and no one who asks.
+//! Knows one grain and no caller.
 
 use grainstore_format::{EpochMs, GrainRef, GrainType, Int, MapRef, ValueRef};
 
-/// What a grain asks of whoever would invalidate it.
+/// The parsed policy of a grain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub(crate) mode: Mode,
     pub(crate) scope: Scope,
     /// The DIDs whose signatures count.
     pub(crate) authorized: Vec<String>,
-    /// Whether the grain is under litigation hold from birth, however malformed the rest is.
+    /// True if the grain is under litigation hold from its creation, however malformed the rest of the policy
+    /// is.
     pub(crate) holds: bool,
 }
 
 /// The modes of OMS 23.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// None was given, or `open`.
+    /// No policy, or `open`.
     Open,
     SoftLocked,
     Locked,
-    /// Nothing where the threshold is missing or less than one.
+    /// `None` if the threshold is missing or less than one.
     Quorum(Option<u64>),
     Delegated,
     /// Locked until this epoch second.
     Timed(u64, Fallback),
     Hold,
     ConsentCascade,
-    /// A word the standard does not have: locked.
+    /// A word that is not in the standard: locked.
     Unknown,
-    /// A map that is not what the standard says: locked.
+    /// A map that violates the standard: locked.
     Malformed,
 }
 
-/// What a timed lock becomes.
+/// The mode after a timed lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fallback {
     Open,
@@ -48,23 +50,23 @@ pub(crate) enum Fallback {
     Unknown,
 }
 
-/// How far a policy reaches (OMS 23.6).
+/// The extent of a policy (OMS 23.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Grain,
     Lineage,
     Subtree,
-    /// A word the standard does not have: subtree and lineage.
+    /// A word that is not in the standard: subtree and lineage.
     Unknown,
 }
 
-/// Whether the time of a lock, in seconds, is over.
+/// Returns `true` if a lock until epoch second `until` has ended.
 fn is_over(until: u64, now: EpochMs) -> bool {
     u64::try_from(now.get().div_euclid(1000)).is_ok_and(|second| second >= until)
 }
 
 impl Terms {
-    /// The terms of a stored grain.
+    /// Parses the policy of a stored grain.
     pub(crate) fn of(grain: &GrainRef<'_>) -> Self {
         match grain.get("invalidation_policy") {
             None => Self::default_of(grain.grain_type()),
@@ -73,12 +75,12 @@ impl Terms {
         }
     }
 
-    /// Whether a timed lock has become a hold, which nobody lifts.
+    /// Returns `true` if a timed lock has become a hold, which cannot be lifted.
     pub(crate) fn is_held_since(&self, now: EpochMs) -> bool {
         matches!(&self.mode, Mode::Timed(until, Fallback::Hold) if is_over(*until, now))
     }
 
-    /// Whether the grain is erased when the consent it rests on was withdrawn.
+    /// Returns `true` if the grain must be erased when the consent it rests on is withdrawn.
     pub(crate) fn ends_with_consent(&self, now: EpochMs) -> bool {
         match &self.mode {
             Mode::ConsentCascade => true,
@@ -87,7 +89,7 @@ impl Terms {
         }
     }
 
-    /// What holds for a grain without a policy: consent is soft-locked (OMS 8.10), the rest open.
+    /// The policy of a grain without one: `soft_locked` for a consent (OMS 8.10), else `open`.
     fn default_of(grain_type: GrainType) -> Self {
         let mode = if grain_type == GrainType::Consent { Mode::SoftLocked } else { Mode::Open };
         Self { mode, scope: Scope::Grain, authorized: Vec::new(), holds: false }
@@ -107,8 +109,7 @@ impl Terms {
         Self::read(map).unwrap_or_else(|| Self::malformed(Some(map)))
     }
 
-    /// Nothing where a field has another type than the standard gives it, or is missing where the
-    /// mode cannot do without.
+    /// Returns `None` if a field has another type than in the standard, or the mode lacks a required field.
     fn read(map: MapRef<'_>) -> Option<Self> {
         let mode = map.get("mode")?.as_str()?;
         let authorized = match map.get("authorized") {
@@ -137,17 +138,17 @@ impl Terms {
         Some(Self { mode, scope, authorized, holds: mode == Mode::Hold })
     }
 
-    /// Whether it restricts anything: such a grain protects what descends from it (OMS 23.6).
+    /// Returns `true` if it restricts anything: such a grain protects its descendants (OMS 23.6).
     pub(crate) fn protects(&self) -> bool {
         !matches!(self.mode, Mode::Open | Mode::ConsentCascade)
     }
 
-    /// Whether it reaches what is derived from the grain.
+    /// Returns `true` if it covers grains derived from the grain.
     pub(crate) fn covers_derived(&self) -> bool {
         matches!(self.scope, Scope::Subtree | Scope::Unknown)
     }
 
-    /// Whether it reaches every version in the supersession chain of the grain.
+    /// Returns `true` if it covers every version in the supersession chain of the grain.
     pub(crate) fn covers_chain(&self) -> bool {
         matches!(self.scope, Scope::Lineage | Scope::Unknown)
     }
@@ -175,7 +176,7 @@ impl Scope {
 }
 
 impl Fallback {
-    /// None at all, and a lock that would be timed again, stay locked.
+    /// Parses a fallback mode. A missing one, and `timed` again, stay locked.
     fn named(word: Option<&str>, threshold: Option<u64>) -> Self {
         match word {
             Some("open") => Self::Open,
@@ -189,7 +190,7 @@ impl Fallback {
         }
     }
 
-    /// The mode that holds once the time is over.
+    /// The mode once the lock has ended.
     pub(crate) fn mode(self) -> Mode {
         match self {
             Self::Open => Mode::Open,
@@ -205,7 +206,7 @@ impl Fallback {
 }
 
 impl Mode {
-    /// The word of the standard, or what stands for it.
+    /// The word of the standard, or `unknown` or `malformed`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -222,7 +223,7 @@ impl Mode {
     }
 }
 
-/// An integer that may be absent; nothing where it is something else.
+/// Reads an optional integer; `None` if the field has another type.
 fn integer(map: MapRef<'_>, name: &str) -> Option<Option<Int>> {
     match map.get(name) {
         None => Some(None),
@@ -231,7 +232,7 @@ fn integer(map: MapRef<'_>, name: &str) -> Option<Option<Int>> {
     }
 }
 
-/// A text that may be absent; nothing where it is something else.
+/// Reads an optional text; `None` if the field has another type.
 fn text<'a>(map: MapRef<'a>, name: &str) -> Option<Option<&'a str>> {
     match map.get(name) {
         None => Some(None),

@@ -1,5 +1,5 @@
-//! The cases of `vectors/policy` on the decision alone: facts are gathered here from what the case
-//! stores, naively, to any depth, and every step that a policy decides is decided.
+//! The cases of `vectors/policy` on the decision alone: facts are gathered here naively from the stored
+//! grains of the case, to any depth, and every step that a policy decides is decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ mod case;
 
 use case::{Case, Grains, Step, actor, all, key};
 
-/// A grain of a case, by its name there, and what has become of it.
+/// A stored grain of a case, by its name there, and its state.
 #[derive(Default)]
 struct Kept {
     state: GrainState,
     released: bool,
 }
 
-/// As many protecting ancestors as a store notes with a grain.
+/// Number of protecting ancestors that a store records with a grain.
 const MAX_ROOTS: usize = 64;
 
 struct World<'c> {
@@ -35,7 +35,7 @@ struct World<'c> {
 fn the_decision_alone_comes_out_as_each_case_says() {
     let (mut decided, mut failures) = (0, Vec::new());
     for (file, case) in all() {
-        // What is not stored with a name is for the store.
+        // Grains without a name are not tested here.
         if case.steps.iter().any(|step| step.op == "chain") {
             continue;
         }
@@ -55,7 +55,7 @@ fn the_decision_alone_comes_out_as_each_case_says() {
 }
 
 impl<'c> World<'c> {
-    /// Whether the step was for a policy to decide; what it came to, if it is not what it should.
+    /// Runs a step. Returns whether a policy decides it, and an unexpected outcome as an error.
     fn step(&mut self, step: &'c Step) -> Result<bool, String> {
         let is_refused =
             matches!(step.code.as_str(), "ERR_INVALIDATION_DENIED" | "ERR_EVIDENCE_REQUIRED");
@@ -164,7 +164,7 @@ impl<'c> World<'c> {
         }
     }
 
-    /// Who signed, where it is the message and the grain that are asked about.
+    /// The signer, if the signature is for this message and this grain.
     fn proofs(&self, step: &Step, act: Act, target: &str) -> Proofs {
         let expected = match act {
             Act::Contest => "contest",
@@ -187,7 +187,7 @@ impl<'c> World<'c> {
         Proofs { signer, cosigners, flaw: None }
     }
 
-    /// Everything that protects the target, and the evidence `new` brings.
+    /// Returns everything that protects the target, and the evidence of `new`.
     fn facts(&self, target: &str, new: Option<&Grain>) -> (Facts, u64) {
         let mut ties = BTreeMap::from([(self.grains.address(target), Tie::Version)]);
         let mut order = vec![self.grains.address(target)];
@@ -269,7 +269,7 @@ impl<'c> World<'c> {
         name.and_then(|name| self.kept.get(name)).map(|kept| kept.state).unwrap_or_default()
     }
 
-    /// The name of a grain that is stored.
+    /// The name of a stored grain.
     fn name_of(&self, address: &ContentAddress) -> Option<&'c str> {
         self.kept.keys().copied().find(|name| self.grains.address(name) == *address)
     }

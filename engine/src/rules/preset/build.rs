@@ -1,5 +1,5 @@
-//! Putting a rule set together: a preset, what it extends, and files that changed it since. What a
-//! change loosens is found here, and named.
+//! Assembly of a rule set: a preset, the presets it extends, and the files that changed it since. Finds and
+//! names what a change loosens.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,11 @@ use super::rule::{Rule, RuleSet};
 use super::settings::Settings;
 use super::words::kept;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::disk::keys::Envelope;
 
-/// Changes to the rules of one store.
+/// Maximum number of changes to the rules of one store.
 const MAX_OVERRIDES: usize = 64;
 
-/// What a store keeps of its rules: the preset, and every change since, in order.
+/// The stored form of a store's rules: the preset, and every change since, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
@@ -33,19 +32,19 @@ struct Draft {
     loosened: Vec<String>,
 }
 
-/// What a change comes to.
+/// The effect of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
     pub(crate) kept: Kept,
     pub(crate) rules: RuleSet,
-    /// What it loosens, for a person and for the audit log; empty where it only adds.
+    /// Loosened settings and rules, for users and the audit log; empty if the change only adds.
     pub(crate) loosened: Vec<String>,
-    /// Ids of the rules it adds.
+    /// Ids of the added rules.
     pub(crate) added: Vec<&'static str>,
 }
 
 impl Change {
-    /// What it loosens, as the audit log names it.
+    /// Returns what the change loosens, as text for the audit log.
     pub(crate) fn loosened_names(&self) -> Vec<&'static str> {
         self.loosened.iter().map(|what| kept(what)).collect()
     }
@@ -61,26 +60,26 @@ impl Kept {
         &self.name
     }
 
-    /// The row of the meta table that keeps it: an envelope in row 0 of JSON.
+    /// Encodes the rules as JSON, as stored in the meta table.
     ///
     /// # Errors
     /// Never, for what was read from a file.
-    pub(crate) fn seal(&self) -> Result<Vec<u8>> {
-        let json = serde_json::to_vec(self).map_err(|error| damaged(&error.to_string()))?;
-        Ok(Envelope::seal(0, &json))
+    pub(crate) fn to_json(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|error| damaged(&error.to_string()))
     }
 
+    /// Decodes the stored JSON.
+    ///
     /// # Errors
-    /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
-    pub(crate) fn open(row: &[u8]) -> Result<Self> {
-        let body = Envelope::open(0, row)?;
+    /// `ERR_INTEGRITY` for bytes that no version wrote.
+    pub(crate) fn from_json(body: &[u8]) -> Result<Self> {
         serde_json::from_slice(body).map_err(|error| damaged(&error.to_string()))
     }
 
-    /// The rules that hold.
+    /// Builds the rules in force.
     ///
     /// # Errors
-    /// `ERR_STORE_VERSION` for a preset this version does not have.
+    /// `ERR_STORE_VERSION` for a preset that this version lacks.
     pub(crate) fn rules(&self) -> Result<RuleSet> {
         Ok(self.draft()?.finish(self.preset()?))
     }
@@ -92,15 +91,15 @@ impl Kept {
 
     fn draft(&self) -> Result<Draft> {
         let mut draft = Draft::of(self.preset()?)?;
-        // Each was taken once: what later presets have no longer keeps no store shut.
+        // Each change was valid when it was made: a store opens even if later presets lack what it dropped.
         self.overrides.iter().try_for_each(|file| draft.apply(file, false))?;
         Ok(draft)
     }
 
-    /// What a further file would change; nothing where it changes nothing.
+    /// Returns the effect of a further file; `None` if it changes nothing.
     ///
     /// # Errors
-    /// `ERR_SCHEMA` for a file that does not fit; `ERR_POLICY` for a preset that is none; `ERR_LIMIT`.
+    /// `ERR_SCHEMA` for a file that is not a valid change; `ERR_POLICY` for an unknown preset; `ERR_LIMIT`.
     pub(crate) fn extended(&self, text: &str) -> Result<Option<Change>> {
         let file = RuleFile::read(text)?;
         if file.name.is_some() || file.title.is_some() {
@@ -127,24 +126,24 @@ impl Kept {
 }
 
 impl Preset {
-    /// Its rules, as they hold in a store that was created with it.
+    /// Returns the rules of a store created with this preset.
     ///
     /// # Errors
-    /// Never, as a test of this module makes sure.
+    /// None: a test of this module reads every preset.
     pub fn rules(self) -> Result<RuleSet> {
         Ok(Draft::of(self)?.finish(self))
     }
 }
 
 impl Draft {
-    /// The rules of a preset, behind those of the one it extends.
+    /// The rules of a preset, after those of the one it extends.
     fn of(preset: Preset) -> Result<Self> {
         let file = preset.file()?;
         let settings = file.settings.clone();
         let mut draft = match &file.extends {
             Some(base) => {
                 let mut draft = Self::of(Preset::named(base)?)?;
-                // A preset of its own says of each setting what it stands on.
+                // A preset that extends another still states every setting, with its own article.
                 draft.settings = Settings::whole(settings).map_err(missing)?;
                 draft
             }
@@ -160,7 +159,8 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Changes the rules as a file says.
+    /// Applies a file. With `is_new` false, a stored file may drop rules that no longer exist and redefine
+    /// names.
     fn apply(&mut self, file: &RuleFile, is_new: bool) -> Result<()> {
         if let Some(name) = &file.extends {
             self.join(Preset::named(name)?)?;
@@ -180,7 +180,7 @@ impl Draft {
         self.rules_of(file, is_new)
     }
 
-    /// Adds another preset: its rules, and of each setting what satisfies both.
+    /// Adds another preset: its rules, and for each setting the value that satisfies both.
     fn join(&mut self, preset: Preset) -> Result<()> {
         let other = Self::of(preset)?;
         self.settings.join(other.settings);
@@ -214,7 +214,7 @@ impl Draft {
             match self.rules.iter_mut().find(|known| known.id == rule.id) {
                 None => self.rules.push(rule),
                 Some(known) if *known == rule => {}
-                // Which of two wordings asks for more, nobody can tell.
+                // Two wordings cannot be compared for strictness, so a changed one counts as loosened.
                 Some(known) => {
                     self.loosened.push(format!("another {} ({})", known.id, known.article));
                     *known = rule;

@@ -1,5 +1,5 @@
-//! The table of built-in presets: a name, and the file with its rules. All that tells one from another
-//! is in the files.
+//! The table of built-in presets: a name, and the file with its rules. All differences between presets are in
+//! the files.
 
 use std::sync::LazyLock;
 
@@ -16,11 +16,11 @@ const FILES: [(&str, &str); 6] = [
     ("lgpd", include_str!("rules/lgpd.toml")),
 ];
 
-/// A rule set that comes with the store.
+/// A built-in rule set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset(usize);
 
-/// The one that holds where none is named: what the standard asks of every store.
+/// The default preset: what the standard requires of every store.
 impl Default for Preset {
     fn default() -> Self {
         Self(0)
@@ -28,10 +28,10 @@ impl Default for Preset {
 }
 
 impl Preset {
-    /// The preset of this name.
+    /// Returns the preset of this name.
     ///
     /// # Errors
-    /// `ERR_POLICY`, naming those there are.
+    /// `ERR_POLICY`, listing the known names.
     pub fn named(name: &str) -> Result<Self> {
         let found = FILES.iter().position(|(known, _)| *known == name);
         found.map(Self).ok_or_else(|| {
@@ -41,21 +41,21 @@ impl Preset {
         })
     }
 
-    /// Every preset.
+    /// All presets.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..FILES.len()).map(Self)
     }
 
-    /// Its name.
+    /// Name of the preset.
     #[must_use]
     pub fn name(self) -> &'static str {
         FILES.get(self.0).map_or("", |(name, _)| name)
     }
 
-    /// Its file, read once.
+    /// The file of the preset, parsed once per process.
     ///
     /// # Errors
-    /// Never, as a test of this module makes sure.
+    /// None: a test of this module reads every preset.
     pub(super) fn file(self) -> Result<&'static RuleFile> {
         static READ: LazyLock<Vec<Result<RuleFile>>> =
             LazyLock::new(|| FILES.iter().map(|(_, text)| RuleFile::read(text)).collect());
@@ -67,7 +67,7 @@ impl Preset {
     }
 }
 
-/// Why a built-in rule refuses, for a person who reads its id in the audit log.
+/// Returns the reason of a built-in rule by its id in the audit log.
 pub(crate) fn reason_of(id: &str) -> Option<&'static str> {
     let mut files = Preset::all().filter_map(|preset| preset.file().ok());
     let rule = files.find_map(|file| file.rules.iter().find(|rule| rule.id == id))?;

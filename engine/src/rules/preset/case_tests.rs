@@ -1,5 +1,5 @@
-//! The cases of `vectors/presets` on the decision alone; and every rule is there for some of them: one
-//! that is taken away makes a case come out otherwise.
+//! The cases of `vectors/presets` on the decision alone; and every rule is needed by some case: removing it
+//! changes an outcome.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ mod case;
 
 use case::{Case, Grains, blob};
 
-/// What a case comes to by these rules.
+/// The outcome of a case under these rules.
 fn decided(case: &Case, rules: &RuleSet) -> Decision {
     let grains = case.grains();
     with_facts(case, &grains, rules, |deed, facts| rules.decide(deed, facts))
@@ -44,7 +44,7 @@ fn with_facts<T>(
     read(deed(case), &facts)
 }
 
-/// What a consent of a case is worth: its last version counts.
+/// The state of a consent of a case: its last version counts.
 fn consent(consents: &[(Grain, Option<usize>)], address: &ContentAddress) -> Basis {
     let found = consents.iter().position(|(consent, _)| blob(consent).address() == *address);
     let Some(mut at) = found else { return Basis::Unknown };
@@ -62,7 +62,7 @@ fn deed(case: &Case) -> Deed {
     Deed::ALL.into_iter().find(|deed| deed.name() == case.op).unwrap()
 }
 
-/// Whether it came out as the case says.
+/// Returns `true` if the outcome is the expected one.
 fn holds(case: &Case, rules: &RuleSet) -> bool {
     let decision = decided(case, rules);
     let refused = decision.refusal.map(|refusal| refusal.id);
@@ -70,7 +70,7 @@ fn holds(case: &Case, rules: &RuleSet) -> bool {
         && (refused.is_some() || decision.needs_review == case.review)
 }
 
-/// Whether a rule is this preset's, and not one of every store.
+/// Returns `true` for a rule of this preset that is not one of every store.
 fn is_own(preset: Preset, id: &str) -> bool {
     preset == Preset::default() || id.starts_with(&format!("{}.", preset.name()))
 }
@@ -110,7 +110,7 @@ fn a_rule_that_a_case_passes_applies_to_it() {
     }
 }
 
-/// Each rule of each preset refuses, or marks, what a case has; and what another case has passes it.
+/// Each rule of each preset refuses, or marks, some case, and lets another pass.
 #[test]
 fn each_rule_is_refused_by_a_case_and_passed_by_another() {
     for (preset, rules, cases) in all() {
@@ -122,7 +122,7 @@ fn each_rule_is_refused_by_a_case_and_passed_by_another() {
             looked += 1;
             let marks = rule.effect() == "set";
             assert!(marks || refused.contains(rule.id), "{}: nothing is refused", rule.id);
-            // The same deed, without the rule in the way.
+            // The same action without the rule in question.
             let passes =
                 cases.iter().any(|case| case.refused.is_none() && rule.on.contains(&deed(case)));
             assert!(passes, "{}: nothing is allowed", rule.id);

@@ -1,5 +1,5 @@
-//! Conditions: what of the facts of a grain a rule asks about. Every part that is given must hold; a
-//! condition without parts always does.
+//! Conditions of rules on the facts of a grain. All given parts must hold; a condition without parts always
+//! holds.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +12,12 @@ use super::folded::is_among;
 use super::jq::is_expression;
 use super::names::{Scope, listed, values};
 
-/// How deep conditions lie in each other.
+/// Maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 8;
-/// Conditions and texts within one, with those its names stand for.
+/// Maximum number of conditions and texts in one condition, including those it refers to by name.
 const MAX_PARTS: usize = 4096;
 
-/// A value a field is compared with.
+/// A value that a field is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Scalar {
@@ -36,7 +36,7 @@ impl Scalar {
     }
 }
 
-/// A text with `{names}` in it, and the list that has the same names.
+/// A text with `{names}` in it (field `of`), and the list of the same names (field `in`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Placeholders {
@@ -44,84 +44,84 @@ pub(super) struct Placeholders {
     r#in: String,
 }
 
-/// One condition, as files have it.
+/// A condition, in the form of the files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Condition {
-    /// Names of conditions, all of which hold.
+    /// Names of conditions, all of which must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     is: Vec<String>,
-    /// Grain types, one of which it is.
+    /// Grain types, one of which it must have.
     #[serde(rename = "type", skip_serializing_if = "Vec::is_empty")]
     types: Vec<String>,
-    /// Fields that are there and not empty, all of them.
+    /// Fields, all of which must be present and not empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     has: Vec<String>,
-    /// Tags, one of which it has; `phi:*` is any that begins so.
+    /// Tags, one of which it must have; `phi:*` matches any tag with that prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tag: Vec<String>,
-    /// Namespaces, in or below one of which it lies.
+    /// Namespaces, in or below one of which it must be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     namespace: Vec<String>,
-    /// It is at least so sensitive.
+    /// Minimum sensitivity.
     #[serde(skip_serializing_if = "Option::is_none")]
     sensitivity: Option<Level>,
-    /// Fields with the values one of which each has.
+    /// Fields with lists of values: each field must have one of its values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     equals: BTreeMap<String, Vec<Scalar>>,
-    /// Fields that are there, with the values none of which each has.
+    /// Fields with lists of values: each field must be present with a value that is not in its list.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     differs: BTreeMap<String, Vec<Scalar>>,
-    /// Fields with patterns one of which some word of each fits, upper or lower case.
+    /// Fields with patterns: a word of each field must match one of its patterns, ignoring case.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     matches: BTreeMap<String, Vec<String>>,
-    /// What its `processing_basis` is, one of these.
+    /// Kinds of `processing_basis`, one of which it must have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     basis: Vec<BasisKind>,
-    /// Its `processing_basis` is one of these words.
+    /// Words, one of which its `processing_basis` must be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     basis_word: Vec<String>,
-    /// Its `processing_basis` is a consent to one of these.
+    /// Scopes, to one of which its `processing_basis` must be a consent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     consent_scope: Vec<String>,
-    /// The session has one of these purposes, as [`is_among`] compares them; `data_broker*` is any that
-    /// begins so.
+    /// Purposes, one of which the session must have, compared by [`purpose_matches`]; `data_broker*` matches
+    /// any with that prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose: Vec<String>,
-    /// The session has a purpose that is none of these.
+    /// Purposes: the session must have one that is not listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     purpose_beyond: Vec<String>,
-    /// Whether the session says what it is for.
+    /// Requires that the session names a purpose, or that it names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     purposes_named: Option<bool>,
-    /// Whether it is under litigation hold.
+    /// Requires that it is, or is not, under litigation hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<bool>,
-    /// Whether it is encrypted at rest.
+    /// Requires that it is, or is not, encrypted at rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     encrypted: Option<bool>,
-    /// Whether a review found it right.
+    /// Requires that a review has, or has not, verified it.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<bool>,
-    /// A text whose `{names}` are the entries of a list, where it has both.
+    /// If it has the text, its `{names}` must be the entries of the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     placeholders: Option<Placeholders>,
-    /// Fields that, where they are there, are JQ expressions.
+    /// Fields that must be JQ expressions if present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     jq: Vec<String>,
-    /// Conditions, all of which hold.
+    /// Conditions, all of which must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     all: Vec<Condition>,
-    /// Conditions, one of which holds.
+    /// Conditions, one of which must hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     any: Vec<Condition>,
-    /// A condition that does not hold.
+    /// A condition that must not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     not: Option<Box<Condition>>,
 }
 
 impl Condition {
-    /// Whether it holds. `personal` is how sensitive whatever has a user counts at least.
+    /// Returns `true` if the condition holds. `personal` is the minimum sensitivity of grains with a user.
     pub(super) fn holds(&self, facts: &Facts<'_>, personal: Level) -> bool {
         self.fits_grain(facts, personal)
             && self.fits_circumstances(facts)
@@ -187,12 +187,12 @@ impl Condition {
             })
     }
 
-    /// Whether it holds of no grain without a tag.
+    /// Returns `true` if the condition can only hold for grains with a tag.
     pub(super) fn wants_tag(&self) -> bool {
         !self.tag.is_empty() || self.all.iter().any(Self::wants_tag)
     }
 
-    /// Whether it asks what the `processing_basis` of a grain is.
+    /// Returns `true` if the condition tests the `processing_basis` of a grain.
     pub(super) fn asks_basis(&self) -> bool {
         let own = [self.basis.len(), self.basis_word.len(), self.consent_scope.len()];
         own.iter().any(|asked| *asked > 0) || self.parts().any(Self::asks_basis)
@@ -202,10 +202,10 @@ impl Condition {
         self.all.iter().chain(&self.any).chain(self.not.as_deref())
     }
 
-    /// The same condition with what names stand for: `@name` for a list, `is` for conditions.
+    /// Replaces names by what they stand for: `@name` by a list, `is` by conditions.
     ///
     /// # Errors
-    /// What is wrong with it, for a person.
+    /// A human-readable description of the mistake.
     pub(super) fn resolved(&self, scope: &Scope) -> Result<Self, String> {
         self.resolved_at(scope, 0, &Cell::new(0))
     }
@@ -255,7 +255,7 @@ impl Condition {
     }
 }
 
-/// Counts parts of a condition as they come.
+/// Counts parts of a condition and refuses too many.
 fn check_size(parts: &Cell<usize>, new: usize) -> Result<(), String> {
     parts.set(parts.get().saturating_add(new));
     match parts.get() > MAX_PARTS {
@@ -264,7 +264,7 @@ fn check_size(parts: &Cell<usize>, new: usize) -> Result<(), String> {
     }
 }
 
-/// Whether a text is as the pattern says: the same, or beginning with what stands before its `*`.
+/// Returns `true` if a text equals a pattern, or starts with what precedes its final `*`.
 fn fits(pattern: &str, text: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => text.starts_with(beginning),
@@ -272,7 +272,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Whether some word of a text fits a pattern: an expression of licenses has several.
+/// Returns `true` if a word of a text matches a pattern: a license expression has several words.
 fn has_such_word(patterns: &[String], value: &Value) -> bool {
     let Some(text) = value.as_str() else { return false };
     let text = text.to_ascii_lowercase();
@@ -282,14 +282,15 @@ fn has_such_word(patterns: &[String], value: &Value) -> bool {
     })
 }
 
-/// Whether a namespace is another or lies below it.
+/// Returns `true` if a namespace is `outer` or lies below it.
 fn is_within(namespace: &str, outer: &str) -> bool {
     let rest = namespace.strip_prefix(outer);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 impl Placeholders {
-    /// Whether text and list name the same, where the grain has the text. One without names needs no list.
+    /// Returns `true` if text and list have the same names, or the grain lacks the text. A text without names
+    /// needs no list.
     fn agree(&self, facts: &Facts<'_>) -> bool {
         if !facts.has(&self.of) {
             return true;
@@ -310,7 +311,7 @@ impl Placeholders {
     }
 }
 
-/// Takes the `{names}` of a text. Whether every brace has its other.
+/// Collects the `{names}` of a text. Returns `false` for an unmatched brace.
 fn take_names(text: &str, names: &mut BTreeSet<String>) -> bool {
     let mut parts = text.split('{');
     let mut is_whole = parts.next().is_some_and(|before| !before.contains('}'));

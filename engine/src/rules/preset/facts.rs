@@ -1,12 +1,12 @@
-//! What a rule can ask about: a grain, what it rests on, and the circumstances of what is to be done
-//! with it. Gathered elsewhere; nothing here reads a store.
+//! The facts that a rule can test: a grain, its processing basis, and the circumstances of the action. They
+//! are gathered elsewhere; nothing here reads a store.
 
 use std::borrow::Cow;
 
 use grainstore_format::{Grain, GrainRef, GrainType, Sensitivity, Value, int_key};
 use serde::{Deserialize, Serialize};
 
-/// How sensitive a grain is (OMS 13.1).
+/// Sensitivity of a grain (OMS 13.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -31,23 +31,23 @@ impl From<Sensitivity> for Level {
     }
 }
 
-/// What the `processing_basis` of a grain is (ruling 39 of the project's reading).
+/// The resolved `processing_basis` of a grain (ruling 39).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Basis {
-    /// It has none.
+    /// The grain has none.
     #[default]
     Missing,
-    /// A word, of which a rule says whether it names a legal basis.
+    /// A word; rules decide whether it names a legal basis.
     Word(String),
-    /// A grant of consent, with its scope as it stands now.
+    /// A stored grant of consent, with the scope of its last version.
     Consent(Vec<String>),
     /// A grant that was withdrawn.
     Withdrawn,
-    /// The address of no consent of the store.
+    /// An address of no stored consent.
     Unknown,
 }
 
-/// The kinds of [`Basis`], as rules name them.
+/// The kinds of [`ProcessingBasis`], as named in rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum BasisKind {
@@ -70,7 +70,7 @@ impl Basis {
     }
 }
 
-/// The fields of a grain, however it lies in memory.
+/// Access to the fields of a grain, decoded or encoded.
 pub(crate) trait Fields {
     fn kind(&self) -> GrainType;
 
@@ -82,10 +82,10 @@ pub(crate) trait Fields {
     /// The value of a field of `context`.
     fn within_context(&self, name: &str) -> Option<Cow<'_, Value>>;
 
-    /// The sensitivity its header has, or would have.
+    /// The sensitivity of its header, or the one its header would have.
     fn sensitivity(&self) -> Sensitivity;
 
-    /// Whether some tag is such.
+    /// Returns `true` if some tag satisfies `is_such`.
     fn any_tag(&self, is_such: &mut dyn FnMut(&str) -> bool) -> bool;
 }
 
@@ -148,25 +148,25 @@ impl Fields for GrainRef<'_> {
     }
 }
 
-/// What a decision is about.
+/// The facts of a decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Facts<'f> {
     pub(crate) grain: &'f dyn Fields,
     pub(crate) basis: &'f Basis,
-    /// What the session says it is for.
+    /// Purposes of the session.
     pub(crate) purposes: &'f [String],
-    /// Whether it is under litigation hold.
+    /// True if the grain is under litigation hold.
     pub(crate) held: bool,
-    /// Whether a review found it right.
+    /// True if a review verified the grain.
     pub(crate) verified: bool,
-    /// Whether its bytes are, or will be, encrypted at rest.
+    /// True if the grain is, or will be, encrypted at rest.
     pub(crate) encrypted: bool,
 }
 
 impl Facts<'_> {
-    /// Whether the field is there and one of its values is such. The fields of domain profiles, which
-    /// have a colon in their name, lie in `context`, some also under a short key (OMS A.7, Appendix C),
-    /// and are read at the top level too; `a.b` is the field `b` of the map `a`.
+    /// Returns `true` if the field is present and one of its values satisfies `is_such`. Fields of domain
+    /// profiles, which have a colon in their name, are in `context`, some also under a short key (OMS A.7,
+    /// Appendix C), and are read at the top level too; `a.b` is the field `b` of the map `a`.
     pub(super) fn any_value(&self, name: &str, is_such: &mut dyn FnMut(&Value) -> bool) -> bool {
         if self.grain.top(name).is_some_and(|value| is_such(&value)) {
             return true;
@@ -181,7 +181,7 @@ impl Facts<'_> {
         outer.as_map().and_then(|map| map.get(inner)).is_some_and(is_such)
     }
 
-    /// Whether the field is there and not empty.
+    /// Returns `true` if the field is present and not empty.
     pub(super) fn has(&self, name: &str) -> bool {
         self.any_value(name, &mut |value| match value {
             Value::Str(text) => !text.trim().is_empty(),

@@ -1,4 +1,4 @@
-//! A file of rules, TOML or JSON of the same shape: what it may say, and how it is read.
+//! The format of a rule file, in TOML or in JSON of the same structure, and its parser.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use super::condition::Condition;
 use super::settings::Settled;
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Bytes of a file.
+/// Maximum size of a rule file, in bytes.
 pub(super) const MAX_FILE_BYTES: usize = 64 << 10;
-/// Rules of a file.
+/// Maximum number of rules in a file.
 const MAX_RULES: usize = 256;
-/// Bytes of the id of a rule.
+/// Maximum length of a rule id, in bytes.
 const MAX_ID_BYTES: usize = 64;
 
-/// What can be done with a grain that rules bear on.
+/// An action on a grain that rules apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Deed {
     /// Storing it.
     Put,
-    /// Storing it in the place of another.
+    /// Storing it in place of another.
     Supersede,
-    /// Giving it out.
+    /// Returning it to a caller.
     Read,
-    /// Taking it out of the store, in a file.
+    /// Writing it to an export file.
     Export,
     /// Erasing it.
     Erase,
 }
 
 impl Deed {
-    /// Every deed, in the order of their numbers.
+    /// Every action, in the order of the variants.
     pub(super) const ALL: [Self; 5] =
         [Self::Put, Self::Supersede, Self::Read, Self::Export, Self::Erase];
 
-    /// Its name in files of rules.
+    /// Name of the action in rule files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Deed {
     }
 }
 
-/// What a number may be.
+/// The allowed range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Range {
@@ -59,7 +59,7 @@ pub(super) struct Range {
     pub(super) max: Option<f64>,
 }
 
-/// What is set where a rule applies.
+/// The effect of a `set` rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mark {
@@ -67,36 +67,36 @@ pub(super) struct Mark {
     pub(super) needs_review: bool,
 }
 
-/// One rule. It has one effect: `require`, `forbid`, `limit` or `set`.
+/// One rule. It has exactly one effect: `require`, `forbid`, `limit` or `set`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileRule {
     pub(super) id: String,
     pub(super) on: Vec<Deed>,
-    /// The grains it applies to.
+    /// Selects the grains that the rule applies to.
     #[serde(default)]
     pub(super) when: Condition,
-    /// What they must fulfil.
+    /// Condition that they must fulfil.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) require: Option<Condition>,
     /// Refuses them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) forbid: bool,
-    /// Fields that, where they are there, are numbers in a range.
+    /// Fields that must be numbers in a range if present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) limit: BTreeMap<String, Range>,
-    /// What they are given.
+    /// Marks to set on them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) set: Option<Mark>,
-    /// The article it stands on.
+    /// The article that the rule is based on.
     pub(super) article: String,
-    /// Why, for a person.
+    /// Reason of the rule, for users.
     pub(super) because: String,
-    /// What to do.
+    /// Remedy, for users.
     pub(super) fix: String,
 }
 
-/// A rule set, or what is to be changed in one.
+/// A rule set, or a change of one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RuleFile {
@@ -104,28 +104,28 @@ pub(super) struct RuleFile {
     pub(super) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
-    /// The preset whose rules it has as well.
+    /// The preset whose rules are included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) extends: Option<String>,
     pub(super) settings: Settled,
-    /// Texts that conditions name as `@name`.
+    /// Lists of texts that conditions refer to as `@name`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) lists: BTreeMap<String, Vec<String>>,
-    /// Conditions that others name in `is`.
+    /// Conditions that others refer to in `is`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) conditions: BTreeMap<String, Condition>,
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub(super) rules: Vec<FileRule>,
-    /// Rules that no longer hold.
+    /// Ids of rules to remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) drop: Vec<String>,
 }
 
 impl RuleFile {
-    /// Reads a file: JSON where it begins with a brace, else TOML.
+    /// Parses and checks a file: JSON if it starts with a brace, else TOML.
     ///
     /// # Errors
-    /// `ERR_TOO_LARGE`; `ERR_SCHEMA` for what is no file of rules.
+    /// `ERR_TOO_LARGE`; `ERR_SCHEMA` for text that is not a valid rule file.
     pub(super) fn read(text: &str) -> Result<Self> {
         if text.len() > MAX_FILE_BYTES {
             let too_large = ErrorKind::Format(grainstore_format::ErrorKind::TooLarge);
@@ -186,7 +186,7 @@ impl FileRule {
     }
 }
 
-/// What is no file of rules.
+/// The error of an invalid rule file.
 pub(super) fn bad(why: &str) -> Error {
     let schema = ErrorKind::Format(grainstore_format::ErrorKind::Schema);
     Error::new(schema, format!("this is no file of rules: {why}"))

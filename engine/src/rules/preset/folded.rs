@@ -1,10 +1,9 @@
-//! Purposes compared: what a session says it is for, against the purposes a rule names. Case, spaces, signs and
-//! the width of letters make no other purpose, or `SALE` and `Data Sale` would get round a rule on `sale` and
-//! `data_sale`.
+//! Comparison of the purposes of a session with those named by a rule. Case, spaces, punctuation and letter
+//! width are ignored, so that `SALE` or `Data Sale` cannot bypass a rule on `sale` and `data_sale`.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Whether a purpose is one of these; `data_broker*` is any that begins so.
+/// Returns `true` if a purpose is one of these; `data_broker*` matches any with that prefix.
 pub(super) fn is_among(purpose: &str, of: &[String]) -> bool {
     let purpose = folded(purpose);
     of.iter().any(|one| match one.strip_suffix('*') {
@@ -13,9 +12,9 @@ pub(super) fn is_among(purpose: &str, of: &[String]) -> bool {
     })
 }
 
-/// Letters and digits alone, in lower case and in the form that compatible characters share.
+/// Normalises a purpose to its letters and digits, in lower case and NFKC.
 fn folded(text: &str) -> String {
-    // Upper case first: letters such as the sharp s and the final sigma have one there.
+    // Upper case first: it unifies letters such as the sharp s and the final sigma.
     let upper = text.nfkc().flat_map(char::to_uppercase);
     let lower = upper.flat_map(char::to_lowercase).collect::<String>();
     lower.nfkc().filter(|character| character.is_alphanumeric()).collect()

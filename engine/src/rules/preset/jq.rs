@@ -1,19 +1,18 @@
-//! Whether a text is a JQ expression (OMS A.7). It is parsed, never run.
+//! Syntax check of JQ expressions (OMS A.7). They are parsed, never run.
 //!
-//! The parser calls itself for what lies within, and behind each sign of, an expression, and what somebody wrote must
-//! not end the process: it gets a thread whose stack has room for as many calls as the text can ask for, and a text that
-//! asks for too many is none.
+//! The parser is recursive, and stored text must not be able to overflow its stack: it runs on a thread whose
+//! stack suffices for the recursion that the text can cause, and a text with too many tokens is refused.
 
 use jaq_core::load;
 
-/// Tokens of an expression.
+/// Maximum number of tokens in an expression.
 const MAX_TOKENS: usize = 8192;
-/// Stack a token takes at most: twice what the hungriest was seen to take in a build without optimisation.
+/// Maximum stack per token, in bytes: twice the largest use measured in an unoptimised build.
 const TOKEN_STACK: usize = 32 << 10;
-/// Stack that is there without tokens.
+/// Stack independent of the number of tokens, in bytes.
 const BASE_STACK: usize = 256 << 10;
 
-/// Whether a text is an expression. One that says nothing is that of jq, which gives back what it is given.
+/// Returns `true` if a text is an expression. An empty one is valid in jq: it is the identity.
 pub(super) fn is_expression(text: &str) -> bool {
     if text.trim().is_empty() {
         return true;
@@ -26,12 +25,12 @@ pub(super) fn is_expression(text: &str) -> bool {
     std::thread::scope(|scope| {
         let parse = || load::parse(text, |parser| parser.term()).is_some();
         let parsed = std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, parse);
-        // Without a thread, or where it ended otherwise, nobody knows that it is one.
+        // Fails closed if there is no thread, or if it panicked.
         parsed.is_ok_and(|parsed| parsed.join().unwrap_or_default())
     })
 }
 
-/// How many tokens a text has at most: each word is one, and each sign.
+/// Upper bound for the number of tokens: each word and each sign counts as one.
 fn tokens_at_most(text: &str) -> usize {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut was_word = false;
@@ -91,7 +90,8 @@ mod tests {
         }
     }
 
-    /// Whatever asks for the most calls has stack enough, and more than that is told without any.
+    /// The expressions with the deepest recursion have enough stack, and longer ones are refused without
+    /// parsing.
     #[test]
     fn an_expression_of_any_depth_ends_no_process() {
         for (open, inner, close) in [

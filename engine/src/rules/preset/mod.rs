@@ -1,14 +1,15 @@
-//! Compliance presets: rules of the store about what may be stored, read, taken out and erased
+//! Compliance presets: rules of the store on what may be stored, read, exported and erased
 //! (OMS 13, 17.3, 20.6, Appendix A and D).
 //!
-//! - `rules/*.toml`: the presets. `builtin`: the table of them, the one place that has their names.
-//! - `file`: the shape of such a file. `condition`, `names`, `facts`, `folded`, `jq`: what a rule asks about.
-//! - `settings`: what is settled once for the whole store, and which of two values is stricter.
-//! - `rule`: rules as they hold, and one pure function: facts in, decision out.
-//! - `build`: a preset and the files that changed it, put together; what a change loosens.
-//! - `regime`: the rules of an open store. `notes`: reads on their way into the audit log. `words`: the texts of rules.
+//! - `rules/*.toml`: the presets. `builtin`: the table of them, the only code that has their names.
+//! - `file`: the format of a rule file. `condition`, `references`, `facts`, `purposes`, `jq`: what a rule can
+//!   test.
+//! - `settings`: settings of the whole store, and which of two values is stricter.
+//! - `rule`: rules in force, and one pure function: facts in, decision out.
+//! - `build`: a preset combined with the files that changed it; what a change loosens.
+//! - `active_rules`: the rules of an open store. `intern`: the texts of rules.
 //!
-//! Nothing here reads or writes a store, or knows one regulation from another.
+//! No code here reads or writes a store, or depends on a particular regulation.
 
 mod build;
 mod builtin;
@@ -20,7 +21,6 @@ mod file;
 mod folded;
 mod jq;
 mod names;
-mod notes;
 mod regime;
 mod rule;
 mod settings;
@@ -34,7 +34,6 @@ pub(crate) use builtin::reason_of;
 pub use facts::Level;
 pub(crate) use facts::{Basis, Facts};
 pub use file::Deed;
-pub(crate) use notes::Noted;
 pub(crate) use regime::Regime;
 pub(crate) use rule::Refusal;
 pub use rule::{Rule, RuleSet};

@@ -1,22 +1,22 @@
-//! Names in a file of rules, and what they stand for: `@name` for a list of texts, `is` for conditions.
+//! Resolution of references in a rule file: `@name` to a list of texts, `is` to conditions.
 
 use std::collections::BTreeMap;
 
 use super::condition::{Condition, Scalar};
 
-/// How deep lists name each other.
+/// Maximum depth of references between lists.
 const MAX_DEPTH: usize = 8;
-/// Texts of the lists that one part names.
+/// Maximum number of texts that one reference expands to.
 const MAX_LISTED: usize = 4096;
 
-/// Named lists of texts and named conditions that conditions of a file refer to.
+/// The named lists and named conditions of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     pub(super) lists: BTreeMap<String, Vec<String>>,
     pub(super) conditions: BTreeMap<String, Condition>,
 }
 
-/// Texts with the entries of a list in the place of its `@name`; those may be names themselves.
+/// Replaces each `@name` by the entries of that list, which may be references themselves.
 pub(super) fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String> {
     let mut texts = of.to_vec();
     for _ in 0..MAX_DEPTH {
@@ -42,7 +42,7 @@ pub(super) fn listed(of: &[String], scope: &Scope) -> Result<Vec<String>, String
     Err("its lists name each other in a circle".to_owned())
 }
 
-/// As [`listed`], for the values of fields.
+/// Like [`expand_lists`], for the values of fields.
 pub(super) fn values(
     of: &BTreeMap<String, Vec<Scalar>>,
     scope: &Scope,

@@ -1,12 +1,10 @@
-//! The rules that hold in an open store: one place that everybody asks, and that a change of them
-//! reaches at once.
+//! The rules in force in an open store, shared by all its parts; a change takes effect at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::facts::Fields;
 use super::file::Deed;
-use super::notes::Notes;
 use super::rule::RuleSet;
 
 /// The rules of an open store, and whether it has keys.
@@ -14,49 +12,43 @@ use super::rule::RuleSet;
 pub(crate) struct Regime {
     rules: RwLock<Arc<RuleSet>>,
     has_keys: bool,
-    /// Whether reads are noted, and those that are.
+    /// True if reads are recorded in the audit log.
     audits_reads: AtomicBool,
-    /// Whether some rule bears on reading.
+    /// True if a rule applies to reads.
     asks_reads: AtomicBool,
-    notes: Notes,
 }
 
 impl Regime {
     pub(crate) fn new(rules: RuleSet, has_keys: bool) -> Self {
         let audits_reads = AtomicBool::new(rules.settings.audit_reads.value);
         let asks_reads = AtomicBool::new(rules.rules_on(Deed::Read));
-        let (rules, notes) = (RwLock::new(Arc::new(rules)), Notes::default());
-        Self { rules, has_keys, audits_reads, asks_reads, notes }
+        let rules = RwLock::new(Arc::new(rules));
+        Self { rules, has_keys, audits_reads, asks_reads }
     }
 
-    /// The rules as they are now.
+    /// Returns the rules in force.
     pub(crate) fn rules(&self) -> Arc<RuleSet> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts other rules in force.
+    /// Replaces the rules in force.
     pub(crate) fn change(&self, rules: RuleSet) {
         self.asks_reads.store(rules.rules_on(Deed::Read), Ordering::Release);
         self.audits_reads.store(rules.settings.audit_reads.value, Ordering::Release);
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
-    /// Whether some rule bears on reading.
+    /// Returns `true` if a rule applies to reads.
     pub(crate) fn asks_reads(&self) -> bool {
         self.asks_reads.load(Ordering::Acquire)
     }
 
-    /// Whether reads go into the audit log.
+    /// Returns `true` if reads are recorded in the audit log.
     pub(crate) fn audits_reads(&self) -> bool {
         self.audits_reads.load(Ordering::Acquire)
     }
 
-    /// Reads on their way there.
-    pub(crate) fn notes(&self) -> &Notes {
-        &self.notes
-    }
-
-    /// Whether a grain is encrypted at rest.
+    /// Returns `true` if a grain is encrypted at rest.
     pub(crate) fn encrypts(&self, grain: &dyn Fields) -> bool {
         self.has_keys && self.rules().encrypts(grain)
     }

@@ -1,4 +1,4 @@
-//! A rule set as it holds in a store, and the one pure function that decides by it.
+//! A rule set in force, and the pure function that decides by it.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use super::settings::{Encrypt, Settings};
 use super::words::kept;
 use crate::base::error::{Error, ErrorKind};
 
-/// A rule that holds.
+/// A rule in force.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rule {
-    /// Its name in refusals and in the audit log.
+    /// Name in refusals and in the audit log.
     pub id: &'static str,
-    /// What it bears on.
+    /// The actions it applies to.
     pub on: Vec<Deed>,
-    /// The article it stands on.
+    /// The article it is based on.
     pub article: &'static str,
-    /// Why, for a person.
+    /// Reason, for users.
     pub because: &'static str,
-    /// What to do where it refuses.
+    /// Remedy if it refuses.
     pub fix: &'static str,
     when: Condition,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The rule of a file, with what its names stand for.
+    /// Resolves the references of a rule from a file.
     ///
     /// # Errors
-    /// What is wrong with it, for a person.
+    /// A human-readable description of the mistake.
     pub(super) fn of(rule: &FileRule, scope: &Scope) -> Result<Self, String> {
         let resolved = || {
             Ok(Self {
@@ -59,7 +59,7 @@ impl Rule {
         resolved().map_err(|why: String| format!("the rule {:?}: {why}", rule.id))
     }
 
-    /// What kind of effect it has: `require`, `forbid`, `limit` or `set`.
+    /// The kind of its effect: `require`, `forbid`, `limit` or `set`.
     #[must_use]
     pub fn effect(&self) -> &'static str {
         match (&self.require, self.forbid, self.set) {
@@ -74,12 +74,12 @@ impl Rule {
         self.when.asks_basis() || self.require.as_ref().is_some_and(Condition::asks_basis)
     }
 
-    /// Whether it bears on a grain.
+    /// Returns `true` if the rule applies to a grain.
     pub(super) fn applies(&self, facts: &Facts<'_>, personal: Level) -> bool {
         self.when.holds(facts, personal)
     }
 
-    /// Whether it refuses a grain it applies to.
+    /// Returns `true` if the rule refuses a grain that it applies to.
     fn refuses(&self, facts: &Facts<'_>, personal: Level) -> bool {
         let misses = |must: &Condition| !must.holds(facts, personal);
         self.forbid
@@ -96,45 +96,45 @@ impl Rule {
     }
 }
 
-/// The rules and settings that hold in a store.
+/// The rules and settings in force in a store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RuleSet {
-    /// The preset it was created with.
+    /// The preset that the store was created with.
     pub preset: &'static str,
-    /// What that stands for.
+    /// Title of the preset.
     pub title: &'static str,
-    /// Presets whose rules were added since.
+    /// Presets whose rules were added later.
     pub also: Vec<&'static str>,
-    /// What holds for the store as a whole.
+    /// Settings of the whole store.
     pub settings: Settings,
-    /// Rules, in the order they are asked in.
+    /// Rules, in the order of checking.
     pub rules: Vec<Rule>,
-    /// What was loosened, in the words of the audit log.
+    /// Settings and rules that were loosened, as in the audit log.
     pub loosened: Vec<String>,
-    /// The rules of each deed, by their places.
+    /// Indexes of the rules of each action.
     #[serde(skip)]
     by_deed: [Vec<usize>; 5],
-    /// Whether a rule of each deed asks what the basis of a grain is.
+    /// Per action, true if a rule tests the processing basis.
     #[serde(skip)]
     asks_basis: [bool; 5],
-    /// Whether every rule of each deed is about grains with some tag.
+    /// Per action, true if every rule applies to tagged grains only.
     #[serde(skip)]
     wants_tag: [bool; 5],
 }
 
-/// What a rule says no to.
+/// The refusal of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) id: &'static str,
     article: &'static str,
     because: &'static str,
-    /// What to do.
+    /// Remedy.
     pub(crate) fix: &'static str,
 }
 
 impl Refusal {
-    /// Rule, article and reason: the middle of a sentence.
+    /// Formats rule, article and reason as the middle of a sentence.
     pub(crate) fn text(&self) -> String {
         format!("rule {} ({}): {}", self.id, self.article, self.because)
     }
@@ -147,12 +147,12 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What rules make of a deed.
+/// The outcome of the rules for an action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The first rule that refuses it; nothing where it may be done.
+    /// The first rule that refuses; `None` if the action is allowed.
     pub(crate) refusal: Option<Refusal>,
-    /// Whether the grain is to be reviewed by a person.
+    /// True if the grain is to be reviewed by a person.
     pub(crate) needs_review: bool,
 }
 
@@ -187,29 +187,29 @@ impl RuleSet {
         }
     }
 
-    /// How sensitive whatever has a user counts at least.
+    /// The minimum sensitivity of grains with a user.
     pub(super) fn personal(&self) -> Level {
         self.settings.personal_sensitivity.value
     }
 
-    /// The same rules but for one.
+    /// The rule set without one rule.
     #[cfg(test)]
     pub(super) fn without(self, id: &str) -> Self {
         let rules = self.rules.into_iter().filter(|rule| rule.id != id).collect();
         Self::new((self.preset, self.title), self.also, self.settings, rules, self.loosened)
     }
 
-    /// Whether some rule bears on this deed at all.
+    /// Returns `true` if a rule applies to this action.
     pub(crate) fn rules_on(&self, deed: Deed) -> bool {
         self.by_deed.get(deed as usize).is_some_and(|rules| !rules.is_empty())
     }
 
-    /// Whether a decision about this deed asks what the basis of a grain is.
+    /// Returns `true` if a decision on this action needs the processing basis.
     pub(crate) fn asks_basis(&self, deed: Deed) -> bool {
         self.asks_basis.get(deed as usize) == Some(&true)
     }
 
-    /// Whether a store with keys encrypts this grain.
+    /// Returns `true` if a store with keys encrypts this grain.
     pub(crate) fn encrypts(&self, grain: &dyn Fields) -> bool {
         let is_personal = || {
             let user = grain.top("user_id");
@@ -227,7 +227,7 @@ impl RuleSet {
         }
     }
 
-    /// Whether a deed may be done, by these facts alone. The first rule that refuses counts.
+    /// Decides an action by these facts alone. The first refusing rule counts.
     pub(crate) fn decide(&self, deed: Deed, facts: &Facts<'_>) -> Decision {
         let wants_tag = self.wants_tag.get(deed as usize) == Some(&true);
         if wants_tag && !facts.grain.any_tag(&mut |_| true) {

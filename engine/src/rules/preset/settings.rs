@@ -1,15 +1,15 @@
-//! What a preset settles once for a whole store, each with the article it stands on. Of two values one
-//! is the stricter, or both together are: so it shows which change would loosen a rule set.
+//! Settings of a whole store, each with the article it is based on. Two values combine into the weakest one
+//! that satisfies both; a change that is weaker than the combination loosens the rule set.
 
 use serde::{Deserialize, Serialize};
 
 use super::facts::Level;
 
-/// What of a store with keys is encrypted.
+/// The grains of a store with keys that are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encrypt {
-    /// Nothing.
+    /// No grains.
     Nothing,
     /// Grains with a `user_id`.
     Users,
@@ -19,17 +19,17 @@ pub enum Encrypt {
     Everything,
 }
 
-/// A value, and the article it stands on.
+/// A value, and the article it is based on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting<T> {
-    /// What is settled.
+    /// The value.
     pub value: T,
-    /// The article, or the place of the standard.
+    /// The article, or the section of the standard.
     pub article: String,
 }
 
-/// A setting that two rule sets agree on: the least that satisfies both.
+/// Combination of the settings of two rule sets: the weakest value that satisfies both.
 trait Joined {
     fn joined(self, other: Self) -> Self;
 }
@@ -44,17 +44,17 @@ impl Joined for Encrypt {
     }
 }
 
-/// Settings by the way they get stricter: what is named first joins both.
+/// Declares the settings once: name, type, combination, minimum, maximum, description.
 macro_rules! settings {
     ($($name:ident: $kind:ty, $joined:expr, $least:expr, $most:expr, $text:literal;)+) => {
-        /// What holds in a store.
+        /// The settings of a store.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[non_exhaustive]
         pub struct Settings {
             $(#[doc = $text] pub $name: Setting<$kind>),+
         }
 
-        /// What a file settles of it.
+        /// The settings that a file states.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub(super) struct Settled {
@@ -62,12 +62,12 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// The settings of a file that settles all of them; the name of one it does not.
+            /// Builds the settings from a file that states all of them, or returns the name of a missing one.
             pub(super) fn whole(settled: Settled) -> Result<Self, &'static str> {
                 Ok(Self { $($name: settled.$name.ok_or(stringify!($name))?),+ })
             }
 
-            /// Takes what a file settles, where that is allowed. Gives what is weaker by it.
+            /// Applies the settings of a file. Returns descriptions of those that become weaker.
             pub(super) fn take(&mut self, settled: Settled) -> Vec<String> {
                 let mut loosened = Vec::new();
                 $(if let Some(new) = settled.$name {
@@ -80,7 +80,7 @@ macro_rules! settings {
                 loosened
             }
 
-            /// Takes of each setting what satisfies these too.
+            /// Combines each setting with that of another rule set.
             pub(super) fn join(&mut self, others: Self) {
                 $(let joined: fn($kind, $kind) -> $kind = $joined;
                 let both = joined(self.$name.value, others.$name.value);
@@ -92,7 +92,7 @@ macro_rules! settings {
                 })+
             }
 
-            /// Each setting: its name, its value in words, its article and what it means.
+            /// Lists each setting: name, value as text, article and description.
             #[must_use]
             pub fn table(&self) -> Vec<(&'static str, String, &str, &'static str)> {
                 vec![$((
@@ -106,7 +106,7 @@ macro_rules! settings {
 
         impl Settled {
             /// # Errors
-            /// What is out of its range, for a person.
+            /// A human-readable description of a value out of range.
             pub(super) fn check(&self) -> Result<(), String> {
                 $(if let Some(Setting { value, .. }) = &self.$name {
                     let (least, most): (Option<$kind>, Option<$kind>) = ($least, $most);
@@ -144,7 +144,7 @@ settings! {
         "Whether CAL gives out health data (grains tagged phi:) by named fields alone.";
 }
 
-/// A value as files write it.
+/// Formats a value as in rule files.
 fn word<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,

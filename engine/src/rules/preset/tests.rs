@@ -1,5 +1,5 @@
-//! The presets as data: what they are, what a change of them loosens, and that nothing but data tells
-//! one from another.
+//! Tests of the presets as data: their contents, what a change loosens, and that only data differs between
+//! them.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn every_preset_reads_and_has_the_rules_of_the_standard() {
     }
 }
 
-/// The names of presets are those of files and of the table: no code asks which regulation it serves.
+/// Names of presets are in their files and the table alone: no code tests for a regulation.
 #[test]
 fn no_code_names_a_preset_but_the_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -58,26 +58,26 @@ fn no_code_names_a_preset_but_the_table() {
 #[test]
 fn what_is_kept_of_rules_has_these_bytes_and_is_read_back() {
     let change = kept("gdpr").extended(r#"drop = ["gdpr.balancing"]"#).unwrap().unwrap();
-    let row = change.kept.seal().unwrap();
+    let row = change.kept.to_json().unwrap();
     let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.balancing"]}]}"#;
     assert_eq!(row, crate::disk::keys::Envelope::seal(0, json.as_bytes()));
-    assert_eq!(Kept::open(&row).unwrap(), change.kept);
+    assert_eq!(Kept::from_json(&row).unwrap(), change.kept);
     for at in 0..row.len() {
         let mut other = row.clone();
         other[at] ^= 1;
-        assert!(Kept::open(&other).is_err() && Kept::open(&row[..at]).is_err(), "{at}");
+        assert!(Kept::from_json(&other).is_err() && Kept::from_json(&row[..at]).is_err(), "{at}");
     }
 }
 
-/// A rule that a later version of a preset has no longer, or a list it has got: the store opens.
+/// A store opens although a later version of a preset lacks a dropped rule or has gained a list.
 #[test]
 fn what_was_taken_once_is_read_whatever_became_of_the_preset() {
     let json = r#"{"name":"gdpr","overrides":[{"settings":{},"drop":["gdpr.long-gone"],
         "lists":{"health":["phi:own"]}}]}"#;
     let row = crate::disk::keys::Envelope::seal(0, json.as_bytes());
-    let rules = Kept::open(&row).unwrap().rules().unwrap();
+    let rules = Kept::from_json(&row).unwrap().rules().unwrap();
     assert_eq!(rules.rules, Preset::named("gdpr").unwrap().rules().unwrap().rules);
-    let unknown = Kept::open(&crate::disk::keys::Envelope::seal(0, br#"{"name":"pipl"}"#)).unwrap();
+    let unknown = Kept::from_json(br#"{"name":"pipl"}"#).unwrap();
     assert_eq!(unknown.rules().unwrap_err().code(), "ERR_STORE_VERSION");
 }
 
@@ -225,7 +225,7 @@ fn what_is_no_file_of_rules_is_refused_with_what_is_wrong() {
     assert!(unknown.to_string().contains("open, gdpr, hipaa, sox, ccpa, lgpd"), "{unknown}");
 }
 
-/// docs/presets.md lists the purposes that are a sale, and those that are none: a refusal sends readers there.
+/// docs/presets.md lists the purposes that are a sale and those that are not: refusals refer to it.
 #[test]
 fn the_page_on_presets_lists_the_purposes() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/presets.md");

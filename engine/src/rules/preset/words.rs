@@ -1,15 +1,14 @@
-//! The words of rules: ids, articles, reasons and ways out.
+//! Interned texts of rules: ids, articles, reasons and remedies.
 //!
-//! They go into errors and audit records, which outlive the store whose rules they are of, so each
-//! distinct text is kept once for as long as the process lives. Only whoever may change the rules of a
-//! store brings new ones.
+//! They go into errors and audit records, which outlive the store, so each distinct text is leaked once per
+//! process. Only callers that may change the rules of a store can add new ones.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// This text, for good.
+/// Returns the interned copy of a text.
 pub(super) fn kept(text: &str) -> &'static str {
     let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = words.get(text) {

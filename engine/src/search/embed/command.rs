@@ -1,6 +1,6 @@
-//! An embedder that asks another program. Knows nothing of pipes.
+//! An embedder that runs another program. Must not know pipes.
 //!
-//! One line of JSON a request, one line an answer; see docs/embedding.md.
+//! One line of JSON is one request, and one line its answer; see docs/embedding.md.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -13,39 +13,39 @@ use super::conversation::{Conversation, Silence};
 use super::{Embedder, Vector, check_texts, checked};
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Texts of one line, unless more are asked for.
+/// Default number of texts in a line.
 const BATCH: usize = 32;
-/// How long a program may take for one line.
+/// Default time a program has to answer a line.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Bytes a number may take in an answer, and those an answer may have besides.
+/// Most bytes of one number in an answer, and most bytes of an answer beside its numbers.
 const NUMBER_BYTES: usize = 32;
 const OTHER_BYTES: usize = 64 << 10;
 
-/// How a program is run.
+/// Options of a [`CommandEmbedder`].
 #[derive(Debug, Clone)]
 pub struct CommandOptions {
-    /// The program, and what it is given.
+    /// The program and its arguments.
     pub command: Vec<OsString>,
     /// The name of the model it embeds with.
     pub model: String,
     /// Numbers of each vector, 1 to 4,096.
     pub dimension: usize,
-    /// How long it may take for one line of texts, its start included.
+    /// Time it has for one line of texts, its start included.
     pub deadline: Duration,
-    /// Texts of one line, at most; 1 at least.
+    /// Most texts of one line; 1 at least.
     pub batch: usize,
 }
 
 impl CommandOptions {
-    /// A program that has 30 seconds for a line of at most 32 texts.
+    /// Options of a program that has 30 seconds for a line of at most 32 texts.
     #[must_use]
     pub fn new(command: Vec<OsString>, model: &str, dimension: usize) -> Self {
         Self { command, model: model.to_owned(), dimension, deadline: DEADLINE, batch: BATCH }
     }
 }
 
-/// A program that embeds. It is started by the first text, kept, and ended with this value. One
-/// that fails or is late is ended, and the next text starts it anew.
+/// An embedder that runs a program. The first text starts the program; dropping this value kills it. A
+/// program that fails or is late is killed, and the next text starts it again.
 #[derive(Debug)]
 pub struct CommandEmbedder {
     options: CommandOptions,
@@ -65,11 +65,11 @@ enum Answer {
 }
 
 impl CommandEmbedder {
-    /// An embedder that runs this program. Nothing is started yet.
+    /// Creates an embedder without starting its program.
     ///
     /// # Errors
-    /// `ERR_EMBEDDER` without a program; `ERR_DIMENSION`, `ERR_SCHEMA` where model and dimension
-    /// make no space.
+    /// `ERR_EMBEDDER` without a program; `ERR_DIMENSION`, `ERR_SCHEMA` if model and dimension make no valid
+    /// space.
     pub fn new(options: CommandOptions) -> Result<Self> {
         if options.command.is_empty() {
             return Err(Error::new(ErrorKind::Embedder, "no program is named"));
@@ -78,15 +78,15 @@ impl CommandEmbedder {
         Ok(Self { options, running: Mutex::new(None) })
     }
 
-    /// The vectors of one line of texts.
+    /// Embeds one line of texts.
     fn line(&self, texts: &[&str]) -> Result<Vec<Vector>> {
         let line = serde_json::to_vec(&Request { texts })
             .map_err(|error| failed(&self.options, &error.to_string()))?;
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whatever goes wrong below, this one is not asked again: what it says next may be the
-        // answer to this.
+        // After any failure below this process is not reused: its next line may be the late answer to this
+        // request.
         let (conversation, answer) = match running.take() {
-            // One that ended since it was last asked is no failure.
+            // A process that ended since the last request is no failure: it is started again, once.
             Some(kept) => match self.ask(kept, line.clone()) {
                 Err((Silence::Broken(_), _)) => self.ask(self.start()?, line),
                 answered => answered,
@@ -163,14 +163,14 @@ impl Embedder for CommandEmbedder {
     }
 }
 
-/// An embedder that failed, said with its name.
+/// The error of an embedder that failed, with the name of its program.
 fn failed(options: &CommandOptions, why: &str) -> Error {
     let program = options.command.first().map(|program| program.to_string_lossy());
     let program = program.unwrap_or_default();
     Error::new(ErrorKind::Embedder, format!("the embedder {program} failed: {why}"))
 }
 
-/// So much of what a program says as fits a message.
+/// The start of a program's message that fits into an error, without control characters.
 fn shortened(text: &str) -> String {
     const MOST: usize = 200;
     text.chars().filter(|char| !char.is_control()).take(MOST).collect()

@@ -1,4 +1,4 @@
-//! Tests of the command embedder, with programs that do everything wrong.
+//! Tests of the command embedder with programs that break the protocol.
 #![cfg(unix)]
 
 use super::*;
@@ -9,7 +9,7 @@ fn embedder(script: &str, dimension: usize) -> CommandEmbedder {
     CommandEmbedder::new(CommandOptions { batch: 2, ..options }).unwrap()
 }
 
-/// Answers every line with one vector a text: they are counted by their quotes.
+/// Answers every line with one vector a text, counting texts by their quotes.
 const COUNTING: &str = r#"
     while read -r line; do
         case "$line" in
@@ -64,7 +64,7 @@ fn a_program_that_answers_what_nobody_can_use_is_an_error_with_a_code() {
 fn a_program_that_hangs_is_given_up_and_started_anew() {
     let folder = tempfile::TempDir::new().unwrap();
     let mark = folder.path().join("started");
-    // The first run reads and says nothing for ever; the second one answers.
+    // The first run reads and never answers; the second answers.
     let script = format!(
         "if [ -e '{0}' ]; then read l; echo '{{\"vectors\":[[1,2]]}}'; \
          else : > '{0}'; exec tail -f /dev/null; fi",
@@ -77,7 +77,7 @@ fn a_program_that_hangs_is_given_up_and_started_anew() {
     let patient = CommandOptions { deadline: DEADLINE, ..hasty.options };
     let patient = CommandEmbedder { options: patient, running: hasty.running };
     assert_eq!(patient.embed(&["a"]).unwrap()[0].values(), [1.0, 2.0]);
-    // That one ended after its answer; it is not asked again, but another one is.
+    // That process ended after its answer; another one is started and asked.
     assert_eq!(patient.embed(&["a"]).unwrap()[0].values(), [1.0, 2.0]);
 }
 

@@ -1,14 +1,14 @@
-//! A program that answers each line with a line, within a time. Knows nothing of what is said.
+//! A child process that answers each line with a line, within a time. Must not know what the lines mean.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-/// A running program. It is killed when this is dropped.
+/// A running program, killed when this is dropped.
 ///
-/// A thread of its own writes and reads, so that a program that does neither can be given up. That
-/// thread ends with the program's pipes.
+/// A thread of its own reads and writes the pipes, so that a program that does neither can be given up. That
+/// thread ends when the pipes close.
 #[derive(Debug)]
 pub(super) struct Conversation {
     child: Child,
@@ -16,17 +16,17 @@ pub(super) struct Conversation {
     answers: Receiver<io::Result<Vec<u8>>>,
 }
 
-/// Why there is no answer. The program is of no use afterwards.
+/// Reason there is no answer. The program must not be used afterwards.
 #[derive(Debug)]
 pub(super) enum Silence {
     /// The time is over.
     Late,
-    /// It ended, or its pipes broke, or it said too much.
+    /// The program ended, its pipes broke, or its answer was too long.
     Broken(io::Error),
 }
 
 impl Conversation {
-    /// Starts a program. What it writes to stderr goes to the host's.
+    /// Starts a program. Its stderr is that of the host.
     pub(super) fn start(command: &mut Command, most_bytes: u64) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn()?;
@@ -40,7 +40,7 @@ impl Conversation {
         started.map(|_| conversation)
     }
 
-    /// Says a line, without its end, and waits for the one that answers it.
+    /// Sends a line, without its line feed, and waits for the line that answers it.
     pub(super) fn ask(&mut self, line: Vec<u8>, within: Duration) -> Result<Vec<u8>, Silence> {
         let ended = || io::Error::new(io::ErrorKind::BrokenPipe, "it ended");
         self.lines.send(line).map_err(|_| Silence::Broken(ended()))?;
@@ -54,13 +54,13 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is waited for, so that nothing of it is left.
+        // Waiting for the child, whether or not it has ended by itself, leaves no zombie process.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Passes lines on until the program or whoever asks is gone.
+/// Passes lines on until the program or the requester is gone.
 fn talk(
     mut input: ChildStdin,
     output: ChildStdout,
@@ -73,7 +73,7 @@ fn talk(
         line.push(b'\n');
         let written = input.write_all(&line).and_then(|()| input.flush());
         let answer = written.and_then(|()| read_line(&mut output, most_bytes));
-        // What it says beside its answer would be taken for the answer to what it is asked next.
+        // Output beyond the answer would be taken for the answer to the next request.
         let answer = answer.and_then(|answer| match output.buffer() {
             [] => Ok(answer),
             _ => Err(io::Error::other("it answered one line with more than one")),
@@ -85,7 +85,7 @@ fn talk(
     }
 }
 
-/// The next line, without its end.
+/// Reads the next line, without its line feed.
 fn read_line(output: &mut impl BufRead, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     output.take(most_bytes).read_until(b'\n', &mut line)?;

@@ -1,12 +1,12 @@
-//! Vectors for every grain that has words: made in the background by an embedder of the store, and
-//! handed to the writer.
+//! Vectors for every grain with text, made in the background by an embedder of the store and handed to the
+//! writer thread.
 //!
-//! A grain is stored whether or not it can be embedded. A text that the embedder refuses is passed
-//! over; an embedder that hangs or dies is asked again when somebody writes next. How far it has come
-//! is written with the vectors, so a store that is opened again goes on there.
+//! A grain is stored whether or not it can be embedded. A text the embedder refuses is skipped; an embedder
+//! that hangs or dies is tried again after the next write. The position is written with the vectors, so a
+//! reopened store continues there.
 //!
-//! A store that is moved to another model may have two: the one that leads, whose space serves from
-//! the moment it is complete, and the former one, which keeps its space complete until then.
+//! A store that is being moved to another model may have two: the leading one, whose space serves from the
+//! moment it is complete, and the former one, which keeps its space complete until then.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -19,72 +19,71 @@ use serde::Serialize;
 
 use super::{Embedder, Embedding};
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::sync::mpsc::SyncSender;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
+use crate::disk::blob::with_fields;
 use crate::search::texts::Wording;
 use crate::state::consent::is_withdrawn;
 use crate::state::follow::Follower;
 use crate::state::truth::whole;
-use crate::state::view::{View, with_fields};
-use crate::write::writer::Request;
+use crate::state::view::View;
 
-/// Grains whose texts the embedder is given at once.
+/// Texts the embedder is given at once.
 const AT_ONCE: usize = 32;
 /// Bytes of a text that are embedded: models read no more.
 const MAX_TEXT: usize = 8 << 10;
-/// How long questions do without an embedder that was too slow for one.
+/// Time for which searches do not ask an embedder that timed out.
 const REST: Duration = Duration::from_secs(30);
 
-/// How long after a failure grains do without the embedder, however much is written: a program that ends at
-/// once would be started for every grain.
+/// Time after a failure in which no grain is embedded, however much is written: otherwise a program that ends
+/// at once would be started for every grain.
 const BREATH: Duration = Duration::from_secs(1);
 
-/// How the writer is asked; nothing once the store is closed.
-pub(crate) type Requests = Arc<Mutex<Option<SyncSender<Request>>>>;
+/// Wakes the writer thread, which then takes the vectors that are ready. A no-op once the store is closed.
+pub(crate) type WakeWriter = Arc<dyn Fn() + Send + Sync>;
 
-/// Places of the log that are looked at for a text that was embedded before.
+/// Sequences searched backwards for a text that was embedded before.
 const LOOK_BACK: usize = 256;
 
-/// An embedder of a store, and how far it has come.
+/// An embedder of a store, and its progress.
 pub(crate) struct Keeping {
     embedder: Arc<dyn Embedder>,
     space: Space,
-    /// Whether its space is to serve; else it is the former one of a move.
+    /// True if its space is to serve; false for the former one of a move.
     leads: bool,
     wording: Wording,
-    requests: Requests,
+    wake: WakeWriter,
     state: Mutex<State>,
-    /// Told when the writer has taken what was made.
+    /// Notified when the writer has taken a batch, or the embedder has failed.
     taken: Condvar,
-    /// Whether the store is being closed.
+    /// Set when the store is being closed.
     stopped: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// The last place of the log that was embedded or passed over; none before it was looked up.
+    /// The last sequence that was embedded or skipped; `None` before it was read from the store.
     at: Option<u64>,
-    /// Whether what was made could not be written: it goes on from what is.
+    /// True if a batch could not be written: the next step starts again from what is stored.
     undone: bool,
-    /// What was made and not written yet.
+    /// A batch that was made and is not written yet.
     ready: Option<Ready>,
     error: Option<Error>,
-    /// When it last failed for a grain.
+    /// Time of the last failure on a grain.
     failed_at: Option<Instant>,
-    /// Whether somebody has written since.
+    /// True if something was written since that failure.
     again: bool,
-    /// When it was too slow for a question, and why, if it was.
+    /// Time and error of the last query that timed out.
     slow: Option<(Instant, Error)>,
     skipped: u64,
 }
 
 impl State {
-    /// Whether it failed only a moment ago.
+    /// Returns `true` within `RETRY_DELAY` of a failure.
     fn is_out_of_breath(&self) -> bool {
         self.failed_at.is_some_and(|failed| failed.elapsed() < BREATH)
     }
 
-    /// Keeps why the embedder could not answer. After one answer that came too late no question waits for it.
+    /// Records the error. After a timeout, queries fail fast for `QUERY_BACKOFF`.
     fn failed(&mut self, error: &Error) {
         self.error = Some(error.clone());
         if error.kind() == ErrorKind::Timeout {
@@ -93,33 +92,33 @@ impl State {
     }
 }
 
-/// Vectors for the writer.
+/// A batch of vectors for the writer thread.
 pub(crate) struct Ready {
-    /// The space they are of.
+    /// The space of the vectors.
     pub(crate) space: Space,
-    /// Whether that is to serve once every grain has a vector of it.
+    /// True if that space is to serve once every grain has a vector of it.
     pub(crate) leads: bool,
-    /// The place of the log they go on behind.
+    /// The sequence after which the batch begins.
     pub(crate) from: u64,
-    /// The last place of the log they are for.
+    /// The last sequence the batch covers.
     pub(crate) to: u64,
     pub(crate) vectors: Vec<(Sequence, Embedding)>,
 }
 
-/// How far an embedder of a store has come.
+/// Progress of an embedder of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EmbeddingStatus {
     /// Its model.
     pub model: String,
-    /// Whether its vectors answer words, and vectors whose model is not named. Where another model served
-    /// when the embedder came, not before nothing is left to embed.
+    /// True if its vectors answer text searches, and vector searches that name no model. If another model
+    /// served when this embedder was added, false until every grain is embedded.
     pub serves: bool,
     /// Grains of the log it has not seen yet.
     pub behind: u64,
     /// Texts it refused since the store was opened.
     pub skipped: u64,
-    /// Why it could not go on, if it could not: a code and what happened.
+    /// Error code and message if it cannot go on.
     pub error: Option<String>,
 }
 
@@ -131,30 +130,30 @@ impl std::fmt::Debug for Keeping {
 
 impl Keeping {
     /// # Errors
-    /// `ERR_DIMENSION`, `ERR_SCHEMA` for an embedder that says something impossible of itself.
+    /// `ERR_DIMENSION`, `ERR_SCHEMA` if the embedder has an impossible model name or dimension.
     pub(crate) fn new(
         (embedder, metric): (Arc<dyn Embedder>, Metric),
         leads: bool,
         wording: Wording,
-        requests: Requests,
+        wake: WakeWriter,
     ) -> Result<Self> {
         let space = Space::new(embedder.model(), embedder.dimension(), metric)?;
         let (state, taken, stopped) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
-        Ok(Self { embedder, space, leads, wording, requests, state, taken, stopped })
+        Ok(Self { embedder, space, leads, wording, wake, state, taken, stopped })
     }
 
-    /// The space its vectors are of.
+    /// The space of its vectors.
     pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Whether its space is to serve.
+    /// Returns `true` if its space is to serve.
     pub(crate) fn leads(&self) -> bool {
         self.leads
     }
 
-    /// The vector of a question. An embedder that was too slow for one is left in peace for a while:
-    /// no search after it waits in vain.
+    /// Embeds the text of a query. After a timeout it fails with the same error for `QUERY_BACKOFF`, so that
+    /// later searches do not wait in vain.
     ///
     /// # Errors
     /// Those of the embedder.
@@ -170,12 +169,12 @@ impl Keeping {
         Ok(vectors.first().ok_or_else(none)?.values().to_vec())
     }
 
-    /// What was made, for the writer to write.
+    /// Takes the batch that waits for the writer.
     pub(crate) fn take(&self) -> Option<Ready> {
         self.lock().ready.take()
     }
 
-    /// Says that what was taken is written, or why it is not.
+    /// Reports that the batch taken was written, or why it was not.
     pub(crate) fn written(&self, outcome: &Result<()>) {
         if let Err(error) = outcome {
             let mut state = self.lock();
@@ -194,20 +193,20 @@ impl Keeping {
         Ok(EmbeddingStatus { model, serves, behind, skipped: state.skipped, error })
     }
 
-    /// Whether its space is complete and is still to be written down as the serving one.
+    /// Returns `true` if its space is complete and still has to be recorded as the serving one.
     fn is_due(&self, view: &View) -> Result<bool> {
         let is_known = || Ok::<_, Error>(view.spaces()?.values().any(|space| *space == self.space));
         Ok(self.leads && view.appointed()? != Some(&self.space) && is_known()?)
     }
 
-    /// Waits until the newest view has a vector of everything, and serves them, or the embedder cannot go
-    /// on. Gives whether it has.
+    /// Waits at most `patience` until the newest view has a vector of everything and serves them, or the
+    /// embedder cannot go on. Returns `true` if all is embedded and serves.
     pub(crate) fn wait(
         &self,
         patience: Duration,
         newest: impl Fn() -> Result<Arc<View>>,
     ) -> Result<bool> {
-        // Without an end where it is further away than clocks go.
+        // Without a deadline if `patience` exceeds the range of the clock.
         let end = Instant::now().checked_add(patience);
         loop {
             let view = newest()?;
@@ -227,7 +226,7 @@ impl Keeping {
         }
     }
 
-    /// The next texts of a view, with the place behind them.
+    /// The next batch of texts of a view after `from`, and the last sequence it covers.
     fn next(&self, view: &View, from: u64) -> Result<(u64, Vec<(Sequence, String)>)> {
         let (mut to, mut texts) = (from, Vec::new());
         let end = view.last_sequence()?.get();
@@ -242,7 +241,7 @@ impl Keeping {
         Ok((to, texts))
     }
 
-    /// The text at a place of the log, where there is one to embed.
+    /// The text at a sequence; `None` if there is none to embed.
     fn text_at(&self, view: &View, at: Sequence) -> Result<Option<String>> {
         let read = view.with_blob(at, |blob| {
             with_fields(blob, |grain| {
@@ -253,9 +252,9 @@ impl Keeping {
         Ok(whole(read)?.flatten().filter(|text| !text.is_empty()))
     }
 
-    /// Vectors of texts behind a place of the log, and how many were refused. Where the embedder cannot
-    /// answer for all at once it is asked for each. One that then answers for none, nor for a text it
-    /// has answered before, is not at work.
+    /// Embeds texts that follow a sequence; returns the vectors and how many texts were refused. If the
+    /// embedder fails on the whole batch, each text is tried alone. If all of them fail, and so does a text
+    /// it has embedded before, the embedder is taken to be broken and the error is returned.
     fn embed(
         &self,
         (view, from): (&View, u64),
@@ -282,7 +281,8 @@ impl Keeping {
         Ok((made, refused))
     }
 
-    /// Whether it answers for a text up to a place of the log that has a vector of its model.
+    /// Returns `true` if the embedder still embeds a text, at or before `from`, that has a vector of its
+    /// model.
     fn is_at_work(&self, view: &View, from: u64) -> Result<bool> {
         for at in (1..=from).rev().take(LOOK_BACK) {
             let at = Sequence::new(at);
@@ -312,11 +312,7 @@ impl Keeping {
 
     fn hand_over(&self, ready: Ready) {
         self.lock().ready = Some(ready);
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(requests) = &*requests {
-            // A queue that is full brings the writer here as well: it looks after each group.
-            let _ = requests.try_send(Request::Vectors);
-        }
+        (self.wake)();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -365,17 +361,18 @@ impl Follower for Keeping {
         }
         let space = self.space.clone();
         self.hand_over(Ready { space, leads: self.leads, from, to, vectors });
-        // The writer's next view brings this thread back.
+        // The view the writer publishes next runs this thread again.
         Ok(true)
     }
 
-    /// What was left when the store was last open, or was written after a failure.
+    /// True for work left from the last time the store was open, and for writes after a failure.
     fn is_wanted(&self) -> bool {
         let state = self.lock();
         state.at.is_none() || (state.again && !state.is_out_of_breath())
     }
 
-    /// Writing waits for no embedder; each write has one that failed asked again, once it had a rest.
+    /// Writes do not wait for an embedder. Each write lets one that failed be tried again after
+    /// `RETRY_DELAY`.
     fn stay_close(&self, _: &View) -> Result<()> {
         let mut state = self.lock();
         state.again |= state.failed_at.is_some();
@@ -383,12 +380,12 @@ impl Follower for Keeping {
         Ok(())
     }
 
-    /// What is not embedded when the store is closed is when it is opened again.
+    /// Grains not embedded when the store is closed are embedded when it is next opened.
     fn settle(&self, _: &View) -> Result<()> {
         Ok(())
     }
 
-    /// Whoever closes the store waits for one answer, not for one of each text.
+    /// Closing the store waits for one answer of the embedder, not for one of each text.
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! Following the truth: which grains have other words than the full text knows, and what they are.
+//! Following the truth: which grains have other terms than the full text knows, and the new terms.
 //!
-//! Everything is read from one view: new grains from the log, changes of state from the audit log.
-//! Whether it is one write behind, or the whole log when a store opens without a full text, makes no
-//! difference here. Knows nothing of how words are kept.
+//! Everything is read from one view: new grains from the log, changes of state from the audit log. One write
+//! behind and a whole log behind (a store opened without a full text) take the same path. Must not know how
+//! terms are stored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,53 +14,54 @@ use grainstore_index::text::{Document, Joined, Language, Reader, Settings};
 use super::turns::Around;
 use super::wording::Wording;
 use crate::base::error::{Error, Result};
+use crate::disk::blob::with_fields;
 use crate::disk::keys;
 use crate::state::audit::AuditEntry;
 use crate::state::truth::whole;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// Grains that are read on two threads, from here on.
+/// Unread grains from which they are read on two threads.
 const WORTH_A_THREAD: usize = 64;
-/// Documents that are kept in case a neighbour wants to borrow from them, and words and places they
-/// have together: 50 MB or so, were each a word of its own.
+/// Most documents in the cache, kept because a neighbouring turn may take terms from them, and most terms and
+/// positions they have together: about 50 MB if every term were distinct.
 const REMEMBERED: usize = 8192;
 const REMEMBERED_SIZE: usize = 1 << 19;
 
-/// How far a full text has followed the truth.
+/// Progress of a full text in following the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Position {
-    /// The last place of the log whose grain it has.
+    /// The last sequence whose grain is indexed.
     pub(super) sequence: u64,
-    /// The last place of the log that the grains it has could borrow from.
+    /// The last sequence whose terms the indexed grains could have taken.
     pub(super) considered: u64,
-    /// Audit entries whose effects it knows.
+    /// Number of audit entries whose effects are applied.
     pub(super) entries: u64,
 }
 
-/// How much is followed at once.
+/// Bounds of one indexing step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// Grains of the log, at most.
+    /// Most grains of the log.
     pub(super) grains: u64,
-    /// Bytes of them, at most, but for a first grain that is larger: what a grain has of words is bound by
-    /// its bytes.
+    /// Most bytes of grains; a first grain that is larger is still taken. The bytes of a grain bound its
+    /// terms.
     pub(super) bytes: usize,
 }
 
-/// What a grain is found by from now on; nothing for one that has no words.
+/// The terms a grain is found by from now on; empty for a grain that is not indexed.
 pub(super) type Change = (Sequence, Joined);
 
-/// What reads the words of each language.
+/// A document reader for each language.
 type Readers = HashMap<Language, Reader>;
 
-/// Documents that were read lately, and what reads them.
+/// A cache of recently read documents, with the document readers of each language.
 #[derive(Default)]
 pub(super) struct Lately {
     documents: HashMap<Sequence, Arc<Document>>,
-    /// Their words and places.
+    /// Terms and positions of the cached documents.
     size: usize,
     readers: Readers,
-    /// Those of a second thread.
+    /// Readers of the second thread.
     more_readers: Readers,
 }
 
@@ -71,27 +72,27 @@ impl std::fmt::Debug for Lately {
 }
 
 impl Position {
-    /// Whether there is nothing in a view that it has not followed.
+    /// Returns `true` if everything in the view has been followed.
     pub(super) fn has_reached(&self, view: &View) -> Result<bool> {
         Ok(self.sequence >= view.last_sequence()?.get() && self.entries >= view.audit_len()?)
     }
 
-    /// Whether a view has everything it has followed.
+    /// Returns `true` if the view has everything that was followed.
     pub(super) fn is_within(&self, view: &View) -> Result<bool> {
         Ok(self.sequence <= view.last_sequence()?.get() && self.entries <= view.audit_len()?)
     }
 
-    /// Grains of a view that it does not have.
+    /// Number of grains of the view that are not indexed.
     pub(super) fn behind(&self, view: &View) -> Result<u64> {
         Ok(view.last_sequence()?.get().saturating_sub(self.sequence))
     }
 
-    /// Follows a view by one step: where that leads, and what changes on the way. Some grains are read
-    /// again, if it has them.
+    /// Follows a view by one step. Returns the new position and the changed documents. Grains of `again` that
+    /// are indexed already are read once more.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`. A row of the log that
-    /// is damaged has no words.
+    /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`. A damaged row of the log has no
+    /// terms.
     pub(super) fn follow(
         self,
         view: &View,
@@ -124,7 +125,8 @@ impl Position {
         Ok((Self { sequence: last, considered: end, entries }, changes))
     }
 
-    /// The last place up to another whose grains, from the next one on, have no more bytes than these.
+    /// The last sequence, up to `last`, for which the grains after this position fit into `bytes`; one grain
+    /// at least.
     fn within(&self, view: &View, last: u64, bytes: usize) -> Result<u64> {
         let mut left = bytes;
         for at in self.sequence + 1..=last {
@@ -137,7 +139,7 @@ impl Position {
         Ok(last)
     }
 
-    /// Adds the grains it has that borrow from one.
+    /// Adds the indexed grains that take terms from this one.
     fn touch_borrowers(
         &self,
         around: &mut Around<'_>,
@@ -149,13 +151,13 @@ impl Position {
         Ok(())
     }
 
-    /// The grains whose states have changed since.
+    /// The grains whose state changed since this position.
     fn restated(&self, view: &View) -> Result<BTreeSet<Sequence>> {
         let mut found = BTreeSet::new();
         let mut imported = None;
         for row in view.audit()?.range(self.entries..keys::AUDIT_HEAD)? {
             let (at, entry) = row?;
-            // One that is damaged is for `verify` to name.
+            // A damaged entry is for `verify` to report.
             let Some(entry) = whole(AuditEntry::decode(entry.value()))? else { continue };
             match entry.operation.as_str() {
                 _ if entry.decision != "done" => {}
@@ -175,8 +177,8 @@ impl Position {
     }
 }
 
-/// Whether something was erased behind so many audit entries. What a full text that was saved before has
-/// of it nobody can tell any more.
+/// Returns `true` if a grain was erased after this many audit entries. A full text saved before that may
+/// still have its terms, and cannot tell which.
 pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
     if !view.has_erased()? {
         return Ok(false);
@@ -191,7 +193,7 @@ pub(super) fn has_erased_since(view: &View, entries: u64) -> Result<bool> {
 }
 
 impl Lately {
-    /// Reads the words of many grains on two threads.
+    /// Reads many grains into the cache on two threads.
     fn read_ahead(
         &mut self,
         view: &View,
@@ -220,7 +222,7 @@ impl Lately {
         Ok(())
     }
 
-    /// The words of a grain with what is lent to it.
+    /// The terms of a grain joined with those its neighbouring turns contribute.
     fn joined(
         &mut self,
         (view, around): (&View, &mut Around<'_>),
@@ -246,7 +248,7 @@ impl Lately {
         Ok(document)
     }
 
-    /// Keeps a document, in place of all others where they have become many, or large.
+    /// Caches a document. Clears the cache first if it is full.
     fn remember(&mut self, at: Sequence, document: &Arc<Document>) {
         if self.documents.len() >= REMEMBERED || self.size >= REMEMBERED_SIZE {
             self.documents.clear();
@@ -257,7 +259,7 @@ impl Lately {
     }
 }
 
-/// The words of a grain; none where its row is damaged.
+/// The terms of a grain, blinded where its user has a blinding key; empty if its row is damaged.
 fn document(
     readers: &mut Readers,
     view: &View,

@@ -1,4 +1,4 @@
-//! Which language the words of a namespace are taken to be in.
+//! The language in which the text of a namespace is analysed.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use grainstore_index::text::Language;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Languages {
     everywhere: Language,
-    /// Of a namespace and those below it.
+    /// Languages of a namespace and those below it.
     within: BTreeMap<String, Language>,
 }
 
 impl Default for Languages {
-    /// English everywhere.
+    /// English for every namespace.
     fn default() -> Self {
         Self { everywhere: Language::English, within: BTreeMap::new() }
     }
 }
 
 impl Languages {
-    /// Sets the language of a namespace and of those below it; of all without one.
+    /// Sets the language of a namespace and of those below it; without a namespace, the default of the store.
     pub(crate) fn set(&mut self, namespace: Option<&str>, language: Language) {
         match namespace {
             None => self.everywhere = language,
@@ -32,7 +32,8 @@ impl Languages {
         }
     }
 
-    /// The language of a namespace: that of the innermost one around it that has its own.
+    /// The language of a namespace: that of the nearest enclosing namespace that has its own, else the
+    /// default.
     pub(crate) fn of(&self, partition: &str) -> Language {
         let mut around = if partition.is_empty() { SHARED } else { partition };
         loop {
@@ -46,13 +47,13 @@ impl Languages {
         }
     }
 
-    /// Their codes: that of all namespaces that are not named, and of each that is.
+    /// Language codes: the default, and that of each namespace with its own.
     pub(super) fn codes(&self) -> (String, BTreeMap<String, String>) {
         let within = self.within.iter().map(|(name, of)| (name.clone(), of.code().to_owned()));
         (self.everywhere.code().to_owned(), within.collect())
     }
 
-    /// What a text that was built with other languages differs in.
+    /// A text that differs between different settings; part of the analysis hash.
     pub(crate) fn settings(&self) -> String {
         let within = self.within.iter().map(|(name, of)| format!("\n{name} {}", of.code()));
         format!("{}{}", self.everywhere.code(), within.collect::<String>())

@@ -1,14 +1,14 @@
 //! The full text of a store: kept beside the truth, followed from it, saved under `text/`.
 //!
-//! Nobody writes to it: what a view has and the full text has not is read from that view, by a
-//! thread in the background or by whoever searches first. So a search sees every acknowledged
-//! write, a write waits for no words, and a full text that is missing, damaged, stale or of another
-//! store is one that is far behind.
+//! No writer updates it: what a view has and the full text lacks is read from that view, by a background
+//! thread or by the first search that needs it. So a search sees every acknowledged write, a write never
+//! waits for text analysis, and a full text that is missing, damaged, stale or of another store is merely far
+//! behind.
 //!
-//! - `languages`, `wording`: which language a namespace is in, and which grains have words
-//! - `turns`: who lends words to whom in a conversation
-//! - `catching`: what has changed between the full text and a view
-//! - `stamp`: which state was saved
+//! - `languages`, `settings`: the language of a namespace, and which grains are indexed as text
+//! - `turns`: which turns of a conversation contribute terms to which
+//! - `indexing`: what has changed between the full text and a view
+//! - `log_position`: the state of the store a saved full text belongs to
 
 mod catching;
 mod languages;
@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use grainstore_cal::{Cancel, Stop};
 use grainstore_index::Sequence;
@@ -37,69 +38,70 @@ pub(crate) use turns::Around;
 pub use wording::ObserverDomain;
 pub(crate) use wording::Wording;
 
-/// Which turns lend to which: another version has others.
+/// Version of the rule that joins turns of a conversation; part of the analysis hash, so a change rebuilds
+/// the full text.
 const TURNS_VERSION: u32 = 2;
-/// Grains that are followed at once, while searches wait, and bytes of them but for a first that is
-/// larger.
+/// Most grains, and bytes of them, that are indexed in one step, while searches wait for the lock. A first
+/// grain that is larger than the bytes is still taken.
 const STEP: Step = Step { grains: 512, bytes: 4 << 20 };
-/// Grains the full text may be behind before the writer helps.
+/// Grains the full text may fall behind before the writer thread helps.
 const MOST_BEHIND: u64 = 16_384;
-/// Documents that are not saved, from which on a store saves them when it is closed: reading so many
-/// again takes less time than saving them.
+/// Unsaved documents from which a closing store saves the full text: indexing fewer again is faster than
+/// saving.
 const WORTH_SAVING: u64 = 64;
 
 /// The full text of a store.
 #[derive(Debug)]
 pub(crate) struct Library {
-    /// Nothing for a store that is in memory.
+    /// `None` for a store in memory.
     files: Option<Files>,
     wording: Wording,
     state: Mutex<State>,
-    /// Held while files are written: one save at a time.
+    /// Held while files are written, so that one save runs at a time. Taken before `state`.
     saving: Mutex<()>,
     progress: Progress,
 }
 
-/// How a full text is.
+/// The state of a full text.
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) texts: TextStats,
     /// Grains of the log it has not followed yet.
     pub(crate) behind: u64,
-    /// Why it had to be built anew since the store was opened, if it had to.
+    /// Reason it was rebuilt since the store was opened, if it was.
     pub(crate) rebuilt: Option<String>,
 }
 
-/// What a writer wants to know without waiting for a search.
+/// Progress that the writer thread reads without waiting for the lock a search may hold.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The last place of the log that was followed; 0 while nothing was read.
+    /// The last sequence that was followed; 0 before the full text is loaded.
     reached: AtomicU64,
-    /// Grains it was behind when it was first read, or begun anew: no writer makes up for those.
+    /// Grains it was behind when it was loaded or restarted. The writer does not help with those.
     debt: AtomicU64,
 }
 
-/// The full text as far as it has come.
+/// The full text and how far it has followed the log.
 #[derive(Debug, Default)]
 struct State {
-    /// Read from disk when it is first needed.
+    /// Loaded from disk on first use.
     texts: Option<Texts>,
     at: Position,
     lately: Lately,
-    /// Documents that changed since it was saved.
+    /// Documents that changed since the last save.
     unsaved: u64,
-    /// The files that were read or written.
+    /// Names of the files that were read or written.
     on_disk: BTreeSet<String>,
-    /// Why it was built anew, if it was.
+    /// Reason it was rebuilt, if it was.
     rebuilt: Option<String>,
-    /// Grains whose words have changed though nothing in the log says so: one was erased beside them.
+    /// Grains whose terms changed although the log does not say so: a turn beside them was erased.
     touched: BTreeSet<Sequence>,
-    /// How often everything was forgotten: a fold of what was there before is of no use.
+    /// Incremented when everything is forgotten; a fold that began in an earlier epoch is dropped.
     epoch: u64,
 }
 
 impl Library {
-    /// The full text of the store in a directory, as yet unread.
+    /// The full text of the store in a directory, not loaded yet.
     pub(crate) fn new(store: Option<&Path>, wording: Wording) -> Self {
         let state = State::default();
         let files = store.map(|store| Files::of(store, "text", ".seg"));
@@ -111,10 +113,10 @@ impl Library {
         &self.wording
     }
 
-    /// The full text with everything a view has; nothing where the host cancels before.
+    /// Brings the full text up to a view and returns it; `None` if the host cancels first.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log or the index cannot be walked; `ERR_IO`.
+    /// `ERR_INTEGRITY` if the log or the index cannot be read; `ERR_IO`.
     pub(crate) fn of(&self, view: &View, cancel: &Cancel) -> Result<Option<Texts>> {
         let mut state = self.lock();
         while !self.advance(&mut state, view)? {
@@ -126,10 +128,10 @@ impl Library {
         state.loaded().cloned().map(Some)
     }
 
-    /// What was read of it so far, whatever a view has beyond.
+    /// Status of the full text as it is now, without following the view any further.
     ///
     /// # Errors
-    /// As [`Library::of`].
+    /// As [`TextIndex::of`].
     pub(crate) fn status(&self, view: &View) -> Result<Status> {
         let mut state = self.lock();
         self.load(&mut state, view)?;
@@ -140,25 +142,25 @@ impl Library {
         })
     }
 
-    /// Forgets everything; what a view has is read again, and saved.
+    /// Forgets everything, indexes the view from its start and saves the result.
     ///
     /// # Errors
-    /// As [`Library::of`]; `ERR_IO` where it cannot be saved.
+    /// As [`TextIndex::of`]; `ERR_IO` if it cannot be saved.
     pub(crate) fn rebuild(&self, view: &View) -> Result<()> {
         self.lock().start_anew(self.analysis())?;
         self.of(view, &Cancel::new())?;
         self.save(view)
     }
 
-    /// Reads these grains once more: what lent them words was erased.
+    /// Marks grains to be indexed again, because a turn that contributed terms to them was erased.
     pub(crate) fn touch(&self, grains: BTreeSet<Sequence>) {
         let mut state = self.lock();
         state.lately = Lately::default();
         state.touched.extend(grains);
     }
 
-    /// Forgets everything, in memory and on the disk, whose files are overwritten. Whoever searches next
-    /// has the log read from its start.
+    /// Forgets everything, in memory and on disk, and overwrites the files. The next search indexes the log
+    /// from its start.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -171,7 +173,7 @@ impl Library {
         self.files.as_ref().map_or(Ok(()), Files::shred)
     }
 
-    /// Follows a view by one step. Gives whether its end is reached.
+    /// Follows a view by one step. Returns `true` if its end was reached before the step.
     fn advance(&self, state: &mut State, view: &View) -> Result<bool> {
         self.load(state, view)?;
         if state.at.has_reached(view)? && state.touched.is_empty() {
@@ -195,14 +197,14 @@ impl Library {
         Ok(false)
     }
 
-    /// Begins anew, behind by all that a view has.
+    /// Restarts after damage, and counts all grains of the view as debt.
     fn lose(&self, state: &mut State, error: &Error, view: &View) -> Result<()> {
         state.give_up(error, self.analysis())?;
         self.progress.begin(state.at.sequence, state.at.behind(view)?);
         Ok(())
     }
 
-    /// Folds a tail that has become much longer than a search should have to look through.
+    /// Folds a tail that is too long for a search to scan.
     fn make_room(&self, state: &mut State, view: &View) -> Result<()> {
         if !state.loaded()?.stats().is_tail_overfull() || !state.at.is_within(view)? {
             return Ok(());
@@ -213,14 +215,14 @@ impl Library {
         Ok(())
     }
 
-    /// Folds the tail if it is long enough, or in any case; searches go on meanwhile. Gives whether
-    /// anything was folded.
+    /// Folds the tail if it is full, or also a short one if `even_short`; searches go on meanwhile. Returns
+    /// `true` if a fold was run.
     fn fold(&self, view: &View, even_short: bool) -> Result<bool> {
         let fold = {
             let mut state = self.lock();
             let Some(texts) = &state.texts else { return Ok(false) };
             let is_full = texts.stats().is_tail_full();
-            // From an older view there is no saying where it is; somebody with a newer one was here.
+            // An older view cannot say where the full text stands: a caller with a newer view has been here.
             if (!is_full && !even_short) || !state.at.is_within(view)? {
                 return Ok(false);
             }
@@ -230,14 +232,14 @@ impl Library {
         let folded = guarded(|| Ok(fold.run()?))?;
         let mut state = self.lock();
         if state.epoch == epoch {
-            // Somebody else may have folded meanwhile, which is as good.
+            // A concurrent fold may have been adopted first, which serves as well.
             let _ = state.loaded_mut()?.adopt(folded);
         }
         Ok(true)
     }
 
-    /// Folds everything and brings it to disk. What cannot be saved is read from the log again when
-    /// the store is next opened.
+    /// Folds everything and writes it to disk. What cannot be saved is indexed from the log again when the
+    /// store is next opened.
     ///
     /// # Errors
     /// `ERR_IO`; `ERR_INTEGRITY`.
@@ -247,7 +249,7 @@ impl Library {
         self.write(files)
     }
 
-    /// Writes the files there are now.
+    /// Writes the segments that are not on disk yet, and the manifest.
     fn write(&self, files: &Files) -> Result<()> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (texts, changed, there) = {
@@ -264,7 +266,7 @@ impl Library {
         Ok(())
     }
 
-    /// Reads what was saved, if it was not read yet. What is of no use is built anew.
+    /// Loads the saved full text unless it is loaded. Starts anew if it cannot be used.
     fn load(&self, state: &mut State, view: &View) -> Result<()> {
         if state.texts.is_some() {
             return Ok(());
@@ -289,8 +291,8 @@ impl Library {
         Ok(())
     }
 
-    /// What was saved, and how far it has followed the store of a view; nothing where nothing was.
-    /// Else why it is of no use.
+    /// Reads the saved full text and how far it has followed the store of the view; `None` if none was saved.
+    /// The error is the reason it cannot be used.
     fn read(&self, files: &Files, view: &View) -> Result<Option<(Texts, Position)>, String> {
         let told = |error: Error| error.to_string();
         let Some(manifest) = files.manifest().map_err(told)? else { return Ok(None) };
@@ -322,7 +324,8 @@ impl Library {
         }
     }
 
-    /// What tells analyses apart: another version, other languages or domains give other words.
+    /// Hash of everything that decides the terms of a grain: the versions, the languages and the observer
+    /// domains.
     fn analysis(&self) -> u64 {
         let settings = format!("{ANALYSIS_VERSION}.{TURNS_VERSION}\n{}", self.wording.settings());
         let hash: [u8; 32] = Sha256::digest(settings.as_bytes()).into();
@@ -339,7 +342,7 @@ impl Follower for Library {
         let reached = self.advance(&mut self.lock(), view)?;
         if self.fold(view, false)? {
             if let Some(files) = &self.files {
-                // What cannot be saved is read from the log again when the store is next opened.
+                // What cannot be saved is indexed from the log again when the store is next opened.
                 let _ = self.write(files);
             }
             return Ok(false);
@@ -347,7 +350,8 @@ impl Follower for Library {
         Ok(reached)
     }
 
-    /// Not much further behind than it was when it was first read.
+    /// Indexes on the writer thread until the full text is no further behind than `MAX_LAG_GRAINS` beyond
+    /// what it was when it was loaded.
     fn stay_close(&self, view: &View) -> Result<()> {
         let last = view.last_sequence()?.get();
         loop {
@@ -355,7 +359,7 @@ impl Follower for Library {
                 return Ok(());
             }
             let mut state = self.lock();
-            // One that was never read owes nobody anything.
+            // A full text that was never loaded is not kept close.
             if state.texts.is_none() {
                 return Ok(());
             }
@@ -368,7 +372,7 @@ impl Follower for Library {
         if self.files.is_none() || self.lock().pending(view)? < WORTH_SAVING {
             return Ok(());
         }
-        // What is far behind is read when the store is next opened; nobody who closes it waits so long.
+        // What is far behind is indexed when the store is next opened: a close does not wait that long.
         let is_close = self.lock().at.behind(view)? <= MOST_BEHIND;
         if is_close {
             self.of(view, &Cancel::new())?;
@@ -395,7 +399,7 @@ impl State {
     /// Documents that a closing store would have to save.
     fn pending(&self, view: &View) -> Result<u64> {
         let behind = match self.texts {
-            // What was saved is not known before it is read, and then nobody has written.
+            // Before the full text is loaded nothing of it can have changed.
             None => 0,
             Some(_) => self.at.behind(view)?,
         };
@@ -410,7 +414,7 @@ impl State {
         Ok(())
     }
 
-    /// Starts anew where what is in memory turned out to be damaged; what fails twice is told.
+    /// Starts anew after damage in memory. A second failure is returned as an error.
     fn give_up(&mut self, error: &Error, analysis: u64) -> Result<()> {
         if self.rebuilt.is_some() {
             return Err(error.clone());
@@ -422,13 +426,13 @@ impl State {
 }
 
 impl Progress {
-    /// Starts at a place of the log, so many grains behind it.
+    /// Sets the position in the log, and the number of grains it is behind there.
     fn begin(&self, reached: u64, debt: u64) {
         self.debt.store(debt, Ordering::Relaxed);
         self.reached.store(reached, Ordering::Relaxed);
     }
 
-    /// Whether a writer whose last grain stands here has gone so far ahead that it has to help.
+    /// Returns `true` if the writer, whose last sequence is `last`, is so far ahead that it has to help.
     fn is_far_behind(&self, last: u64) -> bool {
         let behind = last.saturating_sub(self.reached.load(Ordering::Relaxed));
         behind > MOST_BEHIND.saturating_add(self.debt.load(Ordering::Relaxed))
@@ -437,6 +441,25 @@ impl Progress {
 
 fn unread() -> Error {
     Error::integrity("the full text was not read")
+}
+
+impl View {
+    /// Returns the full-text index of this view, the same one for all its searches. `None` if the host
+    /// cancelled before it was read.
+    ///
+    /// # Errors
+    /// As [`Library::of`].
+    pub(crate) fn texts(&self, library: &Library, cancel: &Cancel) -> Result<Option<&Texts>> {
+        if let Some(texts) = self.texts.get() {
+            return Ok(Some(texts));
+        }
+        let began = Instant::now();
+        let read = library.of(self, cancel);
+        // Catching up is caused by writes or lost files, so its time is not charged to the first search's
+        // deadline.
+        cancel.excuse(began.elapsed());
+        Ok(read?.map(|texts| self.texts.get_or_init(|| texts)))
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Which state of which store a saved full text belongs to: 96 bytes in its manifest.
+//! Identity of the state that a saved full text belongs to: 96 bytes in its manifest.
 //!
 //! | bytes | meaning |
 //! |---|---|
-//! | 0..16 | the store |
-//! | 16..24 | the last place of the log it has |
+//! | 0..16 | id of the store |
+//! | 16..24 | the last sequence it has |
 //! | 24..56 | the address of the grain there; zeros for an empty log |
-//! | 56..64 | audit entries it knows the effects of |
+//! | 56..64 | number of audit entries it knows the effects of |
 //! | 64..96 | SHA-256 of the last of them |
 //!
-//! A full text of another store, of another history of this one, or of a later state than the truth
-//! has shows by it.
+//! It detects a full text of another store, of another history of this one, or of a later state than the
+//! truth.
 
 use grainstore_index::Sequence;
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ use crate::state::view::View;
 /// Bytes of a stamp.
 const LEN: usize = 96;
 
-/// The stamp of a full text that has followed a view to its end.
+/// The stamp of a full text at this position of the store of a view.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -43,8 +43,7 @@ pub(super) fn stamp(view: &View, position: Position) -> Result<[u8; LEN]> {
     Ok(stamp)
 }
 
-/// How far a stamped full text has followed the store of a view; nothing where it belongs to
-/// another.
+/// The position a stamp stands for in the store of a view; `None` if it belongs to another state or store.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -68,7 +67,7 @@ fn address_at(view: &View, sequence: u64) -> Result<Option<[u8; 32]>> {
     whole(view.address_at(Sequence::new(sequence)))
 }
 
-/// The hash of the last of so many audit entries.
+/// SHA-256 of the last of the first `entries` audit entries.
 fn hash_of(view: &View, entries: u64) -> Result<Option<[u8; 32]>> {
     let Some(last) = entries.checked_sub(1) else { return Ok(None) };
     let entry = view.audit()?.get(last)?;

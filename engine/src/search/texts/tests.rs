@@ -1,4 +1,4 @@
-//! Tests of what a writer is told of a full text that others follow.
+//! Tests of when a writer has to help a full text that others follow.
 
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ fn a_full_text_that_is_begun_anew_holds_up_no_writer() {
         (reached.load(Ordering::Relaxed), debt.load(Ordering::Relaxed))
     };
     assert_eq!(told(&library), (700, 700));
-    // A long time later nothing of it is of use any more.
+    // Much later, the debt it began with no longer counts.
     library.progress.begin(700 + 2 * MOST_BEHIND, 0);
     library.lose(&mut library.lock(), &Error::integrity("a segment is damaged"), &view).unwrap();
     assert_eq!(told(&library), (0, 700), "it owes what it owed when it was first read");

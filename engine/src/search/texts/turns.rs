@@ -1,8 +1,8 @@
-//! The turns around a turn of a conversation: whose words are lent to it in the full text.
+//! Neighbouring turns of a conversation, which contribute terms to each other in the full text.
 //!
-//! A conversation is the events of one `session_id` in one namespace for one user on one consent, by
-//! time, those of one millisecond by descending address. Only what is current lends, and what is hidden
-//! with its consent has lent to nothing that is not (ruling 49). Knows nothing of words.
+//! A conversation is the events of one `session_id` in one namespace, of one user and one consent, by time,
+//! and within a millisecond by descending address. Only current turns contribute, and a turn that is hidden
+//! with its consent has contributed to no turn that is not hidden too (ruling 49). Must not know terms.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,17 +11,18 @@ use grainstore_format::{ContentAddress, EpochMs, GrainRef, GrainState, GrainType
 use grainstore_index::{Field, Order, Posting, Scope, Sequence, Shape, Spaces, TimeRange};
 
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::state::consent::basis_of;
 use crate::state::truth::whole;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// Turns on either side that lend their words.
+/// Current turns on either side that contribute terms.
 const REACH: usize = 2;
-/// Grains of the session that are looked at on either side, turns of the conversation or not: beyond
-/// them nothing lends.
+/// Grains of the session examined on either side, of the conversation or not. Turns beyond them do not
+/// contribute.
 const LOOKED_AT: usize = 64;
 
-/// What two turns that lend to each other have in common, and where one stands.
+/// Key of the conversation a turn belongs to, and its place in it.
 struct Turn {
     namespace: String,
     session: String,
@@ -29,7 +30,7 @@ struct Turn {
     place: Posting,
 }
 
-/// Whose turn it is, and on which consent: who sees one turn sees every other of the same.
+/// The user and consent of a turn. A session that can see one turn can see every other with the same ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Whose {
     user: Option<String>,
@@ -44,7 +45,7 @@ impl Whose {
 }
 
 impl Turn {
-    /// The turn at a place of the log. None for what is no turn of a conversation.
+    /// The turn at a sequence; `None` if the grain is not a turn of a conversation.
     fn at(view: &View, sequence: Sequence) -> Result<Option<Self>> {
         let turn = view.with_blob(sequence, |blob| {
             with_fields(blob, |grain| {
@@ -67,7 +68,7 @@ impl Turn {
         })
     }
 
-    /// The grains of the session on one side, the nearest first: as many as are looked at.
+    /// The grains of the session on one side, nearest first, at most `MAX_SCANNED_TURNS`.
     fn beside(&self, view: &View, order: Order) -> Result<Vec<Sequence>> {
         let time = Some(self.place.time);
         let times = match order {
@@ -89,28 +90,28 @@ impl Turn {
     }
 }
 
-/// The turns around turns of one view. A grain that stands beside many is read once: a turn that was
-/// amended often stands among its former versions, each of which looks at all others.
+/// A cache of the turns of one view. Each grain is read once: an amended turn often stands among its former
+/// versions, and each of those examines all the others.
 pub(crate) struct Around<'v> {
     view: &'v View,
     seen: HashMap<Sequence, Seen>,
 }
 
-/// What is known of a grain of a session.
+/// Cached facts of a grain of a session.
 struct Seen {
-    /// Whose turn it is; nothing for what is no turn.
+    /// User and consent of the turn; `None` if the grain is not an event.
     of: Option<Whose>,
     current: bool,
 }
 
 impl<'v> Around<'v> {
-    /// Nothing of a view, as yet.
+    /// An empty cache over a view.
     pub(crate) fn of(view: &'v View) -> Self {
         Self { view, seen: HashMap::new() }
     }
 
-    /// The turns that lend their words to the one at a place of the log: up to two before it and two
-    /// after. None for what is no turn of a conversation.
+    /// The current turns that contribute terms to the one at a sequence: up to two before it and two after.
+    /// Empty if the grain is not a turn of a conversation.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -120,7 +121,7 @@ impl<'v> Around<'v> {
         Ok(current.map(|(at, _)| at).collect())
     }
 
-    /// The turns that the one at a place of the log lends to, or would lend to if it were current.
+    /// The turns that take terms from the one at a sequence, or would if it were current.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -128,8 +129,8 @@ impl<'v> Around<'v> {
         Ok(self.turns(of)?.into_iter().map(|(at, _)| at).collect())
     }
 
-    /// The turns of the same conversation up to the second current one on either side, and whether each is
-    /// current.
+    /// The turns of the same conversation, up to the second current one on either side, each with `true` if
+    /// it is current.
     fn turns(&mut self, of: Sequence) -> Result<Vec<(Sequence, bool)>> {
         let Some(turn) = Turn::at(self.view, of)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -161,7 +162,8 @@ impl<'v> Around<'v> {
         };
         let read = self.view.with_blob(at, |blob| with_fields(blob, |grain| Ok(whose(grain))));
         let of = whole(read)?.flatten();
-        // What has an end lends nothing before it either: words do not change by the hour.
+        // A turn with an end of validity does not contribute before that end either: terms must not depend on
+        // the time of day.
         let lends = |state: GrainState| state.is_current() && state.system_valid_to.is_none();
         let current = of.is_some() && lends(self.view.state_at(at)?);
         Ok(vacant.insert(Seen { of, current }))
@@ -202,8 +204,8 @@ mod tests {
             assert_eq!(lenders, Around::of(&view).lenders(at).unwrap());
             assert_eq!(shared.borrowers(at).unwrap(), Around::of(&view).borrowers(at).unwrap());
         }
-        // Bob's eleven have two on either side, less at the ends. Of Ann's three each has the two others,
-        // and of her eleven former ones the first has the next two, the others have all three.
+        // Bob's eleven have two on either side, fewer at the ends. Of Ann's three, each has the two others;
+        // of her eleven former versions the first has the next two, the others have all three.
         assert_eq!(lent, (2 + 3 + 7 * 4 + 3 + 2) + 3 * 2 + (2 + 10 * 3));
     }
 }

@@ -1,4 +1,4 @@
-//! How grains are read for their words: in which language, and which of them at all.
+//! Text-indexing settings of a store: the language of each grain, and which grains are indexed at all.
 
 use std::collections::BTreeMap;
 
@@ -17,31 +17,31 @@ pub(crate) struct Wording {
     pub(crate) domains: Domains,
 }
 
-/// The types of observers of a domain.
+/// Observer types of a domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ObserverDomain {
-    /// Those whose observations are found by their words.
+    /// Types whose observations are in the full text.
     pub searched: Vec<String>,
-    /// Those whose observations are not.
+    /// Types whose observations are not.
     pub unsearched: Vec<String>,
 }
 
-/// Which domain an observer belongs to, by its type, and whether what it observes has words
-/// (OMS 17.3). The standard names no list of them: it is the host's.
+/// Domains of observers by observer type, and whether their observations are searched as text (OMS 17.3). The
+/// standard lists no domains; the host names them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Domains {
-    /// Domain and whether it is searched, by type of observer.
+    /// Domain by observer type, with `true` if its observations are searched.
     types: BTreeMap<String, (String, bool)>,
 }
 
 impl Domains {
-    /// Assigns a type of observer to a domain.
+    /// Assigns an observer type to a domain.
     pub(crate) fn assign(&mut self, observer_type: &str, domain: &str, searched: bool) {
         self.types.insert(observer_type.to_owned(), (domain.to_owned(), searched));
     }
 
-    /// The domains, each with its types of observers and whether these are searched.
+    /// The domains, each with its searched and unsearched observer types.
     pub(crate) fn told(&self) -> BTreeMap<String, ObserverDomain> {
         let mut domains: BTreeMap<String, ObserverDomain> = BTreeMap::new();
         for (observer_type, (domain, searched)) in &self.types {
@@ -52,29 +52,29 @@ impl Domains {
         domains
     }
 
-    /// Whether what this type of observer observes is searched. Without a domain it is.
+    /// Returns `true` if observations of this observer type are searched. One without a domain is.
     fn searches(&self, observer_type: &str) -> bool {
         self.types.get(observer_type).is_none_or(|(_, searched)| *searched)
     }
 }
 
-/// The row of a wording, as JSON.
+/// The stored settings, as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// Of all namespaces that are not named.
+    /// Code of the default language.
     language: String,
-    /// Of each namespace that is, its code.
+    /// Code of the language of each namespace that has its own.
     languages: BTreeMap<String, String>,
-    /// Domain of each type of observer, and whether it is searched.
+    /// Domain of each observer type, with `true` if it is searched.
     observers: BTreeMap<String, (String, bool)>,
 }
 
 impl Wording {
-    /// The row of the meta table that keeps it: an envelope in row 0 of JSON.
+    /// Encodes the settings as a row of the meta table: JSON in an envelope with key 0.
     ///
     /// # Errors
-    /// Never, for what hosts can say.
+    /// None for settings a host can make.
     pub(crate) fn seal(&self) -> Result<Vec<u8>> {
         let (language, languages) = self.languages.codes();
         let row = Row { language, languages, observers: self.domains.types.clone() };
@@ -82,6 +82,8 @@ impl Wording {
         Ok(Envelope::seal(0, &json))
     }
 
+    /// Decodes a row of the meta table.
+    ///
     /// # Errors
     /// As [`Envelope::open`]; `ERR_INTEGRITY` for bytes no version wrote.
     pub(crate) fn open(row: &[u8]) -> Result<Self> {
@@ -97,8 +99,8 @@ impl Wording {
         Ok(wording)
     }
 
-    /// The language a grain is read in; nothing for one that has no words: an opaque one, which no
-    /// statement asks for (OMS 19.4), and an observation of a domain that is not searched.
+    /// The language a grain is analysed in. `None` if it is not indexed as text: an opaque grain, which no
+    /// statement can ask for (OMS 19.4), or an observation of a domain that is not searched.
     pub(crate) fn of(&self, grain: &GrainRef<'_>) -> Option<Language> {
         let has_words = match grain.grain_type() {
             GrainType::Opaque(_) => false,
@@ -110,13 +112,13 @@ impl Wording {
         has_words.then(|| self.languages.of(grain.partition()))
     }
 
-    /// The words of a grain; none for one that has none.
+    /// The terms of a grain; empty if it is not indexed as text.
     pub(crate) fn document(&self, grain: &GrainRef<'_>) -> Document {
         let language = self.of(grain).map(Settings::new);
         language.map_or_else(Document::default, |settings| Document::of(grain, &settings))
     }
 
-    /// What a full text that was read in another way differs in.
+    /// A text that differs between different settings; part of the analysis hash.
     pub(crate) fn settings(&self) -> String {
         let unsearched = self.domains.types.iter().filter(|(_, (_, searched))| !searched);
         let unsearched = unsearched.map(|(observer_type, _)| format!("\n-{observer_type}"));

@@ -1,9 +1,10 @@
-//! The vectors of a store for searching: read from the truth, with graphs over those that are many.
+//! The vectors of a store, in memory for searching, with graphs over large spaces.
 //!
-//! The truth has every vector. They are read when somebody first searches by one, and followed from
-//! then on; graphs are made in the background and saved under `vectors/`. Until one is there, and
-//! for what it does not have yet, vectors are compared one by one.
+//! The truth has every vector. They are read on the first vector search and followed from then on; graphs are
+//! built in the background and saved under `vectors/`. Until a graph exists, and for rows it does not cover
+//! yet, vectors are compared one by one.
 
+use grainstore_cal::Cancel;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,43 +21,44 @@ use crate::disk::derived::Files;
 use crate::state::follow::Follower;
 use crate::state::view::View;
 
-/// Threads that make a graph.
+/// Threads that build a graph.
 const THREADS: usize = 2;
-/// How often who waits for graphs looks whether they are there, if nobody tells.
+/// Interval at which a caller waiting for graphs checks again if no notification arrives.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The vectors of a store.
 #[derive(Debug)]
 pub(crate) struct Vectors {
-    /// Nothing for a store that is in memory.
+    /// `None` for a store in memory.
     files: Option<Files>,
     state: Mutex<State>,
-    /// Held while a graph is taken over and written: one file at a time, the later one last.
+    /// Held while a graph is adopted and written, so that files are written one at a time and the later one
+    /// last. Taken before `state`.
     saving: Mutex<()>,
-    /// Told when a work on graphs has ended.
+    /// Notified when work on a graph has ended.
     ended: Condvar,
-    /// Ends work on graphs.
+    /// Set to end work on graphs.
     stopped: AtomicBool,
-    /// Whether something was read that may want a graph.
+    /// True if rows were read that may need a graph.
     wanted: AtomicBool,
 }
 
 #[derive(Debug)]
 struct State {
     keeper: Keeper,
-    /// The last row of the truth that was read; none before somebody searched.
+    /// The last row of the truth that was read; `None` before the first search.
     row: Option<u64>,
-    /// Whether saved graphs were read.
+    /// True once saved graphs were read.
     restored: bool,
-    /// The spaces there were then, by their numbers, which no two spaces of a store have.
+    /// Spaces by number as of the last read. No two spaces of a store ever have the same number.
     known: BTreeMap<u32, Space>,
-    /// Saved graphs that were of no use.
+    /// Number of saved graphs that could not be used.
     unusable: usize,
-    /// Vectors that saved graphs had otherwise, by space.
+    /// Vectors that a saved graph had with other values, by space.
     outdated: BTreeMap<Space, usize>,
 }
 
-/// Figures of the vectors of one model.
+/// Statistics of the vectors of one space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VectorSpace {
@@ -64,14 +66,14 @@ pub struct VectorSpace {
     pub model: String,
     /// Numbers of each vector.
     pub dimension: usize,
-    /// How they are compared: `cosine`, `dot` or `l2`.
+    /// The metric: `cosine`, `dot` or `l2`.
     pub metric: &'static str,
-    /// Vectors, where they were read.
+    /// Number of vectors; `None` if they have not been read.
     pub vectors: Option<usize>,
-    /// Vectors among them that no graph covers: they are compared one by one.
+    /// Vectors that no graph covers, which are compared one by one.
     pub beside: usize,
-    /// Vectors that a saved graph knew as others when it was read: it was older than the store, or of
-    /// another copy of it. They were beside it then.
+    /// Vectors that a saved graph had with other values when it was read, because it was older than the store
+    /// or of another copy of it. They were not covered by the graph then.
     pub outdated: usize,
     /// Vectors in memory that were removed or replaced.
     pub dead: usize,
@@ -80,7 +82,7 @@ pub struct VectorSpace {
 }
 
 impl Vectors {
-    /// Those of the store in a directory, as yet unread.
+    /// The vectors of the store in a directory, not read yet.
     pub(crate) fn new(store: Option<&Path>) -> Self {
         let (known, outdated) = (BTreeMap::new(), BTreeMap::new());
         let (keeper, row, restored) = (Keeper::new(), None, false);
@@ -94,14 +96,14 @@ impl Vectors {
     /// All vectors of a view.
     ///
     /// # Errors
-    /// `ERR_IO`. A row that is damaged is not found.
+    /// `ERR_IO`. A damaged row is skipped.
     pub(crate) fn of(&self, view: &View) -> Result<Spaces> {
         let mut state = self.lock();
         self.follow(&mut state, view)?;
         Ok(state.keeper.view())
     }
 
-    /// Figures of each space. Vectors nobody has searched are not read for it.
+    /// Statistics of each space. Does not read vectors that no search has needed.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -126,17 +128,17 @@ impl Vectors {
         Ok(figures.collect())
     }
 
-    /// Waits until the newest view has every graph it is due, and their files are written; at most so
-    /// long. Gives whether it has. Reads the vectors, as a first search does.
+    /// Waits at most `patience` until the newest view has every graph it is due and their files are written.
+    /// Returns `true` if it has. Reads the vectors, as a first search does.
     ///
     /// # Errors
-    /// As [`Vectors::of`]; those of `newest`.
+    /// As [`StoreVectors::of`]; those of `newest`.
     pub(crate) fn wait(
         &self,
         patience: Duration,
         newest: impl Fn() -> Result<Arc<View>>,
     ) -> Result<bool> {
-        // Of a store in memory nobody makes graphs.
+        // A store in memory has no graphs.
         if self.files.is_none() {
             return Ok(true);
         }
@@ -147,7 +149,7 @@ impl Vectors {
             self.follow(&mut state, &view)?;
             if state.keeper.is_settled() {
                 drop(state);
-                // Who took over the last of them may be writing it.
+                // The thread that adopted the last graph may still be writing it.
                 drop(self.saving.lock().unwrap_or_else(PoisonError::into_inner));
                 return Ok(true);
             }
@@ -161,12 +163,12 @@ impl Vectors {
         }
     }
 
-    /// Saved graphs that were of no use since the store was opened.
+    /// Number of saved graphs that could not be used since the store was opened.
     pub(crate) fn remade(&self) -> usize {
         self.lock().unusable
     }
 
-    /// Forgets a space that a view has no more, and removes its saved graph.
+    /// Forgets a space that the view no longer has, and removes its saved graph.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -178,11 +180,11 @@ impl Vectors {
         self.files.as_ref().map_or(Ok(()), |files| files.remove(&Keeper::file_of(space)))
     }
 
-    /// Forgets the vectors of erased grains, of which a view has none any more. Whoever still reads an older
-    /// one brings none of them back.
+    /// Forgets the vectors of erased grains, which the view no longer has. A reader of an older view cannot
+    /// bring them back.
     ///
     /// # Errors
-    /// As [`Vectors::of`].
+    /// As [`StoreVectors::of`].
     pub(crate) fn forget_grains(&self, grains: &[Sequence], view: &View) -> Result<()> {
         let mut state = self.lock();
         if state.row.is_some() {
@@ -194,7 +196,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Overwrites all saved graphs: each may say what an erased grain was near to.
+    /// Overwrites all saved graphs: each may reveal what an erased grain was near to.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -203,14 +205,14 @@ impl Vectors {
         self.files.as_ref().map_or(Ok(()), Files::shred)
     }
 
-    /// Reads what the truth has beyond what was read. The first time, saved graphs too.
+    /// Reads the rows of the truth after the last one read. The first time, also reads saved graphs.
     fn follow(&self, state: &mut State, view: &View) -> Result<()> {
         let last = view.last_vector()?;
         if state.row.is_some_and(|row| row >= last) {
             return Ok(());
         }
         let spaces = view.spaces()?;
-        // The removal of a space has a row of its own: what is newer than it has the space no more.
+        // The removal of a space has a row number of its own, so every view past it lacks the space.
         let before = std::mem::replace(&mut state.known, spaces.clone());
         for (number, space) in before {
             if spaces.get(&number) != Some(&space) {
@@ -224,14 +226,14 @@ impl Vectors {
             {
                 state.keeper.add(space, placed.sequence, placed.chunk, &placed.vector)?;
             }
-            // What was taken is not taken again, should a later one fail.
+            // A row that was added is not added again if a later one fails.
             state.row = Some(row);
         }
         state.row = Some(last);
         self.wanted.store(true, Ordering::Relaxed);
         if let (false, Some(files)) = (state.restored, &self.files) {
             for space in spaces.values() {
-                // A graph that cannot be read is made again.
+                // A graph that cannot be read is built again.
                 if let Ok(Some(bytes)) = files.read(&Keeper::file_of(space)) {
                     state.keeper.restore(space, bytes);
                 }
@@ -241,7 +243,8 @@ impl Vectors {
         Ok(())
     }
 
-    /// Does what is due in one space, or only saves a graph. Gives whether nothing was due.
+    /// Does the next work due in one space; with `only_save`, only saves a graph. Returns `true` if none was
+    /// due.
     fn work(&self, only_save: bool) -> bool {
         let mut state = self.lock();
         let due = if only_save { state.keeper.last_plan() } else { state.keeper.plan() };
@@ -260,7 +263,7 @@ impl Vectors {
         drop(state);
         self.ended.notify_all();
         if let (Some(saved), Some(files)) = (saved, &self.files) {
-            // What cannot be saved is made again when the store is next opened.
+            // What cannot be saved is built again when the store is next opened.
             let _ = files.keep(&saved.name, &saved.bytes);
             let state = self.lock();
             if !state.known.values().any(|space| Keeper::file_of(space) == saved.name) {
@@ -268,7 +271,7 @@ impl Vectors {
                 let _ = files.remove(&saved.name);
             }
         }
-        // What was given up is due again, and would be given up again.
+        // Work that was dropped is due again and would be dropped again: report that none is due.
         outcome == Outcome::Dropped
     }
 
@@ -278,7 +281,7 @@ impl Vectors {
 }
 
 impl Follower for Vectors {
-    /// Graphs wait for the first search: a store that only takes vectors has no use for them.
+    /// Graphs wait for the first search: a store that only takes vectors needs none.
     fn step(&self, view: &View) -> Result<bool> {
         {
             let mut state = self.lock();
@@ -287,7 +290,7 @@ impl Follower for Vectors {
             }
             self.follow(&mut state, view)?;
         }
-        // What is read from here on wants another look.
+        // Rows read after this point set the flag again.
         self.wanted.store(false, Ordering::Relaxed);
         let done = self.work(false);
         self.wanted.fetch_or(!done, Ordering::Relaxed);
@@ -298,13 +301,13 @@ impl Follower for Vectors {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// New vectors are found one by one, however many.
+    /// New vectors are compared one by one, however many there are; the writer never waits.
     fn stay_close(&self, _: &View) -> Result<()> {
         Ok(())
     }
 
-    /// Saves the graphs that changed. Those that are due are left to the thread in the background:
-    /// whoever flushes or closes a store waits for none.
+    /// Saves the graphs that changed. Those that are due are left to the background thread, so a flush or
+    /// close does not wait for a build.
     fn settle(&self, _: &View) -> Result<()> {
         if self.files.is_some() {
             while !self.work(true) {}
@@ -314,6 +317,27 @@ impl Follower for Vectors {
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+impl View {
+    /// Returns the vectors of this view, the same ones for all its searches.
+    ///
+    /// # Errors
+    /// As [`Vectors::of`].
+    pub(crate) fn vectors(
+        &self,
+        all: &Vectors,
+        cancel: &Cancel,
+    ) -> Result<&grainstore_index::vectors::View> {
+        if let Some(vectors) = self.vectors.get() {
+            return Ok(vectors);
+        }
+        let began = Instant::now();
+        let read = all.of(self);
+        cancel.excuse(began.elapsed());
+        let read = read?;
+        Ok(self.vectors.get_or_init(|| read))
     }
 }
 

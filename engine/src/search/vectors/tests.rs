@@ -1,4 +1,4 @@
-//! Tests of graphs that are made, saved and read again, on the caller's thread alone.
+//! Tests of graphs that are built, saved and read again, on the caller's thread alone.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::search::embed::Embedding;
 use crate::{Grain, Offer, OpenOptions, Session, SessionOptions, Store};
 
-/// Vectors up to which there is no graph, here.
+/// Vectors up to which there is no graph, in these tests.
 const FEW: usize = 64;
 const MANY: usize = 4 * FEW;
 
@@ -21,7 +21,7 @@ fn grain(at: usize) -> Grain {
     Grain::from_json(&json).unwrap()
 }
 
-/// A grain with a vector of its own in each of some turns.
+/// A grain with a vector of its own in each turn.
 fn offer(at: usize, turn: usize) -> Offer {
     let value = |i: usize| f32::from(u8::try_from((at * 31 + i * 17 + turn * 57) % 101).unwrap());
     let values: Vec<f32> = (0..8).map(|i| value(i) - 50.0).collect();
@@ -37,7 +37,7 @@ fn store() -> (TempDir, Session) {
     (dir, session)
 }
 
-/// The vectors of a store, followed by nobody else, with files of their own.
+/// The vectors of a store, which no thread follows, with files of their own.
 fn vectors(home: &Path) -> Vectors {
     let vectors = Vectors::new(Some(home));
     vectors.lock().keeper = Keeper::with_scan_up_to(FEW);
@@ -69,7 +69,7 @@ fn settling_saves_the_graphs_there_are_and_makes_none() {
     assert!(vectors.lock().keeper.is_settled());
 }
 
-/// A graph of the first vectors, of which some are replaced before somebody else reads it.
+/// Builds a graph of the first vectors, replaces some of them, and reads the store again.
 fn read_again(replaced: usize) -> (Vectors, VectorSpace) {
     let (_dir, session) = store();
     let home = TempDir::new().unwrap();

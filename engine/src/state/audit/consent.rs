@@ -1,11 +1,11 @@
-//! What the audit log keeps of a consent whose contents are erased (OMS 8.10, ruling 40 of the project's
-//! reading): that it was given or taken back, for what and when, and nothing of who or why.
+//! Metadata that the audit log keeps of a consent whose contents are erased (OMS 8.10, ruling 40): that it
+//! was given or withdrawn, for which scopes and when, but not by whom or why.
 
 use grainstore_format::{ArrayRef, GrainRef, Map, Value};
 
-use crate::state::view::is_withdrawal;
+use crate::disk::blob::is_withdrawal;
 
-/// Scopes that a record names, and characters of each.
+/// Maximum number of scopes in a record, and characters of each.
 const MAX_SCOPES: usize = 64;
 const MAX_SCOPE: usize = 64;
 
@@ -13,20 +13,20 @@ const MAX_SCOPE: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErasedConsent {
-    /// Whether it took back another.
+    /// True for a withdrawal of another consent.
     pub is_withdrawal: bool,
-    /// What it was for.
+    /// The scopes of the consent.
     pub scope: Vec<String>,
-    /// When it was made, in epoch milliseconds.
+    /// Creation time, in epoch milliseconds.
     pub created_at: i64,
-    /// From when it held, where it said so.
+    /// Start of validity in epoch milliseconds, if one was given.
     pub valid_from: Option<i64>,
-    /// Until when it held, where it said so.
+    /// End of validity in epoch milliseconds, if one was given.
     pub valid_to: Option<i64>,
 }
 
 impl ErasedConsent {
-    /// What is kept of this one.
+    /// Extracts the metadata of a consent.
     pub(crate) fn of_grain(grain: &GrainRef<'_>) -> Self {
         let scope = grain.get("scope").and_then(|scope| scope.as_array());
         let scope = scope.iter().flat_map(ArrayRef::iter).filter_map(|scope| scope.as_str());

@@ -1,10 +1,10 @@
-//! Refusals on their way into the audit log: the first of its kind is written at once, equal ones of one
-//! actor within a minute become one entry with a count, so that nobody can grow the log (ruling 57 of
-//! the project's reading).
+//! Rate limit of refusals in the audit log: the first of its kind is written at once, equal ones of one actor
+//! within a minute become one entry with a count, so that a caller cannot grow the log (ruling 57).
 //!
-//! What is equal: actor, operation, grains, rules and the key that was claimed; not the reason, which
-//! whoever is refused chooses. An actor with many different refusals in a minute has the further ones
-//! told by operation and rules alone. The counts wait in memory: a crash loses them, and never a first.
+//! Refusals are equal if actor, operation, grains, rules, CAL error code and claimed key are; the reason is
+//! not compared, because the refused caller chooses it. Of an actor with many different refusals in a minute,
+//! the further ones are recorded by operation and rules alone. The counts are in memory: a crash loses
+//! counts, but never a first refusal.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +12,33 @@ use grainstore_format::EpochMs;
 
 use super::AuditRecord;
 
-/// How long equal refusals are one.
+/// Time within which equal refusals are merged.
 const WINDOW_MS: i64 = 60_000;
-/// Refusals of one actor within it that are told apart.
+/// Maximum number of different refusals of one actor in that time; further ones are merged by operation and
+/// rules.
 const MAX_APART: usize = 64;
-/// Kinds that are kept in memory at most.
+/// Maximum number of kinds in memory.
 const MAX_KINDS: usize = 4096;
 
-/// What makes refusals equal.
+/// Actor, and a text of the other fields that make refusals equal.
 type Kind = (Option<String>, String);
 
-/// Refusals that are equal to one that is written.
+/// A refusal that was written, and the number of its repetitions.
 #[derive(Debug, Clone)]
 struct Folded {
     since: EpochMs,
-    /// How many came after it.
+    /// Number of equal refusals after the first.
     more: u64,
     record: AuditRecord,
 }
 
-/// The refusals of the last minute.
+/// Refusals of the last minute, by kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Refusals(BTreeMap<Kind, Folded>);
 
 impl Refusals {
-    /// What is to be written of these records, in their order; those of refusals that were written
-    /// within the last minute are counted instead.
+    /// Returns the records to write, in order; a refusal that was written within the last minute is counted
+    /// instead.
     pub(crate) fn fold(&mut self, records: Vec<AuditRecord>, now: EpochMs) -> Vec<AuditRecord> {
         if !records.iter().any(|record| record.refused) {
             return records;
@@ -49,7 +50,8 @@ impl Refusals {
         written
     }
 
-    /// The same, and where each of these records, or what comes after it, stands in it.
+    /// Like [`RefusalLog::aggregate`], and returns for each input record the position in the output of it or
+    /// of the record that follows it.
     pub(crate) fn fold_placed(
         &mut self,
         records: Vec<AuditRecord>,
@@ -58,32 +60,32 @@ impl Refusals {
         let (mut written, mut places) = (Vec::with_capacity(records.len()), Vec::new());
         for record in records {
             let told = self.fold(vec![record], now);
-            // What is due stands before it.
+            // Expired counts come before the record.
             places.push(written.len() + told.len().saturating_sub(1));
             written.extend(told);
         }
         (written, places)
     }
 
-    /// The counts of those whose minute is over.
+    /// Removes and returns the counts whose minute is over.
     pub(crate) fn due(&mut self, now: EpochMs) -> Vec<AuditRecord> {
         let age = |folded: &Folded| now.get().saturating_sub(folded.since.get());
-        // A clock that was set back must not make them wait.
+        // A clock that was set back must not delay them.
         let over = self.0.extract_if(.., |_, folded| !(0..WINDOW_MS).contains(&age(folded)));
         over.filter_map(|(_, folded)| counted(folded)).collect()
     }
 
-    /// The counts of all.
+    /// Removes and returns all counts.
     pub(crate) fn take(&mut self) -> Vec<AuditRecord> {
         std::mem::take(&mut self.0).into_values().filter_map(counted).collect()
     }
 
-    /// Whether nothing is kept.
+    /// Returns `true` if no refusal is remembered.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The record, where none of its kind was written within the last minute.
+    /// Returns the record if none of its kind was written within the last minute, and counts it otherwise.
     fn first(&mut self, record: AuditRecord, now: EpochMs) -> Option<AuditRecord> {
         let kind = kind(&record);
         if let Some(folded) = self.0.get_mut(&kind) {
@@ -154,7 +156,7 @@ mod tests {
         }
         assert_eq!(counts(&refusals.fold(vec![refusal("b", 1)], at(59_000))), [None], "another");
         assert_eq!(counts(&refusals.fold(vec![refusal("a", 2)], at(59_000))), [None], "another");
-        // The count of the first minute, and the first of the next.
+        // The count of the first minute, and the first refusal of the next.
         let next = refusals.fold(vec![refusal("a", 1)], at(60_000));
         assert_eq!(counts(&next), [Some(59), None]);
         assert!(refusals.take().is_empty(), "nothing was folded since");
@@ -186,7 +188,7 @@ mod tests {
             [false, true, false, false]
         );
         assert_eq!([places[0], places[1], places[3], places[4]], [0, 1, 2, 3]);
-        // What is due comes before the refusal that brings it.
+        // Expired counts come before the refusal that triggers them.
         let all = vec![AuditRecord::of(Operation::Put, Vec::new()), refusal("a", 1)];
         let (written, places) = refusals.fold_placed(all, EpochMs::new(70_000));
         assert_eq!(counts(&written), [None, Some(1), Some(1), None]);

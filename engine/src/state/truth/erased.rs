@@ -1,7 +1,7 @@
-//! What a snapshot knows of erasures: whether a place of the log was erased, and who was.
+//! Erasures as of a snapshot: the erased sequences and users.
 //!
-//! Between the erasure of a user and the end of its scrub their grains still lie in the log. Whoever
-//! reads asks here first, so that nobody is shown one.
+//! Between the erasure of a user and the end of its scrub the user's grains are still in the log. Every read
+//! checks here first, so that none of them is shown.
 
 use std::collections::HashMap;
 
@@ -10,27 +10,27 @@ use redb::{ReadableTableMetadata, TableError};
 
 use super::Truth;
 use crate::base::error::{Error, Result};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::{self, AddressKey, Erasures, RowKey, Sealed, Stub, Tombstone, UserToken};
 use crate::disk::vault::Vault;
 use crate::state::audit::Chain;
-use crate::state::view::with_fields;
 
-/// What is known of erasures, read once a snapshot.
+/// The state of erasures, read once per snapshot.
 pub(super) struct Known {
-    /// Nothing where nothing was ever erased.
+    /// `None` if nothing was ever erased.
     erasures: Option<Erasures>,
-    /// Users whose grains still lie in the log, each with the last place that was erased.
+    /// Users whose grains are still in the log, each with the last erased sequence.
     users: HashMap<UserToken, Sequence>,
-    /// Slots of theirs whose keys are not destroyed yet, each with the last place that was erased.
+    /// Key slots of those users that are not destroyed yet, each with the last erased sequence.
     slots: HashMap<u32, Sequence>,
-    /// What makes tokens; nothing where none has to be compared.
+    /// Computes user tokens; `None` if there are no users to compare.
     chain: Option<Chain>,
 }
 
-/// A row of the log.
+/// A row of the log, opened.
 pub(crate) enum Logged {
     Blob(Vec<u8>),
-    /// The address of the grain that was there.
+    /// The address of the erased grain.
     Erased(AddressKey),
 }
 
@@ -41,7 +41,7 @@ impl Logged {
         }
         match vault.open(RowKey::log(at), row) {
             Ok(blob) => Ok(Self::Blob(blob.into_owned())),
-            // Its key was destroyed, and nobody knows its address any more.
+            // Its key was destroyed, so its address is no longer known.
             Err(error) if error.is_erased() => Ok(Self::Erased(vault.lost(at))),
             Err(error) => Err(error),
         }
@@ -70,7 +70,7 @@ impl Truth {
         Ok(self.erased.get_or_init(|| Known { erasures, users, slots, chain }))
     }
 
-    /// What was erased, and what of it is to be scrubbed.
+    /// Returns the erasures, with those still to be scrubbed.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -78,7 +78,7 @@ impl Truth {
         Ok(self.known()?.erasures.clone().unwrap_or_default())
     }
 
-    /// Whether anything was ever erased.
+    /// Returns `true` if anything was ever erased.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -86,8 +86,8 @@ impl Truth {
         Ok(self.known()?.erasures.is_some())
     }
 
-    /// Whether traces of an erasure are still on the disk: then lists of the index may lead to what was
-    /// erased.
+    /// Returns `true` while an erasure is not scrubbed from the disk: posting lists may then lead to erased
+    /// grains.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -95,8 +95,8 @@ impl Truth {
         Ok(self.known()?.erasures.as_ref().is_some_and(|known| !known.pending.is_empty()))
     }
 
-    /// Whether the grain at a place of the log was erased. A row that is damaged was not: it is met
-    /// again by whoever reads it. Whose an encrypted row is its head says: it is not decrypted.
+    /// Returns `true` if the grain at a sequence was erased. A damaged row was not: the reader reports the
+    /// damage. The user of an encrypted row is known from its key slot, without decrypting it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -127,7 +127,7 @@ impl Truth {
         }
     }
 
-    /// Whether a grain of this user at a place of the log was erased with all of the user, and waits to
+    /// Returns `true` if a grain of this user at this sequence was erased together with the user and waits to
     /// be scrubbed.
     ///
     /// # Errors
@@ -138,8 +138,8 @@ impl Truth {
         Ok(cutoff.is_some_and(|cutoff| at <= *cutoff))
     }
 
-    /// As [`Truth::is_erased`], for a place that a list of the index leads to: once an erasure is
-    /// scrubbed none leads there any more, and nothing is read.
+    /// Like [`Truth::is_erased`], for a sequence found in a posting list: once all erasures are scrubbed no
+    /// list leads to an erased grain, and the row need not be read.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -147,7 +147,7 @@ impl Truth {
         Ok(self.is_unscrubbed()? && self.is_erased(at)?)
     }
 
-    /// The address of the grain that was at a place of the log, where a stub has its place.
+    /// Returns the address of an erased grain if a stub is at this sequence.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -159,7 +159,7 @@ impl Truth {
         }
     }
 
-    /// What is kept of a user who was erased.
+    /// Returns the tombstone of an erased user.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -176,7 +176,7 @@ impl Truth {
         row.map(|row| Tombstone::decode(&token, row.value())).transpose()
     }
 
-    /// Destroys the keys of people whose erasure is noted. Those that are destroyed already stay so.
+    /// Destroys the keys of users with a pending erasure. Idempotent.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -189,7 +189,7 @@ impl Truth {
         Ok(())
     }
 
-    /// Users who were erased.
+    /// Number of erased users.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -201,8 +201,8 @@ impl Truth {
     }
 }
 
-/// What was read of a row, or nothing where it is damaged, erased or gone: damage is for `verify` to name,
-/// and what was erased is for nobody.
+/// Turns the errors of a damaged, erased or missing row into `None`: `verify` reports damage, and erased rows
+/// are not shown.
 pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -211,7 +211,7 @@ pub(crate) fn whole<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The refusal to read a place whose grain was erased.
+/// The error of reading a sequence whose grain was erased.
 pub(super) fn gone(at: Sequence) -> Error {
     Error::erased(format!("the grain at entry {} was erased", at.get()))
 }

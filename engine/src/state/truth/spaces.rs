@@ -1,6 +1,8 @@
-//! Which space of vectors serves, and which are being removed.
+//! The vector space that serves searches, and the spaces that are being removed.
 
+use grainstore_format::container::Embedded;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use grainstore_index::vectors::Space;
 use redb::{TableDefinition, TableError};
@@ -9,7 +11,7 @@ use super::Truth;
 use crate::base::error::Result;
 use crate::disk::keys::{self, Gone};
 
-/// What the meta table says of spaces.
+/// Rows of the meta table about spaces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marks {
     serving: Option<u32>,
@@ -17,8 +19,8 @@ pub(super) struct Marks {
 }
 
 impl Truth {
-    /// The space that answers words, and vectors whose model is not named: the one that is written
-    /// down, else the only one there is.
+    /// Returns the space that serves text queries, and vectors without a named model: the designated one,
+    /// else the only one there is.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -31,8 +33,7 @@ impl Truth {
         }
     }
 
-    /// The space that is written down as the serving one. One that does not exist is for `verify` to
-    /// name.
+    /// Returns the designated serving space; `None` if that does not exist, which `verify` reports.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -41,7 +42,7 @@ impl Truth {
         Ok(self.spaces()?.get(&number))
     }
 
-    /// The number that is written down as that of the serving space.
+    /// The stored number of the serving space.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -49,7 +50,7 @@ impl Truth {
         Ok(self.marks()?.serving)
     }
 
-    /// What vectors had that were removed.
+    /// The last row and space number of removed vectors, which are not used again.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -57,7 +58,7 @@ impl Truth {
         Ok(self.marks()?.gone)
     }
 
-    /// The spaces whose vectors are being removed, by their numbers. Nobody finds these any more.
+    /// Returns the spaces whose vectors are being removed, by number. Searches no longer use them.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -98,4 +99,29 @@ impl Truth {
         };
         Ok(self.marks.get_or_init(|| marks))
     }
+}
+
+/// Groups vectors by space and chunk, in the form of a manifest.
+pub(crate) fn embedded(found: BTreeSet<(&Space, u32)>) -> Vec<Embedded> {
+    let mut all: Vec<Embedded> = Vec::new();
+    for (space, chunk) in found {
+        let (model, metric) = (space.model(), space.metric().name());
+        let dimensions = u32::try_from(space.dimension()).unwrap_or(u32::MAX);
+        match all.last_mut() {
+            Some(last)
+                if (&*last.model, &*last.metric, last.dimensions)
+                    == (model, metric, dimensions) =>
+            {
+                last.chunks.push(chunk);
+            }
+            _ => all.push(Embedded {
+                model: model.to_owned(),
+                dimensions,
+                metric: metric.to_owned(),
+                chunks: vec![chunk],
+            }),
+        }
+    }
+    all.sort_unstable();
+    all
 }

@@ -1,5 +1,6 @@
-//! The writer's part of the access counters: adding what waits in memory to the truth.
+//! The writer's part of the access counters: adding waiting counts to the truth.
 
+use crate::disk::keys::Access;
 use std::sync::Arc;
 
 use redb::{Durability, ReadableTable, WriteTransaction};
@@ -11,11 +12,11 @@ use crate::state::truth::Truth;
 use crate::state::view::View;
 use crate::write::writer::Writer;
 
-/// Rows that ride on a group at most; what is left has a transaction of its own.
+/// Maximum number of rows added to a group's transaction; the rest gets a transaction of its own.
 const MAX_RIDE: usize = 512;
 
 impl Writer {
-    /// Adds counts that are due to a transaction that is committed anyway, which saves a sync.
+    /// Adds due counts to a transaction that is committed anyway, which saves a sync.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -26,23 +27,23 @@ impl Writer {
         }
     }
 
-    /// Forgets counts that readers see in the truth from now on.
+    /// Discards counts that readers now see in the truth.
     pub(crate) fn arrived(&self, taken: &[Taken]) {
         if let Some(counters) = &self.counters {
             taken.iter().for_each(|taken| counters.done(taken));
         }
     }
 
-    /// Writes counts in a transaction of their own where they are due.
+    /// Writes counts in a transaction of their own if they are due.
     pub(crate) fn flush_due_counts(&mut self) {
         let due = |counters: &Arc<Counters>| counters.is_due(self.clock.now());
         if self.counters.as_ref().is_some_and(due) {
-            // Whoever writes next is told: a failed writer refuses.
+            // The next write reports the error: a failed writer refuses.
             let _ = self.flush_counts();
         }
     }
 
-    /// Writes all counts that wait. A failure ends writing, as that of any transaction.
+    /// Writes all waiting counts. A failure stops the writer, as in any transaction.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -65,7 +66,7 @@ impl Writer {
     }
 }
 
-/// Adds the counts of one shard after the other until so many rows are written.
+/// Adds the counts of one shard after another until `rows` rows are written.
 fn add(txn: &WriteTransaction, counters: &Counters, rows: usize) -> Result<Vec<Taken>> {
     let mut table = txn.open_table(keys::ACCESS)?;
     let mut all = Vec::new();
@@ -76,7 +77,7 @@ fn add(txn: &WriteTransaction, counters: &Counters, rows: usize) -> Result<Vec<T
         for (sequence, access) in &taken.counts {
             let stored = match table.get(sequence.get())? {
                 Some(record) => keys::decode_access(*sequence, record.value())?,
-                None => super::Access::default(),
+                None => Access::default(),
             };
             let sum = stored.and(*access);
             table.insert(sequence.get(), &keys::encode_access(*sequence, &sum))?;

@@ -1,7 +1,7 @@
-//! Supersessions in a circle, which only a file can state: a grain names those it replaces by their
-//! hashes, so that one step of every circle is a claim that the grain behind it does not bear out.
+//! Cycles of supersessions, which only an imported file can state: a grain names the grains it replaces by
+//! their hashes, so at least one step of every cycle is a claim that its newer grain does not support.
 //!
-//! Each grain is looked at once, whatever the file says.
+//! Each grain is visited once, whatever the file says.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use super::replace::supersession;
 use super::roots::names_parent;
 use super::{Author, Plan};
 use crate::base::error::Result;
-use crate::state::view::is_withdrawal;
+use crate::disk::blob::is_withdrawal;
 
-/// What a grain says of having replaced another, from the least.
+/// The support of a grain for the claim that it replaced another, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Founded {
-    /// Nothing: it does not name it.
+    /// It does not name the other grain.
     Not,
-    /// It withdraws a consent, perhaps of an older version.
+    /// It withdraws a consent, perhaps that of an older version.
     AsWithdrawal,
-    /// It names it.
+    /// It names the other grain.
     ByName,
 }
 
 impl Plan<'_> {
-    /// Breaks every circle that one of these grains leads into, where the grain behind a step bears it
-    /// out the least. The one in front of it stays current and is to be reviewed.
+    /// Breaks every cycle that is reached from one of these grains, at the step with the weakest support. The
+    /// replaced grain of that step stays current and is marked for review.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`; `ERR_IO`.
@@ -56,7 +56,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Breaks the circle this grain is in.
+    /// Breaks the cycle that this grain is in.
     fn break_circle(
         &mut self,
         start: Sequence,
@@ -90,7 +90,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Where the grain lies that superseded this one.
+    /// Returns the sequence of the grain that superseded this one.
     fn successor_of(&self, at: Sequence) -> Result<Option<Sequence>> {
         match self.state(at)?.superseded_by {
             Some(by) => self.locate(&by),

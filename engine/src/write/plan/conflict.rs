@@ -1,41 +1,41 @@
-//! What an import could not have its way with: a list of bounded length, and the count of all.
+//! Conflicts between an imported file and the store: a list of bounded length, and the total count.
 
 use grainstore_format::ContentAddress;
 use serde::Serialize;
 
-/// Conflicts one import lists at most; the rest are counted.
+/// Maximum number of conflicts listed for one import; the rest are counted.
 pub const MAX_CONFLICTS: usize = 100;
 
-/// What a file and the store disagree about.
+/// The subject of a conflict between a file and the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Disputed {
-    /// Which grain superseded it, or whether one did.
+    /// The grain that superseded it, or that it was superseded.
     Supersession,
-    /// Whether it is contradicted.
+    /// That it is contradicted.
     Contradiction,
-    /// Whether it ended, for a reason that is not stated.
+    /// That it ended, for a reason that is not stated.
     End,
     /// Its verification status.
     Verification,
-    /// How long its vectors of a model are, and how they are compared.
+    /// The dimension or metric of its vectors of a model.
     Embedding,
-    /// Whether a consent is withdrawn by it.
+    /// The withdrawal of a consent by it.
     Withdrawal,
-    /// Whether it may be stored at all.
+    /// The storage of the grain itself.
     Grain,
 }
 
-/// A grain about which the file says something else than the store keeps to.
+/// A grain for which the store keeps another statement than the file's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Conflict {
     /// The grain.
     pub address: ContentAddress,
-    /// What about it.
+    /// The subject of the conflict.
     pub about: Disputed,
-    /// What became of it, for a person.
+    /// A human-readable description of the outcome.
     pub detail: String,
 }
 

@@ -1,5 +1,5 @@
-//! Telling a supersession from a put (OMS 17.2, ruling 18): what a put may not carry, and which
-//! parents make a grain a successor.
+//! Distinguishes a supersession from a put (OMS 17.2, ruling 18): fields that a put may not have, and parents
+//! that make a grain a successor.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,16 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainType, Value};
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Rule, Terms};
 use crate::state::audit::AuditRecord;
-use crate::state::view::{Row, with_fields};
+use crate::state::view::Row;
 
 use super::replace::supersession;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 use super::{Author, Plan, Prepared};
 
-/// Fields that say a grain supersedes another.
+/// Fields that state that a grain supersedes another.
 const SUPERSESSION_FIELDS: [&str; 5] = [
     "supersession_justification",
     "supersession_auth",
@@ -24,20 +25,20 @@ const SUPERSESSION_FIELDS: [&str; 5] = [
     "invalidation_initiator",
 ];
 
-/// A grain of an import that would replace others without being asked about them.
+/// A grain of an import that would replace others without a supersession.
 #[derive(Debug)]
 pub(crate) struct Disguised {
     pub(crate) address: ContentAddress,
-    /// What it would replace.
+    /// The grains it would replace.
     pub(crate) replaced: Vec<ContentAddress>,
-    /// The first of those that a policy or a hold protects.
+    /// The first of them that a policy or a hold protects.
     pub(crate) protected: Option<ContentAddress>,
 }
 
-/// Whether a grain says of itself that it takes the place of `stored`: as its next version, or by a
-/// field that no put may carry.
+/// Returns `true` if a grain itself states that it replaces `stored`: as its next version, or by a field that
+/// no put may have.
 pub(super) fn is_meant(new: &Grain, stored: &GrainRef<'_>) -> bool {
-    // What has no triple cannot be told from its next version by one.
+    // A grain without subject and relation cannot be compared with its next version by them.
     let has_triple = stored.get("subject").is_some() && stored.get("relation").is_some();
     let says_so = SUPERSESSION_FIELDS.iter().any(|name| new.get(name).is_some());
     says_so || !has_triple || (!is_digest(new, parents(new).len()) && succeeds(new, stored))
@@ -63,13 +64,13 @@ pub(super) fn check_successor(old: &ContentAddress, row: &Row, new: &Grain) -> R
     Ok(())
 }
 
-/// The addresses a grain derives from, each once; citations are no parents.
+/// Returns the distinct addresses a grain derives from; citations are not parents.
 pub(crate) fn parents(grain: &Grain) -> BTreeSet<ContentAddress> {
     grain.texts("derived_from").filter_map(|text| text.parse().ok()).collect()
 }
 
 impl Plan<'_> {
-    /// Refuses a put of what only supersession may carry.
+    /// Refuses a put with a field that only a supersession may have.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
@@ -83,7 +84,7 @@ impl Plan<'_> {
         Err(self.in_disguise(&replaced, new, author, what)?)
     }
 
-    /// Refuses a grain that would replace one of its parents, other than `old`, in disguise.
+    /// Refuses a grain that would implicitly replace one of its parents, other than `old`.
     ///
     /// # Errors
     /// `ERR_SUPERSEDE_REQUIRED`.
@@ -102,15 +103,14 @@ impl Plan<'_> {
         Err(self.in_disguise(&replaced, new, author, what)?)
     }
 
-    /// What a grain of an import that is staged would replace without being asked about it: a parent
-    /// it reads as the next version of, and that nobody says it superseded. What `put` refuses is told
-    /// here, so that both have one decision.
+    /// Returns what a staged grain of an import would implicitly replace: each parent that it appears to be
+    /// the next version of and that no state says it superseded. Shares the decision with `put`.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn disguised(&self, sequence: Sequence) -> Result<Option<Disguised>> {
         let may_succeed = |grain: &GrainRef<'_>| {
-            // A withdrawal of consent waits for no policy.
+            // A withdrawal of consent is not subject to policies.
             !never_succeeds(grain.grain_type()) && grain.get("is_withdrawal").is_none()
         };
         let (address, new) = self.read(sequence, |address, grain| {
@@ -132,8 +132,7 @@ impl Plan<'_> {
         Ok(Some(Disguised { address, replaced, protected }))
     }
 
-    /// The audit entry of a grain that was left out, since it would replace this one without asking
-    /// its policy.
+    /// The audit entry of a grain that was left out because it would replace `old` without its policy.
     pub(crate) fn refused_disguise(
         old: &ContentAddress,
         new: &ContentAddress,
@@ -143,7 +142,7 @@ impl Plan<'_> {
         supersession(old, new, author, vec![rule], true)
     }
 
-    /// The first of these that is protected.
+    /// Returns the first of these that is protected.
     fn first_protected(&self, replaced: &[ContentAddress]) -> Result<Option<ContentAddress>> {
         for old in replaced {
             if self.is_protected(old)? {
@@ -153,7 +152,7 @@ impl Plan<'_> {
         Ok(None)
     }
 
-    /// The parents, other than `old`, that a grain reads as the next version of.
+    /// Returns the parents, other than `old`, of which a grain appears to be the next version.
     fn replaced(&self, new: &Grain, old: Option<&ContentAddress>) -> Result<Vec<ContentAddress>> {
         let mut known = Vec::new();
         for parent in parents(new) {
@@ -171,8 +170,8 @@ impl Plan<'_> {
         Ok(replaced)
     }
 
-    /// The refusal of a grain that would replace these without being asked about them. The first of
-    /// them that is protected is in the audit log with it.
+    /// The error for a grain that would implicitly replace these. The first protected one is recorded in the
+    /// audit log.
     pub(super) fn in_disguise(
         &mut self,
         replaced: &[ContentAddress],
@@ -186,7 +185,7 @@ impl Plan<'_> {
         Ok(Error::new(ErrorKind::SupersedeRequired, what))
     }
 
-    /// Whether any policy, its own or inherited, or a hold restricts what becomes of a grain.
+    /// Returns `true` if a policy, its own or inherited, or a hold restricts the invalidation of a grain.
     fn is_protected(&self, address: &ContentAddress) -> Result<bool> {
         let Some(sequence) = self.locate(address)? else { return Ok(false) };
         let mut found = self.state(sequence)?.held;
@@ -196,25 +195,26 @@ impl Plan<'_> {
         Ok(found)
     }
 
-    /// Whether a policy is one of mode `hold` that was lifted, which counts as none.
+    /// Returns `true` for a policy of mode `hold` that was lifted, which no longer protects.
     fn is_lifted(&self, root: Sequence) -> Result<bool> {
         let held = self.state(root)?.held;
         Ok(!held && self.read(root, |_, grain| Ok(Terms::of(grain).holds))?)
     }
 }
 
-/// Whether grains of a type are what happened, which nothing replaces.
+/// Returns `true` for types that record occurrences, which have no next version.
 fn never_succeeds(grain_type: GrainType) -> bool {
     matches!(grain_type, GrainType::Event | GrainType::Action | GrainType::Observation)
 }
 
-/// Whether a grain with so many parents brings several together (ruling 18): its level alone says nothing,
-/// since what has one parent is its next version by another name.
+/// Returns `true` if a grain with this many parents consolidates several (ruling 18). Its level alone is not
+/// enough: with one parent it could be that grain's next version.
 fn is_digest(new: &Grain, parents: usize) -> bool {
     parents >= 2 && new.int("consolidation_level").is_some_and(|level| level >= 1)
 }
 
-/// Whether `new` reads as the next version of `stored`, unless it brings several together.
+/// Returns `true` if `new` appears to be the next version of `stored`. Consolidations are not considered
+/// here.
 fn succeeds(new: &Grain, stored: &GrainRef<'_>) -> bool {
     if never_succeeds(new.grain_type())
         || new.grain_type() != stored.grain_type()

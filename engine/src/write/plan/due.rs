@@ -1,5 +1,5 @@
-//! Which roots a stored grain should have and has not: what verification asks of a plan, so that it
-//! follows the very rules the rows were written by. Stages nothing.
+//! The roots that a stored grain should have but has not, for verification. Implemented on the plan, so that
+//! it follows the same rules by which the rows were written. Stages nothing.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use super::protection::parents_in;
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 
 impl Plan<'_> {
-    /// The roots that the grain at this place should be noted with, by its own policy and by the rows
-    /// of its parents, and is not.
+    /// Returns the roots that the grain at a sequence should have, by its own policy and the rows of its
+    /// parents, but has not.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the rows it depends on are damaged; `ERR_IO`.
+    /// `ERR_INTEGRITY` if the rows it depends on are damaged; `ERR_IO`.
     pub(crate) fn missing_roots(&self, at: Sequence) -> Result<Vec<Sequence>> {
         if self.view.is_erased(at)? {
-            // Its row goes with it, and its own policy protects nothing any more.
+            // An erased grain loses its row, and its own policy protects nothing any more.
             return Ok(Vec::new());
         }
         let noted = self.roots(at)?;
@@ -35,7 +35,8 @@ impl Plan<'_> {
         Ok(due.into_iter().collect())
     }
 
-    /// Whether the row of a grain says that its writing was authorised under the policies before it.
+    /// Returns `true` if the row of a grain says that its writing was authorised under the policies of the
+    /// versions before it.
     ///
     /// # Errors
     /// `ERR_INTEGRITY` for a damaged row; `ERR_IO`.

@@ -1,5 +1,6 @@
-//! Vectors that come with grains: whether they fit the spaces there are.
+//! Staging of vectors, and checks that they fit the existing spaces.
 
+use crate::search::embed::mixed;
 use std::collections::BTreeSet;
 
 use grainstore_format::ContentAddress;
@@ -12,17 +13,18 @@ use crate::rules::policy::{Act, Attempt, Proofs, Rule, decide};
 use crate::search::embed::{Embedding, Ready};
 use crate::state::audit::{AuditRecord, Operation};
 
-/// Spaces of a store.
+/// Maximum number of spaces in a store.
 pub(crate) const MAX_SPACES: usize = 64;
-/// Spaces up to which sessions with a namespace bring new ones: what one of them fills is full for all.
+/// Maximum number of models up to which limited sessions may add new ones, so that they cannot exhaust the
+/// limit of the whole store.
 const MAX_SPACES_WITHIN: usize = 8;
 
 impl Plan<'_> {
-    /// Stages vectors of a grain that is stored already, or staged. Those it has already are nothing.
+    /// Stages vectors of a stored or staged grain. Vectors that it has already are ignored.
     ///
     /// # Errors
-    /// As [`Plan::admit_spaces`]; `ERR_INVALIDATION_DENIED` for a grain that a policy or a hold protects
-    /// against whoever gives them (ruling 56): its vectors keep its place in search.
+    /// Those of [`WritePlan::admit_spaces`]; `ERR_INVALIDATION_DENIED` for a grain that a policy or a hold
+    /// protects against the caller (ruling 56): vectors decide its rank in searches.
     pub(super) fn embed(
         &mut self,
         address: &ContentAddress,
@@ -52,8 +54,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Refuses vectors for a grain that is protected against their giver: the operator may, and whom its
-    /// policy would let replace it. The rules that were applied.
+    /// Refuses vectors for a grain that is protected against the caller; the operator, and a caller that its
+    /// policy would let replace it, are allowed. Returns the rules that were applied.
     fn check_vectors(
         &mut self,
         address: &ContentAddress,
@@ -68,7 +70,7 @@ impl Plan<'_> {
             justification: author.reason.as_deref(),
             actor: author.actor.as_deref(),
             is_operator: false,
-            // Whoever signed the grain once has agreed to no vector of it.
+            // The signer of the grain has not agreed to any vector of it.
             proofs: &Proofs::default(),
             evidence: 0,
             locked_accepts_signature: false,
@@ -91,7 +93,7 @@ impl Plan<'_> {
             .with_hint("have the operator give them, in a session without a namespace and a user"))
     }
 
-    /// The vector that a grain has where this one is to go, stored or staged.
+    /// Returns the stored or staged vector that this one would replace.
     fn vector_of(&self, at: Sequence, given: &Embedding) -> Result<Option<Vector>> {
         let same = |one: &&Embedding| one.space == given.space && one.chunk == given.chunk;
         let staged = self.vectors.iter().rev().filter(|(of, _)| *of == at);
@@ -104,15 +106,15 @@ impl Plan<'_> {
         }
     }
 
-    /// Stages what an embedder of the store has made, all of it or nothing. A grain that was given a
-    /// vector of the model meanwhile keeps it. It comes after all other members of its group.
+    /// Stages a batch made by an embedder of the store, all or nothing. A grain that got a vector of the
+    /// model in the meantime keeps it. Runs after all other members of its group.
     ///
     /// # Errors
-    /// `ERR_EMBEDDER` where what was made before it is not written; as [`Plan::admit_spaces`].
+    /// `ERR_EMBEDDER` if the batch before it was not written; those of [`WritePlan::admit_spaces`].
     pub(crate) fn take_made(&mut self, made: Ready) -> Result<()> {
         let Ready { space, leads, from, to, vectors } = made;
         if !leads && self.view.serving()? != Some(&space) {
-            // Another model took its place meanwhile, and its vectors may be removed.
+            // Another model replaced it in the meantime, and its vectors may be removed.
             return Ok(());
         }
         let written = self.view.embedded_to(space.model())?;
@@ -122,7 +124,7 @@ impl Plan<'_> {
         }
         let (spaces, staged) = (self.spaces.len(), self.vectors.len());
         for (at, vector) in vectors {
-            // It may have been erased while its vector was made.
+            // The grain may have been erased while its vector was computed.
             if self.view.is_erased(at)? || self.has_vector(at, space.model())? {
                 continue;
             }
@@ -139,9 +141,9 @@ impl Plan<'_> {
         if leads { self.appoint(&space, to) } else { Ok(()) }
     }
 
-    /// Decides which space serves once the store's embedder has come to this place of the log: its own
-    /// where nothing is left to embed, or where there is no other. Until then a single other one, of
-    /// which hosts need not name the model, goes on serving.
+    /// Chooses the serving space once the store's embedder has reached a sequence: its own if nothing is left
+    /// to embed, or if there is no other. Until then a single other space, whose model hosts need not name,
+    /// keeps serving.
     fn appoint(&mut self, own: &Space, to: u64) -> Result<()> {
         let (stored, appointed) = (self.view.spaces()?, self.view.appointed()?);
         let all = || stored.values().chain(&self.spaces);
@@ -160,17 +162,17 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Whether the grain at a place has a vector of this model, stored or staged.
+    /// Returns `true` if the grain at a sequence has a stored or staged vector of this model.
     fn has_vector(&self, at: Sequence, model: &str) -> Result<bool> {
         let of_model = |vectors: &[Embedding]| vectors.iter().any(|one| one.space.model() == model);
         let staged = self.vectors.iter().any(|(given, vectors)| *given == at && of_model(vectors));
         Ok(staged || self.view.has_vector(at, model)?)
     }
 
-    /// Stages vectors that are given for a stored grain.
+    /// Stages vectors given for a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; as [`Plan::check_room`] and [`Plan::admit_spaces`].
+    /// `ERR_NOT_FOUND`; those of [`WritePlan::check_model_limit`] and [`WritePlan::admit_spaces`].
     pub(crate) fn embed_stored(
         &mut self,
         address: &ContentAddress,
@@ -182,7 +184,7 @@ impl Plan<'_> {
         self.all_or_nothing(|plan| plan.embed(address, sequence, vectors, author))
     }
 
-    /// Refuses new spaces of a session with a namespace or a user where the store has some already.
+    /// Refuses a new model of a session with a namespace or a user if the store has several already.
     ///
     /// # Errors
     /// `ERR_LIMIT`.
@@ -205,12 +207,12 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Checks vectors against the spaces there are, and stages those that are new. Those of the store's
-    /// embedders are there from the start.
+    /// Checks vectors against the existing spaces, and stages new spaces. Those of the store's embedders
+    /// exist from the start.
     ///
     /// # Errors
-    /// `ERR_DIMENSION` where a model has vectors of another length, or compared in another way;
-    /// `ERR_LIMIT` for a space too many.
+    /// `ERR_DIMENSION` if a model has vectors of another dimension or metric; `ERR_LIMIT` for too many
+    /// spaces.
     pub(super) fn admit_spaces(&mut self, vectors: &[Embedding]) -> Result<()> {
         let stored = self.view.spaces()?;
         for Embedding { space, .. } in vectors {
@@ -235,17 +237,4 @@ impl Plan<'_> {
         }
         Ok(())
     }
-}
-
-/// Why vectors are not of a space that is known.
-pub(crate) fn mixed(known: &Space, given: &Space) -> Error {
-    let told =
-        |space: &Space| format!("{} numbers by {}", space.dimension(), space.metric().name());
-    let message = format!(
-        "vectors of {} are compared over {} here, not over {}",
-        known.model(),
-        told(known),
-        told(given)
-    );
-    Error::new(ErrorKind::Dimension, message)
 }

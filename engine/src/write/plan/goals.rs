@@ -1,4 +1,4 @@
-//! Goals that are written: what they wait for, and what counts as evidence (OMS 8.7, 23.4, 23.5).
+//! Writing of goals: their dependencies, and the evidence that counts (OMS 8.7, 23.4, 23.5).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use crate::rules::policy::Transition;
 use super::protection::Gathered;
 use super::{Author, Plan};
 
-/// Versions that are followed to the heads of chains, for one grain.
+/// Maximum number of versions followed for one grain.
 const MAX_FOLLOWED: usize = 16_384;
 
 impl Plan<'_> {
-    /// Refuses an active goal that depends on goals which are not satisfied. Each is judged by the
-    /// head of its chain; one that is not there is not satisfied.
+    /// Refuses an active goal that depends on unsatisfied goals. Each is judged by its last version; a
+    /// missing one is unsatisfied.
     ///
     /// # Errors
     /// `ERR_DEPENDENCY`.
@@ -42,8 +42,9 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// How much evidence a transition has: different grains the author can read and nobody has
-    /// contradicted or retracted, outside the chain of the goal itself. Counts no further than the most any protector asks for.
+    /// Counts the evidence for a transition: distinct grains that the caller can read and that are not
+    /// contradicted or retracted, outside the goal's own chain. Stops at the largest number that a protector
+    /// requires.
     pub(super) fn evidence(
         &self,
         old: &ContentAddress,
@@ -66,7 +67,7 @@ impl Plan<'_> {
             if !is_in_use(&row.state) {
                 continue;
             }
-            // What takes too many steps is taken for a version of the goal.
+            // A chain that is too long to follow counts as one of the goal's.
             if self.leads_to(row.sequence, old, &mut known)? == Some(false) {
                 count += 1;
             }
@@ -74,7 +75,7 @@ impl Plan<'_> {
         Ok(count)
     }
 
-    /// The last version of a grain the author can see.
+    /// Returns the last version of a grain that the caller can see.
     fn head_of(
         &self,
         address: &ContentAddress,
@@ -99,8 +100,8 @@ impl Plan<'_> {
         })
     }
 
-    /// Whether a grain is `head` or was replaced, in however many steps, by it; nothing where those
-    /// are too many. `known` keeps the answers for what was gone through on the way.
+    /// Returns `true` if a grain is `head` or was replaced by it, in any number of steps; `None` if there are
+    /// too many steps. `known` caches the answers for the versions on the way.
     pub(super) fn leads_to(
         &self,
         from: Sequence,
@@ -132,7 +133,7 @@ impl Plan<'_> {
     }
 }
 
-/// Whether nobody contradicted or retracted what a grain says.
+/// Returns `true` if a grain is neither contradicted nor retracted.
 fn is_in_use(state: &GrainState) -> bool {
     !state.contradicted && state.verification_status != VerificationStatus::Retracted
 }

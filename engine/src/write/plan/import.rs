@@ -1,7 +1,7 @@
-//! What an import asks of a plan: whether claims about grains that are here already may hold, and
-//! what protects grains that came in any order (ruling 37).
+//! The plan's part of an import: decides claims about stored grains, and records what protects grains that
+//! arrive in any order (ruling 37).
 //!
-//! There is no second set of rules: a claim is judged as the call would be that makes it so.
+//! There is no second set of rules: a claim is decided like the call with the same effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,37 +18,38 @@ use super::roots::joined;
 use super::withdrawal::{GRANTED_ANEW, check_named, is_by_third_party, is_granted_anew, is_over};
 use super::{Author, Beneath, Mark, Plan, Prepared, disguise, own_terms};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Proofs, Protector, Rule, Terms, review};
 use crate::state::audit::{AuditRecord, Operation};
-use crate::state::view::{Row, View, with_fields};
+use crate::state::view::{Row, View};
 
-/// What a manifest says of a grain that is here already, and is not so here.
+/// A statement of a manifest about a stored grain that differs from the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) address: ContentAddress,
     pub(crate) stated: GrainState,
-    /// Who agrees, in its successor, that it is superseded.
+    /// Valid signers of the `supersession_auth` in its successor.
     pub(crate) cosigners: Vec<String>,
 }
 
-/// A grain that is claimed to have superseded one that is here already.
+/// A grain that is claimed to have superseded a stored one.
 #[derive(Debug, Clone)]
 pub(crate) struct Successor {
     pub(crate) prepared: Prepared,
-    /// What the manifest says of it.
+    /// The state in the manifest.
     pub(crate) stated: Carried,
 }
 
-/// What a claim comes to.
+/// The decision on a claim.
 enum Weighed {
-    /// It is so already.
+    /// The store agrees already.
     Same,
     Allowed {
         row: Row,
         rules: Vec<&'static str>,
         needs_review: bool,
     },
-    /// The store keeps to what it has.
+    /// The store keeps its own state.
     Stays {
         rules: Vec<&'static str>,
         is_protected: bool,
@@ -56,7 +57,7 @@ enum Weighed {
     },
 }
 
-/// Whether one of two statuses prevails over the other: the worse does (ruling 37).
+/// Returns `true` if a status prevails over another: the worse one does (ruling 37).
 pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> bool {
     const WORST_FIRST: [VerificationStatus; 4] = [
         VerificationStatus::Retracted,
@@ -68,9 +69,8 @@ pub(crate) fn prevails(one: VerificationStatus, over: VerificationStatus) -> boo
     rank(one) < rank(over)
 }
 
-/// The state a grain that is new here comes with: as it is stated, but that a hold its policy
-/// declares stays unless the file says that it was lifted.
-/// `cleared` says whether the word of a file that it was verified is taken.
+/// Returns the initial state of an imported grain: the stated one, except that a hold declared by its policy
+/// stays unless the file says that it was lifted. `cleared` is true if a stated verification is accepted.
 pub(crate) fn arriving(stated: &Carried, declares_hold: bool, cleared: bool) -> GrainState {
     let held = stated.state.held || (declares_hold && !stated.hold_lifted);
     let verification_status = match stated.state.verification_status {
@@ -80,8 +80,8 @@ pub(crate) fn arriving(stated: &Carried, declares_hold: bool, cleared: bool) -> 
     GrainState { held, verification_status, ..stated.state }
 }
 
-/// Why the word of a file that a new grain was reviewed is not taken, where it asks for a review: whoever
-/// imports could not have cleared it. By whom it is signed is told where it is.
+/// Returns the rule that rejects a file's statement that a new grain was reviewed, if the grain requires a
+/// review that the importing caller could not have cleared. `signer` is the claimed signer of the grain.
 pub(crate) fn unreviewed(
     stated: &Carried,
     blob: &[u8],
@@ -98,7 +98,7 @@ pub(crate) fn unreviewed(
     })
 }
 
-/// Notes that the review of a grain that comes in was not taken over.
+/// Records that the review of an imported grain was not accepted.
 pub(crate) fn not_cleared(
     address: ContentAddress,
     rule: Rule,
@@ -113,7 +113,7 @@ pub(crate) fn not_cleared(
 }
 
 impl<'v> Plan<'v> {
-    /// A plan that goes on behind what an import has written.
+    /// A plan on top of what an import has written.
     pub(crate) fn over(
         view: &'v View,
         beneath: &'v dyn Beneath,
@@ -122,8 +122,8 @@ impl<'v> Plan<'v> {
         Ok(Self { beneath: Some(beneath), stored: beneath.last(), ..Self::new(view, now)? })
     }
 
-    /// Decides all claims that one grain superseded others, and stores it unless it must be left
-    /// out. Says whether it was.
+    /// Decides all claims that one grain superseded others, and stores that grain unless it must be left out.
+    /// Returns `true` if it was left out.
     pub(crate) fn claim_supersessions(
         &mut self,
         by: ContentAddress,
@@ -234,7 +234,7 @@ impl<'v> Plan<'v> {
         Ok(Weighed::Allowed { row, rules, needs_review })
     }
 
-    /// Ends a grain as a claim has it; what superseded it before and later is to be reviewed.
+    /// Ends a grain as claimed; a later supersession that it replaces is marked for review.
     fn take_place(
         &mut self,
         row: &Row,
@@ -268,8 +268,8 @@ impl<'v> Plan<'v> {
         Ok(())
     }
 
-    /// Decides what else a manifest says of a grain that is here already. Holds and review marks are
-    /// set, never lifted.
+    /// Decides the other statements of a manifest about a stored grain. Holds and review marks are set, never
+    /// lifted.
     pub(crate) fn claim_marks(
         &mut self,
         claim: &Claim,
@@ -311,10 +311,10 @@ impl<'v> Plan<'v> {
         Ok(())
     }
 
-    /// Whether a withdrawal may be stored beside the grant it names, if that is here.
+    /// Checks that a withdrawal fits the grant it names, if that is stored.
     ///
     /// # Errors
-    /// As [`Plan::put`] refuses it.
+    /// Those of [`WritePlan::put`] for a withdrawal.
     pub(crate) fn check_fits(&self, withdrawal: &Grain, author: &Author) -> Result<()> {
         match self.grant_of(withdrawal, author)? {
             Some((_, row)) => check_named(&row, withdrawal),
@@ -322,8 +322,8 @@ impl<'v> Plan<'v> {
         }
     }
 
-    /// Ends the grant that an imported withdrawal names, whatever the policy of it says (ruling 40).
-    /// `before` is where the log ended: an older grant gets an audit entry of its own.
+    /// Ends the grant that an imported withdrawal names, whatever the grant's policy (ruling 40). `before` is
+    /// the last sequence before the import: an older grant gets an audit entry of its own.
     pub(crate) fn carry_out(
         &mut self,
         sequence: Sequence,
@@ -368,7 +368,7 @@ impl<'v> Plan<'v> {
         Ok(self.visible(&grant, author)?.map(|row| (grant, row)))
     }
 
-    /// Notes what protects a grain of the log now, and with what derives from it.
+    /// Updates the roots of a grain of the log, and those of its descendants.
     pub(crate) fn protect(&mut self, sequence: Sequence) -> Result<()> {
         let before = self.roots(sequence)?;
         let (address, parents, protects) = self.read(sequence, |address, grain| {
@@ -385,7 +385,7 @@ impl<'v> Plan<'v> {
     }
 }
 
-/// The claims about supersession, by the grain that is to have superseded.
+/// Groups supersession claims by the claimed successor.
 pub(crate) fn by_successor(claims: &[Claim]) -> BTreeMap<ContentAddress, Vec<&Claim>> {
     let mut groups: BTreeMap<ContentAddress, Vec<&Claim>> = BTreeMap::new();
     for claim in claims {
@@ -410,7 +410,7 @@ fn protects(gathered: &Gathered) -> bool {
     gathered.facts.too_many || gathered.facts.protectors.iter().any(|p| p.bears() || held(p))
 }
 
-/// Whether an error says no rather than that something went wrong.
+/// Returns `true` for an error that is a refusal rather than a failure.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! What a plan knows: grains, states and roots, staged by earlier members of the group or stored.
+//! Lookups of a plan: grains, states and roots, staged by earlier members of the group or stored.
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use grainstore_format::{ContentAddress, Envelope, Grain, GrainRef, GrainState, V
 use grainstore_index::{Object, Order, Posting, Scope, Sequence, Shape, TimeRange, object_hash};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::Wrapping;
-use crate::operate::erase::erased;
 use crate::state::consent::{Consent, Standing, Versions, basis_of, last_version};
+use crate::state::erasure::erased;
 use crate::state::reach::{Reach, Reached};
-use crate::state::view::{Row, with_fields};
+use crate::state::view::Row;
 
 use super::{Author, Plan, Prepared, Staged};
 
 impl Standing for Plan<'_> {
     fn consent_of(&self, basis: &ContentAddress) -> Result<Option<Arc<Consent>>> {
-        // What the view knows already may have been renewed or withdrawn in this group.
+        // A consent cached by the view may have been renewed or withdrawn in this group.
         let known = self.view.consent_of(basis)?;
         let from = known.map_or(*basis, |consent| consent.head);
         Ok(last_version(from, self)?.map(Arc::new))
@@ -42,7 +43,7 @@ impl Versions for Plan<'_> {
 }
 
 impl Plan<'_> {
-    /// Where the grain with this address lies.
+    /// Returns the sequence of the grain with this address.
     pub(crate) fn locate(&self, address: &ContentAddress) -> Result<Option<Sequence>> {
         if let Some(staged) = self.staged(address) {
             return Ok(Some(staged.sequence));
@@ -53,12 +54,12 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether there is a grain with this address.
+    /// Returns `true` if there is a grain with this address.
     pub(crate) fn is_here(&self, address: &ContentAddress) -> Result<bool> {
         Ok(self.locate(address)?.is_some())
     }
 
-    /// The grain with this address.
+    /// Returns the grain with this address.
     pub(super) fn find(&self, address: &ContentAddress) -> Result<Option<Row>> {
         if let Some(staged) = self.staged(address) {
             let (sequence, blob) = (staged.sequence, staged.prepared.blob.bytes().to_vec());
@@ -76,16 +77,16 @@ impl Plan<'_> {
         Ok(Some(row))
     }
 
-    /// As [`Plan::find`], if the author sees it.
+    /// Like [`WritePlan::find`], if the caller sees the grain.
     pub(super) fn visible(&self, address: &ContentAddress, author: &Author) -> Result<Option<Row>> {
         let Some(row) = self.find(address)? else { return Ok(None) };
         Ok((self.reached(&row, author)? == Reached::Seen).then_some(row))
     }
 
-    /// As [`Plan::visible`], for what has to be there.
+    /// Like [`WritePlan::visible`], for a grain that must exist.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` where the consent it rests on does not hold.
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN` if the consent it rests on is not valid.
     pub(super) fn seen(&self, address: &ContentAddress, author: &Author) -> Result<Row> {
         let Some(row) = self.find(address)? else { return Err(self.absent(address)?) };
         match self.reached(&row, author)? {
@@ -94,7 +95,7 @@ impl Plan<'_> {
         }
     }
 
-    /// As [`Plan::seen`], whatever has become of the consent it rests on.
+    /// Like [`WritePlan::visible_or_error`], regardless of the consent that the grain rests on.
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`.
@@ -105,12 +106,12 @@ impl Plan<'_> {
         }
     }
 
-    /// What becomes of a grain that the author asks for.
+    /// Checks the visibility of a grain to the caller.
     fn reached(&self, row: &Row, author: &Author) -> Result<Reached> {
         Reach::new(&author.viewer, self, self.now).of_blob(row.sequence, &row.blob)
     }
 
-    /// Refuses a grain that rests on a consent that was withdrawn, or does not hold now.
+    /// Refuses a grain that rests on a consent that was withdrawn or is not valid now.
     ///
     /// # Errors
     /// `ERR_WITHDRAWN`.
@@ -126,7 +127,7 @@ impl Plan<'_> {
         reached.refused("this grain").map_or(Ok(()), Err)
     }
 
-    /// The refusal of an address that leads to nothing the author sees.
+    /// The error for an address at which the caller sees no grain.
     pub(super) fn absent(&self, address: &ContentAddress) -> Result<Error> {
         Ok(match self.view.has_erased_grain(address)? {
             true => erased(address),
@@ -134,7 +135,7 @@ impl Plan<'_> {
         })
     }
 
-    /// The state of the grain at this place.
+    /// Returns the state of the grain at a sequence.
     pub(super) fn state(&self, sequence: Sequence) -> Result<GrainState> {
         match self.states.get(&sequence) {
             Some(state) => Ok(*state),
@@ -145,7 +146,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the envelope kept with a grain was found valid.
+    /// Returns `true` if the envelope stored with a grain was verified as valid.
     pub(super) fn has_valid_signature(
         &self,
         address: &ContentAddress,
@@ -159,7 +160,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Who is said to have signed a grain: the key id of its envelope, valid or not.
+    /// Returns the claimed signer of a grain: the key id of its envelope, valid or not.
     pub(super) fn signed_by(
         &self,
         address: &ContentAddress,
@@ -182,7 +183,8 @@ impl Plan<'_> {
         }
     }
 
-    /// The roots noted with the grain at this place. One that was erased protects nothing any more.
+    /// Returns the roots recorded with the grain at a sequence. Erased roots no longer protect and are left
+    /// out.
     pub(super) fn roots(&self, sequence: Sequence) -> Result<Vec<Sequence>> {
         let noted = match self.roots.get(&sequence) {
             Some(roots) => roots.clone(),
@@ -203,7 +205,8 @@ impl Plan<'_> {
         Ok(left)
     }
 
-    /// Runs `read` over the grain at this place, where it lies, and the address its bytes have.
+    /// Runs `read` on the grain at a sequence, without copying it if possible, and on the address of its
+    /// bytes.
     pub(super) fn read<T>(
         &self,
         sequence: Sequence,
@@ -222,14 +225,15 @@ impl Plan<'_> {
         })
     }
 
-    /// The grain at this place, if this group stages it.
+    /// Returns the grain at a sequence if this group stages it.
     pub(super) fn staged_at(&self, sequence: Sequence) -> Option<&Staged> {
         let first = self.stored.get().saturating_add(1);
         let at = sequence.get().checked_sub(first)?;
         self.grains.get(usize::try_from(at).ok()?)
     }
 
-    /// A current grain of the same type, namespace, subject, relation and object that the author sees.
+    /// Returns a current grain of the same type, namespace, subject, relation and object that the caller
+    /// sees.
     pub(super) fn same_fact(
         &self,
         grain: &Grain,
@@ -251,7 +255,7 @@ impl Plan<'_> {
         }
         let scope = Scope::Exact(grain.partition().into());
         let (subject, relation) = (Some(subject.into()), Some(relation.into()));
-        // Other kinds of objects are not indexed.
+        // Other types of objects are not indexed.
         let object = match said {
             Value::Str(text) => Some(Object::Text(text.as_str().into())),
             Value::Map(_) => Some(Object::Map(object_hash(said))),
@@ -262,7 +266,7 @@ impl Plan<'_> {
             let mut newest: Option<(Posting, ContentAddress)> = None;
             for posting in index.scan(&scope, &shape, TimeRange::default(), Order::Newest)? {
                 let posting = posting?;
-                // Of several at one time it is the last that was written.
+                // Of several with the same time, the last written one wins.
                 match &newest {
                     Some((found, _)) if found.time != posting.time => break,
                     Some((found, _)) if found.sequence > posting.sequence => continue,
@@ -290,7 +294,7 @@ impl Plan<'_> {
     }
 }
 
-/// What makes two grains the same fact, beside type and namespace.
+/// Fields that identify a fact, together with type and namespace.
 const TRIPLE: [&str; 3] = ["subject", "relation", "object"];
 
 fn says_the_same(stored: &Grain, grain: &Grain) -> bool {

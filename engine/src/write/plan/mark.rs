@@ -1,20 +1,21 @@
-//! Changes of a stored grain's standing that write no other grain: contradiction, verification,
-//! litigation hold (OMS 23.1, 23.7 bypass 1, 28.3; rulings 38 and 51 of the project's reading).
+//! State changes of a stored grain that write no other grain: contradiction, verification, litigation hold
+//! (OMS 23.1, 23.7 bypass 1, 28.3; rulings 38 and 51).
 
 use grainstore_format::{ContentAddress, EpochMs, GrainState, VerificationStatus};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Act, Attempt, Proofs, Rule, asks_others, decide};
 use crate::state::audit::{AuditRecord, Operation};
-use crate::state::view::{Row, with_fields};
+use crate::state::view::Row;
 
 use super::{Author, Plan};
 
-/// What is to become of a grain.
+/// A state change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Contradict,
-    /// It is known to have ended then, and nobody says why: what a file states (OMS 11.7).
+    /// The grain ended at this time, for an unknown reason: stated by imported files only (OMS 11.7).
     End(EpochMs),
     Status(VerificationStatus),
     Hold,
@@ -32,10 +33,10 @@ impl Mark {
         }
     }
 
-    /// What it attempts on a grain in this state; nothing for what takes nothing away.
+    /// Returns the policy action of the change in this state; `None` if it only adds protection.
     fn act(self, state: &GrainState) -> Option<Act> {
         match self {
-            // An end takes it out of use as a contradiction does.
+            // An end takes the grain out of use, as a contradiction does.
             Self::Contradict | Self::End(_) => Some(Act::Contradict),
             Self::Status(to) => Some(Act::of_status(state.verification_status, to)),
             Self::Hold => None,
@@ -43,7 +44,7 @@ impl Mark {
         }
     }
 
-    /// Whether the grain is as it should be already.
+    /// Returns `true` if the grain already has the state.
     fn is_done(self, state: &GrainState) -> bool {
         match self {
             Self::Contradict => state.contradicted,
@@ -55,12 +56,12 @@ impl Mark {
 }
 
 impl Plan<'_> {
-    /// Stages a mark on a stored grain.
+    /// Stages a state change of a stored grain.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for a retracted grain that is to have another status and for
-    /// a hold that is not there; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a hold that a session with a
-    /// namespace or a user would lift as the operator.
+    /// `ERR_NOT_FOUND`; `ERR_WITHDRAWN`; `ERR_CONFLICT` for another status of a retracted grain and for
+    /// lifting a hold that does not exist; `ERR_INVALIDATION_DENIED`; `ERR_ACCESS` for a session with a
+    /// namespace or a user that would lift a hold as the operator.
     pub(crate) fn mark(
         &mut self,
         address: &ContentAddress,
@@ -79,7 +80,7 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<()> {
         let row = match mark {
-            // A hold keeps from erasure what is hidden, too (ruling 20 of the project's reading).
+            // A hold also protects hidden grains from erasure (ruling 20).
             Mark::Hold | Mark::LiftHold => self.within(address, author)?,
             Mark::Contradict | Mark::End(_) | Mark::Status(_) => self.seen(address, author)?,
         };
@@ -144,7 +145,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The state of a grain once it is marked.
+    /// Returns the new state of a grain.
     fn marked(&self, row: &Row, mark: Mark) -> Result<GrainState> {
         let ended = || -> Result<_> { Ok(Some(self.ends(row)?)) };
         let state = row.state;
@@ -165,12 +166,12 @@ impl Plan<'_> {
     }
 }
 
-/// Whether a grain that is current for all else ends by this before it would by its state.
+/// Returns `true` if `at` is earlier than the end of a grain that is otherwise current.
 pub(crate) fn is_earlier_end(at: EpochMs, state: &GrainState) -> bool {
     state.is_current() && state.system_valid_to.is_none_or(|end| at < end)
 }
 
-/// Checks that a mark can be set at all.
+/// Checks that a change is possible in this state.
 fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Result<()> {
     match mark {
         Mark::Status(_) if state.verification_status == VerificationStatus::Retracted => {
@@ -187,13 +188,13 @@ fn check_applies(address: &ContentAddress, mark: Mark, state: &GrainState) -> Re
     }
 }
 
-/// The refusal of a session that would have the operator's say, were it not limited.
+/// The refusal of a session whose actor is the operator, but whose scope is limited.
 fn is_limited(denied: &Error) -> Error {
     Error::new(ErrorKind::Access, denied.to_string())
         .with_hint("lift it as the operator, in a session without a namespace and a user")
 }
 
-/// What to do about a hold that was not lifted or a review that was not cleared, by what refused.
+/// Returns the remedy for a hold that was not lifted or a review that was not cleared.
 fn hint(rule: Rule) -> Option<&'static str> {
     match rule {
         Rule::LiftNotOperator => Some("lift it as the operator: in a session without an actor"),

@@ -1,8 +1,8 @@
-//! Who protects a grain that is to be invalidated: the grain itself, its other versions, and what it
-//! derives from (OMS 23.6, 23.7 bypass 3). Gathers the facts; `policy` decides.
+//! Gathers the protectors of a grain to be invalidated: the grain itself, its other versions, and its
+//! ancestors by derivation (OMS 23.6, 23.7 bypass 3). Gathers the facts; `policy` decides.
 //!
-//! Derivation is followed for 16 hops and 1,024 ancestors, nearest first. Beyond them the roots noted
-//! with each grain still protect.
+//! Derivation is followed for 16 hops and 1,024 ancestors, nearest first. Beyond them the roots recorded with
+//! each grain still protect.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -10,44 +10,45 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use grainstore_index::Sequence;
 
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Decision, Facts, GoalTerms, Protector, Tie, Transition};
-use crate::state::view::{Row, with_fields};
+use crate::state::view::Row;
 
 use super::roots::{RELEASED, TOO_MANY_ROOTS};
 use super::{Plan, disguise};
 
-/// How far derivation is followed (OMS 23.6).
+/// Maximum number of derivation steps (OMS 23.6).
 const MAX_HOPS: usize = 16;
-/// How many ancestors are looked at, one by one; the roots noted with a grain tell of all.
+/// Maximum number of ancestors read one by one; the recorded roots cover all of them.
 const MAX_ANCESTORS: usize = 1024;
-/// How many later versions are looked at before the answer is no.
+/// Maximum number of newer versions that are read; beyond it the attempt is refused.
 const MAX_LATER: usize = 100_000;
-/// What bears on an attempt, and the addresses of the protectors, in the same order.
+/// The facts of an attempt, and the addresses of its protectors in the same order.
 pub(super) struct Gathered {
     pub(super) facts: Facts,
     pub(super) addresses: Vec<ContentAddress>,
 }
 
 impl Gathered {
-    /// What refuses, where that is not the target itself, and how it is tied to it.
+    /// Returns the refusing protector and its link, unless it is the target itself.
     pub(super) fn refuser(&self, decision: &Decision) -> Option<(ContentAddress, Tie)> {
         let at = decision.refused_by.filter(|at| *at > 0)?;
         Some((*self.addresses.get(at)?, self.facts.protectors.get(at)?.tie))
     }
 }
 
-/// An ancestor to be looked at.
+/// An ancestor to be visited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ancestor {
     pub(super) sequence: Sequence,
     pub(super) tie: Tie,
 }
 
-/// A walk over what protects a target.
+/// A traversal of the protectors of a target.
 struct Inquiry<'a> {
     transition: Option<Transition<'a>>,
     found: Gathered,
-    /// As what each grain was looked at.
+    /// The strongest link under which each grain was visited.
     seen: HashMap<Sequence, Tie>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Inquiry<'a> {
         Self { transition, found, seen: HashMap::new() }
     }
 
-    /// Notes a grain where its policy bears on the target, once, and the target in any case.
+    /// Adds a grain once if its policy applies to the target; the target itself is always added.
     fn note(
         &mut self,
         address: ContentAddress,
@@ -69,7 +70,7 @@ impl<'a> Inquiry<'a> {
         self.note_under(self.transition, address, grain, state, tie);
     }
 
-    /// As [`Inquiry::note`], for an attempt that counts as this transition.
+    /// Like [`ProtectionWalk::add`], with the transition that the attempt counts as.
     fn note_under(
         &mut self,
         transition: Option<Transition<'_>>,
@@ -92,8 +93,8 @@ impl<'a> Inquiry<'a> {
         self.found.addresses.push(address);
     }
 
-    /// Whether a grain is still to be looked at under this tie: met as a source first, a version
-    /// counts once more as what it is.
+    /// Returns `true` if a grain must be visited under this link: one that was visited under a weaker link is
+    /// visited again.
     fn is_news(&mut self, Ancestor { sequence, tie }: Ancestor) -> bool {
         let before = self.seen.get(&sequence).copied();
         if before.is_some_and(|before| before >= tie) {
@@ -105,8 +106,8 @@ impl<'a> Inquiry<'a> {
 }
 
 impl Plan<'_> {
-    /// Gathers what bears on replacing `target` by `new`, or, without one, on taking it out of use
-    /// where it stands.
+    /// Gathers the protectors against replacing `target` by `new` or, without `new`, against taking it out of
+    /// use.
     pub(super) fn protectors(
         &self,
         target: &ContentAddress,
@@ -124,7 +125,8 @@ impl Plan<'_> {
                 queue.push_back((Ancestor { sequence, tie: Tie::Source }, 1));
             }
         }
-        // What is asked about itself has all its protectors noted, so the walk may end early.
+        // The recorded roots of the starting grains include all their protectors, so the traversal may stop
+        // early.
         let mut roots = BTreeSet::new();
         for (ancestor, _) in &queue {
             roots.extend(self.noted_with(*ancestor)?);
@@ -156,7 +158,7 @@ impl Plan<'_> {
         Ok(inquiry.found)
     }
 
-    /// What bears on an attempt that is for the target alone to decide.
+    /// Gathers the facts of an action that the target alone decides.
     pub(super) fn target_alone(&self, row: &Row, target: &ContentAddress) -> Result<Gathered> {
         let mut inquiry = Inquiry::new(None);
         with_fields(&row.blob, |grain| {
@@ -165,14 +167,14 @@ impl Plan<'_> {
         })
     }
 
-    /// The roots noted with a grain, each with its tie to the target.
+    /// Returns the roots recorded with a grain, each with its link to the target.
     fn noted_with(&self, ancestor: Ancestor) -> Result<impl Iterator<Item = Ancestor> + use<>> {
         let noted = self.roots(ancestor.sequence)?;
         let tie = above(ancestor.tie, &noted);
         Ok(noted.into_iter().map(move |sequence| Ancestor { sequence, tie }))
     }
 
-    /// Notes what protects from beyond the ancestors that were looked at.
+    /// Adds the recorded roots beyond the visited ancestors.
     fn note_roots(
         &self,
         target: &ContentAddress,
@@ -185,7 +187,8 @@ impl Plan<'_> {
                 inquiry.found.facts.too_many = true;
             } else if inquiry.is_news(root) {
                 let Ancestor { sequence, tie } = root;
-                // The row does not tell a goal from its sources, whose transitions are their own.
+                // The recorded root may be a version of the goal or an ancestor; only a version allows the
+                // transition.
                 let allows = inquiry.transition.is_some()
                     && self.leads_to(sequence, target, &mut known)? == Some(true);
                 let transition = inquiry.transition.filter(|_| allows);
@@ -199,14 +202,14 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Notes the newer versions of a grain: a policy for its lineage protects what it replaced.
+    /// Adds the newer versions of a grain: a policy of scope `lineage` protects the versions it replaced.
     fn note_later(&self, target: &ContentAddress, inquiry: &mut Inquiry<'_>) -> Result<()> {
         let Some(mut sequence) = self.locate(target)? else { return Ok(()) };
         for _ in 0..MAX_LATER {
             let Some(next) = self.state(sequence)?.superseded_by else { return Ok(()) };
             let Some(later) = self.locate(&next)? else { return Ok(()) };
             sequence = later;
-            // A grain that restricts nothing is no root of its own.
+            // A grain that restricts nothing is not its own root.
             if self.roots(sequence)?.contains(&sequence)
                 && inquiry.is_news(Ancestor { sequence, tie: Tie::Later })
             {
@@ -221,7 +224,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// The stored parents of a grain, each with its tie to the target.
+    /// Returns the stored parents of a grain, each with its link to the target.
     pub(super) fn ties(
         &self,
         child: Tie,
@@ -238,12 +241,12 @@ impl Plan<'_> {
     }
 }
 
-/// How the versions before a grain are tied to the target, if the grain is tied so.
+/// Returns the link of the versions before a grain with this link and these roots.
 pub(super) fn above(tie: Tie, roots: &[Sequence]) -> Tie {
     if tie == Tie::Version && roots.contains(&RELEASED) { Tie::Released } else { tie }
 }
 
-/// The addresses a stored grain derives from, each once.
+/// Returns the distinct addresses that a stored grain derives from.
 pub(super) fn parents_in(grain: &GrainRef<'_>) -> BTreeSet<ContentAddress> {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());

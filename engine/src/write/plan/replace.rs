@@ -1,27 +1,28 @@
-//! One grain in the place of another: supersession through the policies that bear on it (OMS 28.4).
+//! Replacement of a grain by another: supersession subject to all applicable policies (OMS 28.4).
 
 use grainstore_format::EpochMs;
 use grainstore_format::{ContentAddress, Grain, GrainState, GrainType};
 use grainstore_index::Sequence;
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::operate::erase::check_not_erased;
+use crate::disk::blob::{stored_grain, with_fields};
 use crate::rules::policy::{
     Act, Attempt, Decision, Proofs, Rule, Tie, Transition, check_ownership, decide,
 };
 use crate::state::audit::{AuditRecord, Operation};
-use crate::state::view::{Row, stored_grain, with_fields};
+use crate::state::erasure::check_not_erased;
+use crate::state::view::Row;
 
 use super::protection::Gathered;
 use super::roots::joined;
 use super::withdrawal::{GRANTED_ANEW, is_granted_anew};
 use super::{Author, PARENTS, Plan, Prepared, disguise};
 
-/// What a grain that is staged takes the place of.
+/// The replacement made by a staged grain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Succession {
     pub(super) old: ContentAddress,
-    /// Whether the policies of the versions before let go of it (OMS 23.5).
+    /// True if the policies of the versions before no longer bind it (OMS 23.5).
     pub(super) released: bool,
 }
 
@@ -31,7 +32,7 @@ impl Succession {
     }
 }
 
-/// A supersession that was asked about: the grain it would end, and what its policies say.
+/// A checked supersession: the grain it would end, and the decision of the policies.
 struct Weighed {
     row: Row,
     decision: Decision,
@@ -54,8 +55,7 @@ impl Plan<'_> {
         Ok(address)
     }
 
-    /// What would come of replacing `old`: what the policies say, where they were asked, and what
-    /// refuses it.
+    /// Tries to replace `old`: returns the decision of the policies, if they were checked, and the outcome.
     pub(crate) fn try_supersede(
         &mut self,
         old: &ContentAddress,
@@ -72,7 +72,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Asks what has to be asked before `old` is replaced; nothing where it is already, by `new`.
+    /// Makes all checks before `old` is replaced; `None` if `new` has replaced it already.
     fn ask_policies(
         &mut self,
         old: &ContentAddress,
@@ -100,7 +100,7 @@ impl Plan<'_> {
         Ok(Some(Weighed { row, decision, gathered }))
     }
 
-    /// Does what was decided.
+    /// Applies the decision.
     fn replace(
         &mut self,
         old: &ContentAddress,
@@ -136,8 +136,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3), `old` being what it
-    /// would replace.
+    /// Refuses a declaration of ownership by the agent it is about (OMS 12.5.3); `old` is the grain it would
+    /// replace.
     ///
     /// # Errors
     /// `ERR_POLICY`.
@@ -162,7 +162,7 @@ impl Plan<'_> {
         })
     }
 
-    /// Asks every policy that bears on replacing `old`.
+    /// Decides the replacement of `old` under all applicable policies.
     pub(super) fn judge(
         &self,
         old: &ContentAddress,
@@ -172,7 +172,7 @@ impl Plan<'_> {
         author: &Author,
     ) -> Result<(Decision, Gathered)> {
         let transition = with_fields(&old_row.blob, |stored| Ok(Transition::of(stored, grain)))?;
-        // Whoever signed a grain that only derives from this one has not agreed to its end.
+        // The signer of a grain that merely derives from this one has not agreed to its end.
         let means_it = with_fields(&old_row.blob, |stored| Ok(disguise::is_meant(grain, stored)))?;
         let signer = proofs.signer.clone().filter(|_| means_it);
         let proofs = &Proofs { signer, ..proofs.clone() };
@@ -191,7 +191,7 @@ impl Plan<'_> {
         Ok((decide(&attempt, &gathered.facts), gathered))
     }
 
-    /// The refusal of an attempt, naming what refuses if it is not the target itself.
+    /// The error of a refused attempt, naming the refusing grain if it is not the target itself.
     pub(super) fn denied(
         &self,
         what: &str,
@@ -218,7 +218,7 @@ impl Plan<'_> {
         Ok(Error::new(kind, format!("{what}: {}{by}", rule.row().text)))
     }
 
-    /// Marks a grain for review, if it is to be.
+    /// Marks a grain for review if `needs_review` is true.
     pub(crate) fn review(&mut self, sequence: Sequence, needs_review: bool) -> Result<()> {
         if needs_review {
             let state = GrainState { needs_review, ..self.state(sequence)? };
@@ -227,7 +227,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// A grain as a message may name it: its address, if the author can see it.
+    /// Formats a grain for a message: its address, if the caller can see it.
     pub(super) fn name_for(&self, address: &ContentAddress, author: &Author) -> Result<String> {
         Ok(match self.visible(address, author)? {
             Some(_) => address.to_string(),
@@ -235,15 +235,14 @@ impl Plan<'_> {
         })
     }
 
-    /// Notes that a grain stopped being current when another took its place, as the audit record
-    /// that comes next tells.
+    /// Ends a grain that another replaced; the next audit record describes it.
     pub(super) fn end(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         self.end_untold(old, by)?;
         self.ends_with_next_record(old.sequence);
         Ok(())
     }
 
-    /// As [`Plan::end`], of what no record of its own tells.
+    /// Like [`WritePlan::end_grain`], without an audit record of its own.
     pub(super) fn end_untold(&mut self, old: &Row, by: ContentAddress) -> Result<()> {
         let ended = GrainState {
             superseded_by: Some(by),
@@ -254,22 +253,21 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// When a grain ends that ends now: what was contradicted or retracted ended then, and so did what had
-    /// an end.
+    /// Returns the end of a grain that ends now. An earlier end (contradiction, retraction or a stated end)
+    /// stays.
     pub(super) fn ends(&self, row: &Row) -> Result<EpochMs> {
         let now = self.now.max(known_from(row)?);
         Ok(row.state.system_valid_to.map_or(now, |ended| ended.min(now)))
     }
 
-    /// Notes that the audit record that comes next tells how a grain stopped being current, if it had
-    /// not before.
+    /// Records that the next audit record describes the end of a grain, unless an earlier one does.
     pub(super) fn ends_with_next_record(&mut self, sequence: Sequence) {
         if !self.ended.contains_key(&sequence) {
             self.ended.insert(sequence, self.audit.len());
         }
     }
 
-    /// Stages a successor, or takes the current grain that already is these bytes.
+    /// Stages a successor, or uses the current grain with the same bytes.
     fn successor(&mut self, new: Prepared, succession: Succession) -> Result<Sequence> {
         let address = new.blob.address();
         let Some(sequence) = self.locate(&address)? else {
@@ -282,15 +280,16 @@ impl Plan<'_> {
         let Succession { old, released } = succession;
         let more = self.roots_for(&new.grain, Some(&old), released)?.into_iter().collect();
         let roots = joined(sequence, &self.roots(sequence)?, &more);
-        // What derives from it has those that reach so far: it derived from the old grain before.
+        // Its descendants need no update: it derived from the old grain before, so they have the roots that
+        // extend to them.
         if !roots.is_empty() {
             self.roots.insert(sequence, roots);
         }
         Ok(sequence)
     }
 
-    /// Whether a stored grain is what this one became when it was offered before: the same but for
-    /// the parent that superseding added.
+    /// Returns `true` if the stored grain is this one from an earlier attempt: equal except for the parent
+    /// that the supersession added.
     pub(super) fn is_retry(&self, stored: &ContentAddress, grain: &Grain) -> Result<bool> {
         let Some(row) = self.find(stored)? else { return Ok(false) };
         let stored = stored_grain(&row.blob)?;
@@ -303,7 +302,7 @@ impl Plan<'_> {
     }
 }
 
-/// Since when the store holds a grain for known (OMS 15.2): nothing ends before it began.
+/// The time since which the store knows a grain (OMS 15.2); it cannot end earlier.
 pub(super) fn known_from(row: &Row) -> Result<EpochMs> {
     with_fields(&row.blob, |grain| {
         let from = grain.int("system_valid_from").or(grain.int("created_at"));

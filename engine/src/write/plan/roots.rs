@@ -1,9 +1,9 @@
-//! The roots noted with each grain: itself, if its policy restricts anything, and every ancestor whose
-//! policy reaches it, however far away (OMS 23.6, 23.7 bypass 3).
+//! The roots recorded with each grain: the grain itself, if its policy restricts anything, and every ancestor
+//! whose policy extends to it, at any distance (OMS 23.6, 23.7 bypass 3).
 //!
-//! Whatever the order of arrival, a row has all of them or says that there are too many. A grain
-//! takes over the rows of the parents that are there; one that arrives after what derives from it
-//! adds what it brings to the rows of all its descendants.
+//! Independently of the order of arrival, a row has all roots or says that there are too many. A grain takes
+//! over the rows of its stored parents; a grain that arrives after its descendants adds its roots to the rows
+//! of all of them.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -11,31 +11,31 @@ use grainstore_format::{ContentAddress, Grain, GrainRef, GrainState};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Protector, Terms, Tie};
-use crate::state::view::with_fields;
 
 use super::protection::above;
 use super::{Plan, disguise};
 
-/// How many roots are noted with a grain.
+/// Maximum number of roots recorded with a grain.
 const MAX_ROOTS: usize = 64;
-/// How many stored grains may wait for what protects them: more than a batch holds.
+/// Maximum number of stored descendants that one write updates: more than a batch holds.
 const MAX_DESCENDANTS: usize = 1 << 17;
-/// How many grains of an import may: as many as a large file holds. They are written together, and
-/// who derives from whom is known of them without the index.
+/// Maximum number of stored descendants that an import updates: as many as a large file holds. Its grains are
+/// written together, and their derivation is known without the index.
 const MAX_DESCENDANTS_TOGETHER: usize = 1 << 20;
-/// How many bytes of them are read to find those that derive from them in turn.
+/// Maximum number of bytes read to find the descendants of those descendants.
 const MAX_DESCENDANT_BYTES: usize = 256 << 20;
-/// Noted instead of more roots than that: nothing may supersede such a grain.
+/// Recorded in place of too many roots: such a grain cannot be superseded.
 pub(super) const TOO_MANY_ROOTS: Sequence = Sequence::new(u64::MAX);
-/// Noted first with a grain whose writing was authorised under the policies before it: of the versions
-/// before it only those protect it whose scope is wider than themselves (OMS 23.5).
+/// Recorded first with a grain whose writing was authorised under the policies before it: of the older
+/// versions only those with a scope wider than their own grain protect it (OMS 23.5).
 pub(super) const RELEASED: Sequence = Sequence::new(0);
 
-/// Whether the policies of stored grains reach what comes after them, each asked once.
+/// A cache of whether the policies of stored grains extend to what follows them, per link.
 type Reach = HashMap<(Sequence, Tie), bool>;
 
-/// What is left to be noted and to be read for one late ancestor.
+/// The remaining work for one ancestor that arrived late.
 struct Budget {
     grains: usize,
     bytes: usize,
@@ -46,13 +46,13 @@ impl Budget {
         Self { grains: MAX_DESCENDANTS, bytes: MAX_DESCENDANT_BYTES }
     }
 
-    /// That of an import, whose files are read in full anyway.
+    /// The budget of an import, whose files are read in full anyway.
     fn of_import() -> Self {
         Self { grains: MAX_DESCENDANTS_TOGETHER, bytes: usize::MAX }
     }
 
     /// # Errors
-    /// `ERR_LIMIT` once either has run out.
+    /// `ERR_LIMIT` if either is exhausted.
     fn spend(&mut self, grains: usize, bytes: usize) -> Result<()> {
         let left = self.grains.checked_sub(grains).zip(self.bytes.checked_sub(bytes));
         let Some((grains, bytes)) = left else {
@@ -67,9 +67,8 @@ impl Budget {
 }
 
 impl Plan<'_> {
-    /// What protects a grain that is to be stored, beside its own policy: the roots of its parents
-    /// that reach it. `old` is the parent it supersedes: its protection reaches its successor
-    /// whatever its scope, unless the change releases it.
+    /// Returns the inherited roots of a grain to be stored, without its own policy. `old` is the parent it
+    /// supersedes: its protection extends to its successor with any scope, unless the change releases it.
     pub(super) fn roots_for(
         &self,
         grain: &Grain,
@@ -96,8 +95,8 @@ impl Plan<'_> {
         Ok(roots.into_iter().collect())
     }
 
-    /// What protects a grain of the log with this row from above: the roots of its parents that reach
-    /// it, those it superseded as versions of it.
+    /// Returns the inherited roots of a grain of the log with the row `noted`. Parents that it superseded
+    /// count as its versions.
     pub(super) fn inherited(
         &self,
         address: &ContentAddress,
@@ -119,7 +118,7 @@ impl Plan<'_> {
         Ok(roots)
     }
 
-    /// Those roots of a grain that reach what comes after it under this tie.
+    /// Returns the roots of a grain that extend to what follows it under this link.
     fn passed_on(
         &self,
         parent: Sequence,
@@ -135,7 +134,7 @@ impl Plan<'_> {
         Ok(passed)
     }
 
-    /// Whether the policy of a grain protects what comes after it under this tie.
+    /// Returns `true` if the policy of a grain protects what follows it under this link.
     fn reaches(&self, root: Sequence, tie: Tie, reach: &mut Reach) -> Result<bool> {
         if let Some(reaches) = reach.get(&(root, tie)) {
             return Ok(*reaches);
@@ -146,13 +145,13 @@ impl Plan<'_> {
         Ok(reaches)
     }
 
-    /// Notes the roots of a grain with what was stored before it and derives from it, in however many
-    /// steps. Nothing that was there before it is its successor, so only what covers derivation goes
-    /// on from it; and that reaches all that descends from it, versions or not. In an import alone a
-    /// successor may have come before what it replaced: it takes over what reaches a version.
+    /// Adds the roots of a grain to its descendants that were stored before it, in any number of steps. None
+    /// of these is its successor, so only scopes that cover derivation are passed on; and those cover all
+    /// descendants, versions or not. Only in an import can a successor arrive before the grain it replaced:
+    /// it takes over the roots that extend to a version.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where there is too much of that.
+    /// `ERR_LIMIT` if there are too many descendants.
     pub(super) fn spread_roots(&mut self, address: ContentAddress, from: Sequence) -> Result<()> {
         let mut reach = Reach::new();
         let mut late = self.passed_on(from, Tie::Source, &mut reach)?;
@@ -176,8 +175,8 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Notes with the successor of a grain what reaches it as a version; the successor, if that was
-    /// news. Rows only grow, so this ends on any graph.
+    /// Adds to the successor of a grain the roots that extend to it as a version. Returns the successor if
+    /// its row changed. Rows only grow, so the propagation ends on any graph.
     fn told_successor(
         &mut self,
         address: &ContentAddress,
@@ -200,8 +199,8 @@ impl Plan<'_> {
         Ok(Some((successor, sequence)))
     }
 
-    /// The grains, staged and stored, that derive from this one and lack any of these roots. What
-    /// derives from the others has them, too.
+    /// Returns the staged and stored grains that derive from this one and lack any of these roots.
+    /// Descendants of the others have them, too.
     fn unaware_of(
         &self,
         late: &BTreeSet<Sequence>,
@@ -218,7 +217,7 @@ impl Plan<'_> {
             }
         }
         if let Some(beneath) = self.beneath {
-            // One more than may be noted, so that more are noticed.
+            // One more than the budget, so that an excess is noticed.
             for child in beneath.children_of(parent, budget.grains.saturating_add(1))? {
                 if lacks(&self.roots(child)?, late) {
                     budget.spend(1, 0)?;
@@ -234,7 +233,7 @@ impl Plan<'_> {
             if self.view.is_erased(child)? || !lacks(&self.roots(child)?, late) {
                 continue;
             }
-            // The index adds nothing: what it names is looked at.
+            // The index only proposes: each candidate is checked.
             let address = self.view.with_blob(child, |blob| {
                 budget.spend(1, blob.len())?;
                 let derives = with_fields(blob, |grain| Ok(names_parent(grain, &digits)))?;
@@ -246,13 +245,13 @@ impl Plan<'_> {
     }
 }
 
-/// Whether a stored grain derives from the one with these digits.
+/// Returns `true` if a stored grain derives from the one with these hex digits.
 pub(super) fn names_parent(grain: &GrainRef<'_>, digits: &str) -> bool {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     parents.is_some_and(|parents| parents.iter().any(|parent| parent.as_str() == Some(digits)))
 }
 
-/// Whether the policy of a grain restricts anything, and whether it is under hold from birth.
+/// Returns `true` if the policy of a grain restricts anything, and `true` if it declares a hold.
 pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
     with_fields(blob, |grain| {
         let terms = Terms::of(grain);
@@ -260,14 +259,14 @@ pub(crate) fn own_terms(blob: &[u8]) -> Result<(bool, bool)> {
     })
 }
 
-/// The row of a grain with these roots beside its own.
+/// Returns the row of a grain with these roots added.
 pub(super) fn joined(
     of: Sequence,
     before: &[Sequence],
     more: &BTreeSet<Sequence>,
 ) -> Vec<Sequence> {
     let mut roots: BTreeSet<_> = before.iter().chain(more).copied().collect();
-    // It is no ancestor of its own, and stays to be seen beside too many.
+    // A grain is not its own ancestor, and its own root stays beside the mark for too many.
     let own = roots.take(&of);
     if has_too_many(&roots) {
         roots = BTreeSet::from([TOO_MANY_ROOTS]);
@@ -281,7 +280,7 @@ fn has_too_many(roots: &BTreeSet<Sequence>) -> bool {
     count > MAX_ROOTS || roots.contains(&TOO_MANY_ROOTS)
 }
 
-/// Whether a row has not all of these roots, and does not stand for them either.
+/// Returns `true` if a row has not all of these roots, and is not marked as having too many.
 fn lacks(row: &[Sequence], roots: &BTreeSet<Sequence>) -> bool {
     !row.contains(&TOO_MANY_ROOTS) && !roots.iter().all(|root| row.contains(root))
 }

@@ -1,16 +1,16 @@
-//! Rows of a table as a plan will write them. What a refused member of the group changed goes back
-//! to what it was, at the cost of what it changed. Knows nothing of what a row holds.
+//! The rows of a table staged by a plan. Changes of a refused member of the group are undone, at a cost
+//! proportional to these changes. Knows nothing of the contents of a row.
 
 use std::collections::HashMap;
 use std::ops::Deref;
 
 use grainstore_index::Sequence;
 
-/// Staged rows, with what the current member replaced.
+/// Staged rows, and the rows that the current member replaced.
 #[derive(Debug)]
 pub(crate) struct Rows<V> {
     rows: HashMap<Sequence, V>,
-    /// In the order of the changes; nothing for a row that was not there.
+    /// In the order of the changes; `None` for a row that was absent.
     replaced: Vec<(Sequence, Option<V>)>,
 }
 
@@ -20,7 +20,7 @@ impl<V> Default for Rows<V> {
     }
 }
 
-/// For reading alone: a change has to be noted.
+/// Read access only: changes must go through `insert`, which records them.
 impl<V> Deref for Rows<V> {
     type Target = HashMap<Sequence, V>;
 
@@ -30,7 +30,7 @@ impl<V> Deref for Rows<V> {
 }
 
 impl<V> Rows<V> {
-    /// Keeps what was staged so far, whatever becomes of the next member.
+    /// Begins the next member: everything staged so far is kept.
     pub(super) fn begin(&mut self) {
         self.replaced.clear();
     }
@@ -40,12 +40,12 @@ impl<V> Rows<V> {
         self.replaced.push((sequence, before));
     }
 
-    /// The rows, to be written by somebody else.
+    /// Returns the rows.
     pub(crate) fn into_rows(self) -> HashMap<Sequence, V> {
         self.rows
     }
 
-    /// Takes back what was changed since the last member began.
+    /// Undoes the changes of the current member.
     pub(super) fn roll_back(&mut self) {
         for (sequence, before) in self.replaced.drain(..).rev() {
             match before {

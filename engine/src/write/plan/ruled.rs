@@ -1,5 +1,4 @@
-//! What the preset of the store says to a grain that is to be written: the facts are gathered here, and
-//! decided elsewhere.
+//! The preset rules of the store for a grain to be written: gathers the facts; the rules decide.
 
 use std::sync::Arc;
 
@@ -13,13 +12,13 @@ use crate::state::audit::{AuditRecord, Operation};
 use crate::state::basis::basis_in;
 
 impl Plan<'_> {
-    /// The same plan, in a store with these rules.
+    /// Sets the rules of the store.
     pub(crate) fn under(self, regime: Arc<Regime>) -> Self {
         Self { regime: Some(regime), ..self }
     }
 
-    /// Asks the rules of the store about a grain that is to be stored, in the place of `old` where there
-    /// is one. Whether it is to be marked for review.
+    /// Checks the rules of the store for a grain to be stored, in place of `old` if given. Returns `true` if
+    /// it is to be marked for review.
     ///
     /// # Errors
     /// `ERR_POLICY`, with an entry in the audit log.

@@ -1,5 +1,4 @@
-//! The withdrawal of consent, which waits for no policy (OMS 8.10; rulings 39 and 40 of the project's
-//! reading).
+//! The withdrawal of consent, which is not subject to policies (OMS 8.10; rulings 39 and 40).
 
 use std::collections::HashMap;
 
@@ -7,24 +6,25 @@ use grainstore_format::{ContentAddress, Grain, GrainType};
 use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::{is_withdrawal, with_fields};
 use crate::rules::policy::{Rule, Standing, same_did};
 use crate::state::reach::in_scope;
-use crate::state::view::{Row, is_withdrawal, with_fields};
+use crate::state::view::Row;
 
 use super::replace::{Succession, supersession};
 use super::{Author, Plan, Prepared, Put};
 
-/// How many times a grant may have been renewed before it is withdrawn.
+/// Maximum number of renewals of a grant that is withdrawn.
 const MAX_RENEWALS: usize = 100_000;
 
 impl Plan<'_> {
-    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy says:
-    /// a withdrawal never waits. One that was renewed is ended as it stands now. A grant the store
-    /// does not have is withdrawn when it arrives: [`Plan::honour_withdrawals`].
+    /// Stores a withdrawal of consent and ends the grant it names, whatever the grant's policy. If the grant
+    /// was renewed, its last version is ended. A grant that is not stored is ended when it arrives:
+    /// [`WritePlan::apply_earlier_withdrawals`].
     ///
     /// # Errors
-    /// `ERR_SUPERSEDE_REQUIRED` for what is no withdrawal; `ERR_SCHEMA` where it names no consent;
-    /// `ERR_INVALIDATION_DENIED` for one between others.
+    /// `ERR_SUPERSEDE_REQUIRED` for a consent that is no withdrawal; `ERR_SCHEMA` if it names no consent;
+    /// `ERR_INVALIDATION_DENIED` for one between other parties.
     pub(super) fn withdraw(&mut self, prior: &str, new: Prepared, author: &Author) -> Result<Put> {
         let address = new.blob.address();
         let grant = match prior.parse() {
@@ -56,12 +56,12 @@ impl Plan<'_> {
         Ok(Put::Added(address))
     }
 
-    /// Ends a grant that was withdrawn before it came, by the first withdrawal between its parties that
-    /// names it, as it would have been ended then. One of another namespace may not have reached it: then
-    /// the grant stays, and somebody should look at it.
+    /// Ends a grant that was withdrawn before it arrived, by the first withdrawal between its parties that
+    /// names it, as it would have been ended then. A withdrawal from a namespace that does not contain the
+    /// grant may not have applied to it: then the grant stays and is marked for review.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for a grant that was renewed too often; `ERR_INTEGRITY`; `ERR_IO`.
+    /// `ERR_LIMIT` for a grant with too many renewals; `ERR_INTEGRITY`; `ERR_IO`.
     pub(crate) fn honour_withdrawals(
         &mut self,
         grant: &ContentAddress,
@@ -100,14 +100,14 @@ impl Plan<'_> {
         self.review(row.sequence, is_doubtful)
     }
 
-    /// Whether a withdrawal is among the versions that came after a grant: it ended one of them, and what
-    /// came after it was granted again.
+    /// Returns `true` if a withdrawal is among the later versions of a grant: it ended one of them, and the
+    /// versions after it are a new grant.
     pub(super) fn has_ended(&self, grant: Sequence, withdrawal: &ContentAddress) -> Result<bool> {
         let mut known = HashMap::new();
         Ok(self.leads_to(grant, withdrawal, &mut known)? == Some(true))
     }
 
-    /// Where the withdrawals lie that name this grant, the first that was written first.
+    /// Returns the sequences of the withdrawals that name this grant, in log order.
     fn withdrawals_of(&self, grant: &ContentAddress) -> Result<Vec<Sequence>> {
         let digits = grant.to_string();
         let shape = Shape::Value(Field::PriorConsent, digits.as_str().into());
@@ -125,11 +125,11 @@ impl Plan<'_> {
         Ok(places)
     }
 
-    /// What a withdrawal ends that names this grant: its last version; and whether it may. Where it does
-    /// not even fit the grant it names, that grant.
+    /// Returns the grant that a withdrawal ends, which is the last version of the one it names, and whether
+    /// it may. If the withdrawal does not fit the named grant, returns that grant and the error.
     ///
     /// # Errors
-    /// `ERR_LIMIT` for one that was renewed too often.
+    /// `ERR_LIMIT` for a grant with too many renewals.
     pub(super) fn ended_by(
         &self,
         grant: ContentAddress,
@@ -144,12 +144,12 @@ impl Plan<'_> {
         Ok((head, row, fits))
     }
 
-    /// What has become of a grant: its last version that is here, whoever sees that.
+    /// Returns the last stored version of a grant, regardless of its visibility.
     fn renewed(&self, grant: ContentAddress, row: Row) -> Result<(ContentAddress, Row)> {
         let (mut head, mut row) = (grant, row);
         for _ in 0..MAX_RENEWALS {
             let Some(next) = row.state.superseded_by else { return Ok((head, row)) };
-            // A file may state a successor that it does not bring.
+            // A file may state a successor that it does not contain.
             let Some(renewed) = self.find(&next)? else { return Ok((head, row)) };
             (head, row) = (next, renewed);
         }
@@ -158,7 +158,7 @@ impl Plan<'_> {
             .with_hint("name the last version of the grant in prior_consent"))
     }
 
-    /// The refusal of a withdrawal; one by other parties is in the audit log with it.
+    /// The error of a refused withdrawal; one by other parties is recorded in the audit log.
     fn not_withdrawn(
         &mut self,
         grant: &ContentAddress,
@@ -182,16 +182,16 @@ pub(super) fn withdrawn_by(grain: &Grain) -> Option<ContentAddress> {
     withdraws.then(|| grain.text("prior_consent"))?.and_then(|grant| grant.parse().ok())
 }
 
-/// Whether the last version of a grant ended already: what was withdrawn before stays so.
+/// Returns `true` if the last version of a grant ended already: an earlier withdrawal stays in force.
 pub(super) fn is_over(head: &Row) -> Result<bool> {
     let ended = head.state.superseded_by.is_some();
     Ok(ended || with_fields(&head.blob, |grain| Ok(is_withdrawal(grain)))?)
 }
 
-/// Checks that a withdrawal fits the grain it names: a grant of consent between the same two.
+/// Checks that a withdrawal names a grant of consent between the same two parties.
 ///
 /// # Errors
-/// `ERR_SCHEMA` for what is no grant; `ERR_INVALIDATION_DENIED` for one between others.
+/// `ERR_SCHEMA` for a grain that is no consent; `ERR_INVALIDATION_DENIED` for one between other parties.
 pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
     let schema =
         |message| Err(Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Schema), message));
@@ -204,7 +204,7 @@ pub(super) fn check_named(named: &Row, withdrawal: &Grain) -> Result<()> {
     check_parties(named, withdrawal)
 }
 
-/// Checks that a withdrawal is between the same two as a consent.
+/// Checks that a withdrawal is between the same two parties as a consent.
 fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
     let between_them = with_fields(&consent.blob, |stored| {
         let same = |name: &str| stored.text(name) == withdrawal.text(name);
@@ -216,16 +216,16 @@ fn check_parties(consent: &Row, withdrawal: &Grain) -> Result<()> {
     Err(Error::new(ErrorKind::InvalidationDenied, Rule::WithdrawalByOthers.row().text))
 }
 
-/// What an audit entry is told where the subject or the operator grants anew what was withdrawn.
+/// Rule name in the audit entry of a new grant by the subject or the operator after a withdrawal.
 pub(crate) const GRANTED_ANEW: &str = "granted_anew";
 
-/// Whether a consent is withdrawn by somebody else than the two it is between, without a signature
-/// of the one who gave it. It is honoured all the same, and somebody should look at it.
+/// Returns `true` if a consent is withdrawn by a third party without a signature of its subject. The
+/// withdrawal is honoured all the same and marked for review.
 pub(super) fn is_by_third_party(withdrawal: &Grain, signer: Option<&str>, author: &Author) -> bool {
     !is_said_by(withdrawal, signer, author, &["subject_did", "grantee_did"])
 }
 
-/// Whether a grant takes the place of a withdrawal, and its subject or the operator gives it.
+/// Returns `true` if a grant replaces a withdrawal, and is given by its subject or the operator.
 pub(super) fn is_granted_anew(
     old: &Row,
     new: &Grain,
@@ -242,12 +242,12 @@ pub(super) fn is_granted_anew(
         && is_said_by(new, signer, author, &["subject_did"]))
 }
 
-/// Whether a consent is the word of the operator, of one of these parties to it, or signed by its subject.
+/// Returns `true` if a consent is written by the operator or one of these parties, or signed by its subject.
 fn is_said_by(consent: &Grain, signer: Option<&str>, author: &Author, parties: &[&str]) -> bool {
     let is = |who: &str, name: &str| consent.text(name).is_some_and(|party| same_did(party, who));
     let signed = signer.is_some_and(|who| is(who, "subject_did"));
     let actor = author.actor.as_deref();
     let is_party = actor.is_some_and(|who| parties.iter().any(|name| is(who, name)));
-    // Who counts as the operator because the host named none is looked at all the same.
+    // An actor that counts as the operator only because the host named none is still reviewed.
     signed || is_party || author.standing == Standing::Operator
 }

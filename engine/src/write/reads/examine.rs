@@ -1,4 +1,4 @@
-//! Whether the read log is what was written: one chain, signed, and as the audit log says of it.
+//! Verification of the read log: one chain, signed, and consistent with the audit log.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,25 +10,25 @@ use crate::base::error::Result;
 use crate::disk::keys::AuditHead;
 use crate::state::audit::{Chain, ReadsNote};
 
-/// What was found: what is wrong with which entry, or with the log as a whole.
+/// A callback for problems: the entry concerned, or `None` for the log as a whole, and a description.
 pub(crate) type Told<'t> = &'t mut dyn FnMut(Option<u64>, String);
 
-/// What was looked at.
+/// The result of a verification.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExaminedReads {
     pub(crate) entries: u64,
-    /// Entries that no disk took.
+    /// Number of entries that could not be written to disk.
     pub(crate) lost: u64,
 }
 
-/// What is held against each other.
+/// The state of a verification.
 struct Examined<'e> {
     store: [u8; 16],
-    /// The hashes the log must have where it has so many entries, and who says so.
+    /// The hashes that the log must have after given numbers of entries, each with its source.
     noted: BTreeMap<u64, Vec<([u8; 32], &'static str)>>,
-    /// Where the log ends, as far as it was read; nothing before its first file.
+    /// The end of the log as far as it was read; `None` before its first file.
     end: Option<AuditHead>,
-    /// The first entry there is.
+    /// The first entry present.
     first: u64,
     lost: u64,
     told: Told<'e>,
@@ -37,10 +37,10 @@ struct Examined<'e> {
 const AUDIT_LOG: &str = "the audit log";
 const SIGNED: &str = "its signed head";
 
-/// Examines the log in a directory against its signed head and what the audit log notes of it.
+/// Verifies the log in a directory against its signed head and the states recorded in the audit log.
 ///
 /// # Errors
-/// `ERR_IO`. Damage is told.
+/// `ERR_IO`. Damage is reported to `told`.
 pub(crate) fn examine(
     dir: &Path,
     (store, chain): ([u8; 16], &Chain),
@@ -48,8 +48,8 @@ pub(crate) fn examine(
     told: Told<'_>,
 ) -> Result<ExaminedReads> {
     let mut numbers = segment::numbers(dir)?;
-    // One that a crash or a full disk left without its header has no group, and whoever writes next takes it
-    // away. What it may have had is missed by what was signed.
+    // A crash or a full disk can leave a file without its header. It has no group, and the next writer
+    // removes it. Missing entries are detected by the signed head.
     if let Some(last) = numbers.last()
         && fs::metadata(segment::path_of(dir, *last))?.len() < group::size(HEADER)
     {
@@ -62,7 +62,7 @@ pub(crate) fn examine(
     }
     match head::read(dir, &store, chain) {
         Ok(Some(head)) => noted.entry(head.count).or_default().push((head.hash, SIGNED)),
-        // It is signed before the audit log is told of it.
+        // The head is signed before its state is written to the audit log.
         Ok(None) if latest.is_some() => told(None, "its signed head is missing".to_owned()),
         Ok(None) => {}
         Err(error) if error.is_integrity() => told(None, error.to_string()),
@@ -126,7 +126,7 @@ impl Examined<'_> {
             self.end = Some(frames.end);
             self.hold(&frames.end);
         }
-        // Behind what was signed a crash may have left a part of a group; who writes next cuts it off.
+        // A crash may leave a partial group after what was signed; the next writer cuts it off.
         let signed = self.noted.keys().next_back().copied().unwrap_or_default();
         if !frames.is_at_end() && signed > frames.end.count {
             let detail = format!("{number:08}.log is damaged behind this entry");
@@ -135,7 +135,7 @@ impl Examined<'_> {
         Ok(())
     }
 
-    /// Holds where the log stands against what was noted of it there.
+    /// Compares the state of the log with the recorded ones.
     fn hold(&mut self, at: &AuditHead) {
         for (hash, by) in self.noted.remove(&at.count).unwrap_or_default() {
             if hash != at.hash {

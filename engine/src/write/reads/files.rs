@@ -1,4 +1,4 @@
-//! The files of the read log on the disk: where it goes on, when a file is full, which ones make room.
+//! The files of the read log on disk: where to continue, when a file is full, and which files to delete.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,23 +22,23 @@ pub(super) struct Files {
     pub(super) store: [u8; 16],
     pub(super) chain: Chain,
     bounds: Bounds,
-    /// The directory of the store, which must be where it was; nothing in tests.
+    /// The directory of the store, to detect that it was moved; `None` in tests.
     anchor: Option<Anchor>,
     tail: Option<Tail>,
-    /// The first entry that stays, where older ones are to make room once the audit log tells of it.
+    /// The first entry to keep, once the audit log has recorded that older files go.
     to_trim: Option<u64>,
-    /// Whether something was written since the head was signed.
+    /// True if entries were written since the head was signed.
     unsigned: bool,
-    /// Whether something was written since the audit log was told of the head.
+    /// True if entries were written since the audit log recorded the head.
     untold: bool,
 }
 
-/// How much is kept.
+/// Size limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Bytes beyond which a file takes no further group.
+    /// Size of a file in bytes beyond which it takes no further group.
     pub(super) file: u64,
-    /// Bytes of all files, where not all is to be kept.
+    /// Total size of all files in bytes, unless all are to be kept.
     pub(super) all: u64,
 }
 
@@ -48,7 +48,7 @@ impl Default for Bounds {
     }
 }
 
-/// The file that is written.
+/// The file being written.
 #[derive(Debug)]
 struct Tail {
     file: File,
@@ -64,30 +64,30 @@ impl Files {
         Self { dir, store, chain, bounds, anchor, tail, to_trim, unsigned, untold }
     }
 
-    /// The same, in the directory of a store that is held.
+    /// Sets the directory of an open store.
     pub(super) fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor: Some(anchor), ..self }
     }
 
-    /// Refuses to go on where the store was moved: its names are another's.
+    /// Refuses to continue if the store was moved: its path may belong to another one.
     fn check_here(&self) -> Result<()> {
         self.anchor.as_ref().map_or(Ok(()), Anchor::check)
     }
 
-    /// Where the files are, for whoever reads them.
+    /// The directory of the files, for readers.
     ///
     /// # Errors
-    /// `ERR_IO` where the store was moved.
+    /// `ERR_IO` if the store was moved.
     pub(super) fn place(&self) -> Result<&Path> {
         self.check_here()?;
         Ok(&self.dir)
     }
 
-    /// Writes one group. Gives what the audit log is to be told, where a file was full; of so many bytes
-    /// the newest are kept, of all where that is nothing.
+    /// Writes one group. Returns the state to record in the audit log if a file was full. `keeps_all` keeps
+    /// all files; else the newest up to the size limit.
     ///
     /// # Errors
-    /// `ERR_IO`; what was written of the group is cut off then, the next time at the latest.
+    /// `ERR_IO`; a partially written group is cut off by the next write at the latest.
     pub(super) fn append(
         &mut self,
         notes: &[ReadNote],
@@ -115,7 +115,7 @@ impl Files {
         };
         let body = group::encode(notes, lost, &self.chain);
         let (frame, end) = segment::frame(&tail.end, &body)?;
-        // A file that takes a part of it is opened again, which cuts that off.
+        // After a partial write the file is reopened, which cuts off the partial group.
         tail.file.write_all(&frame)?;
         tail.bytes = tail.bytes.saturating_add(group::size(frame.len()));
         tail.end = end;
@@ -124,7 +124,7 @@ impl Files {
         Ok(told)
     }
 
-    /// Brings to disk what was written, and signs where it ends.
+    /// Syncs what was written, and signs its end.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -138,13 +138,13 @@ impl Files {
         Ok(())
     }
 
-    /// Whether something was written since the end was signed.
+    /// Returns `true` if entries were written since the end was signed.
     pub(super) fn is_unsigned(&self) -> bool {
         self.unsigned
     }
 
-    /// What the audit log is to be told when the store is closed; nothing where nothing was written since
-    /// it was told last.
+    /// Returns the state to record in the audit log when the store is closed; `None` if it has not changed
+    /// since it was last recorded.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -155,7 +155,7 @@ impl Files {
         Ok(Some(ReadsNote::new(&end, self.first_kept(true)?)))
     }
 
-    /// Removes what the audit log says is gone.
+    /// Deletes the files that the audit log has recorded as deleted.
     ///
     /// # Errors
     /// `ERR_IO`.
@@ -164,7 +164,7 @@ impl Files {
         self.check_here()?;
         for number in segment::numbers(&self.dir)? {
             let start = segment::start_of(&self.dir, number, &self.store);
-            // One that cannot be read is evidence, and stays.
+            // An unreadable file is evidence, and stays.
             if start.is_ok_and(|start| start.at.count < first) {
                 directory::remove(&segment::path_of(&self.dir, number))?;
             }
@@ -172,7 +172,7 @@ impl Files {
         Ok(())
     }
 
-    /// The first entry that stays when a further file is begun.
+    /// The first entry that is kept when a further file is begun.
     fn first_kept(&self, keeps_all: bool) -> Result<u64> {
         let mut kept = u64::MAX;
         let mut room = self.bounds.all.saturating_sub(self.bounds.file);
@@ -190,8 +190,8 @@ impl Files {
         Ok(if kept == u64::MAX { end } else { kept })
     }
 
-    /// The last file, as far as it is whole. What a crash has left of a group behind what was signed is
-    /// cut off; damage before that is left as it is, and a further file begun.
+    /// Opens the last file. A partial group that a crash left after what was signed is cut off; damage before
+    /// that is left as it is, and a further file begun.
     fn opened(&self) -> Result<Tail> {
         let signed = head::read(&self.dir, &self.store, &self.chain).ok().flatten();
         let signed = signed.unwrap_or_else(|| segment::genesis(&self.store));
@@ -206,7 +206,7 @@ impl Files {
         let Ok(bytes) = segment::bytes_of(&self.dir, number) else { return after() };
         let path = segment::path_of(&self.dir, number);
         let Ok(start) = Start::decode(&bytes, &self.store, number) else {
-            // A file that a crash has left without its header has no group either.
+            // A file that a crash left without its header has no group.
             return match bytes.len() < HEADER {
                 true => {
                     directory::remove(&path)?;
@@ -228,7 +228,7 @@ impl Files {
         Ok(Tail { file, number, bytes: whole, end: frames.end })
     }
 
-    /// Begins a file.
+    /// Creates a file.
     fn begun(&self, number: u32, at: AuditHead) -> Result<Tail> {
         let path = segment::path_of(&self.dir, number);
         let mut file = File::options().append(true).create_new(true).open(&path)?;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::handle::options::SessionOptions;
+use crate::state::session_options::SessionOptions;
 use crate::write::reads::examine::{ExaminedReads, examine};
 
 const STORE: [u8; 16] = [1; 16];

@@ -1,19 +1,20 @@
-//! A group of the read log as bytes: entries that were gathered, with what they share written once.
+//! Encoding of a group of the read log: consecutive entries, with the values they share written once.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
-//! | varint | entries of the group |
-//! | varint | entries before it that no disk took, and that are lost |
-//! | 8 | the time of the first, epoch ms, i64; other times are differences to the one before |
+//! | varint | number of entries in the group |
+//! | varint | number of entries lost before it because they could not be written |
+//! | 8 | time of the first entry, epoch ms, i64; other times are differences to the previous one |
 //! | varint, each varint and bytes | texts |
 //! | varint, 32 each | hashes of queries |
-//! | varint, four varints each | readers: namespace, user, actor and agent, each a text by its number from 1, or 0 |
+//! | varint, four varints each | readers: namespace, user, actor, agent, each a text number from 1, or 0 |
 //! | | the entries |
 //!
-//! An entry: flags (1), the statement by its number (1), its reader, its hash, zigzag of the time, the
-//! duration (varints); then, as its flags say, the results, the code, the token (varints), and of a
-//! stream its options, events, failed sources and why it was cancelled, 0 where it was not (varints).
+//! An entry: flags (1), number of the statement (1), its reader, its hash, zigzag of the time, the
+//! duration (varints); then, if flagged, the results, the code, the token (varints), and of a
+//! stream its options, events, failed sources and reason of cancellation, 0 for none (varints).
 
+use crate::state::audit::{Errand, StreamNote};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,13 +22,13 @@ use grainstore_cal::StatementType;
 use grainstore_format::{ContentAddress, EpochMs};
 
 use crate::base::error::{Error, Result};
-use crate::handle::options::SessionOptions;
-use crate::read::calls::{CalledEntry, StreamedEntry, name_of};
 use crate::state::audit::{AuditEntry, Chain};
+use crate::state::audit::{CalledEntry, StreamedEntry, name_of};
+use crate::state::session_options::SessionOptions;
 
-/// Entries of one group.
-pub(super) const MOST: usize = 256;
-/// Bytes of a text beyond which what stands for it is written.
+/// Maximum number of entries in a group.
+pub(crate) const MOST: usize = 256;
+/// Length of a namespace in bytes beyond which its pseudonym is written.
 const MAX_TEXT: usize = 256;
 
 const RESULTS: u8 = 1;
@@ -52,11 +53,11 @@ const STATEMENTS: [StatementType; 13] = [
     StatementType::DefineTemplate,
 ];
 
-/// A call that read, or was refused to, on its way into the read log.
+/// A CAL call that read, or was refused to, to be written to the read log.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadNote {
     pub(crate) query_hash: [u8; 32],
-    /// Nothing for a text that is no statement.
+    /// `None` for a text that is no statement.
     pub(crate) statement: Option<StatementType>,
     pub(crate) reader: Arc<SessionOptions>,
     pub(crate) token_id: Option<String>,
@@ -67,23 +68,46 @@ pub(crate) struct ReadNote {
     pub(crate) stream: Option<StreamedEntry>,
 }
 
-/// An entry of the read log, and whose session it was.
+impl ReadNote {
+    /// The entry of a completed call, in a session with these options.
+    pub(crate) fn of(
+        errand: &Errand,
+        reader: Arc<SessionOptions>,
+        time: EpochMs,
+        results: Option<u64>,
+        code: Option<String>,
+    ) -> Self {
+        Self {
+            query_hash: errand.query_hash,
+            statement: errand.statement,
+            reader,
+            token_id: errand.token_id.clone(),
+            time,
+            duration_ms: errand.elapsed_ms(),
+            results,
+            code,
+            stream: errand.streamed.get().map(StreamNote::entry),
+        }
+    }
+}
+
+/// A decoded entry of the read log, and the user of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Read {
-    /// The pseudonym of the person the session worked for.
-    pub(super) user: Option<String>,
-    pub(super) entry: AuditEntry,
+pub(crate) struct Read {
+    /// Pseudonym of the session's user.
+    pub(crate) user: Option<String>,
+    pub(crate) entry: AuditEntry,
 }
 
-/// A group that was read back.
+/// A decoded group.
 #[derive(Debug)]
-pub(super) struct Group {
-    /// Entries before it that are lost.
-    pub(super) lost: u64,
-    pub(super) reads: Vec<Read>,
+pub(crate) struct Group {
+    /// Number of entries lost before it.
+    pub(crate) lost: u64,
+    pub(crate) reads: Vec<Read>,
 }
 
-/// What several entries share, in the order of its numbers.
+/// Values shared by several entries, each numbered in order.
 struct Shared {
     texts: HashMap<String, u64>,
     text_bytes: Vec<u8>,
@@ -93,8 +117,8 @@ struct Shared {
     reader_bytes: Vec<u8>,
 }
 
-/// The bytes of a group, with the names and hashes that this chain writes.
-pub(super) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
+/// Encodes a group, with the pseudonyms and hash tokens of this chain.
+pub(crate) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
     let mut shared = Shared {
         texts: HashMap::new(),
         text_bytes: Vec::new(),
@@ -108,7 +132,7 @@ pub(super) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
     let first = notes.first().map_or(0, |note| note.time.get());
     let mut before = first;
     for note in notes {
-        // A session is told by where its options lie: they are kept by the notes.
+        // Sessions are compared by the address of their options, which the notes keep alive.
         let reader = match known.get(&Arc::as_ptr(&note.reader)) {
             Some(reader) => *reader,
             None => {
@@ -137,7 +161,7 @@ pub(super) fn encode(notes: &[ReadNote], lost: u64, chain: &Chain) -> Vec<u8> {
 }
 
 impl Shared {
-    /// The number of a text, from 1.
+    /// Returns the number of a text, from 1.
     fn text(&mut self, text: &str) -> u64 {
         if let Some(number) = self.texts.get(text) {
             return *number;
@@ -217,27 +241,27 @@ impl Shared {
     }
 }
 
-/// A namespace as entries name it: one that is too long by what stands for it.
-pub(super) fn namespace_in(namespace: &str, chain: &Chain) -> String {
+/// Returns a namespace as written in entries: a long one as its pseudonym.
+pub(crate) fn namespace_in(namespace: &str, chain: &Chain) -> String {
     match namespace.len() > MAX_TEXT {
         true => chain.hidden_namespace(namespace),
         false => chain.namespace(namespace),
     }
 }
 
-/// How many entries a group has.
+/// Returns the number of entries in a group.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`.
-pub(super) fn count(body: &[u8]) -> Result<u64> {
+pub(crate) fn count(body: &[u8]) -> Result<u64> {
     Bytes(body).varint().filter(|count| (1..=size(MOST)).contains(count)).ok_or_else(damaged)
 }
 
-/// Reads a group whose first entry has this number.
+/// Decodes a group whose first entry has this number.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for bytes that are none.
-pub(super) fn decode(body: &[u8], first: u64) -> Result<Group> {
+/// `ERR_INTEGRITY` for bytes that are no group.
+pub(crate) fn decode(body: &[u8], first: u64) -> Result<Group> {
     count(body)?;
     read(&mut Bytes(body), first).ok_or_else(damaged)
 }
@@ -286,7 +310,7 @@ fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
             Some(at) => Some(name_of(*STATEMENTS.get(at)?)),
             None => None,
         };
-        // A stream that ended early has a code as well, and gave something out.
+        // A stream that ended early has a code as well, but returned results.
         let refused = code.is_some() && result_count.is_none();
         let call = CalledEntry {
             query_hash,
@@ -307,7 +331,7 @@ fn read(bytes: &mut Bytes<'_>, first: u64) -> Option<Group> {
     bytes.0.is_empty().then_some(Group { lost, reads })
 }
 
-/// What is left to read.
+/// The bytes left to read.
 struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
@@ -342,7 +366,7 @@ impl<'b> Bytes<'b> {
         usize::try_from(self.varint()?).ok()
     }
 
-    /// A text by its number, or that there is none.
+    /// Reads the number of a text, or of none.
     fn text(&mut self, texts: &[&str]) -> Option<Option<String>> {
         match self.place()?.checked_sub(1) {
             Some(at) => texts.get(at).map(|text| Some((*text).to_owned())),
@@ -350,7 +374,7 @@ impl<'b> Bytes<'b> {
         }
     }
 
-    /// A number, and so many of these. Each takes a byte at least, so no more are believed than fit.
+    /// Reads a count and that many items. An item takes at least one byte, so a larger count is refused.
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.place()?;
         if count > self.0.len() {
@@ -360,7 +384,7 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// Seven bits a byte, the low ones first.
+/// Writes a number as a varint: seven bits per byte, low ones first.
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let low = u8::try_from(value & 0x7f).unwrap_or_default();
@@ -373,8 +397,8 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     }
 }
 
-/// A number of things that are in memory.
-pub(super) fn size(count: usize) -> u64 {
+/// Converts a length in memory.
+pub(crate) fn size(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 

@@ -1,12 +1,12 @@
-//! Where the read log ends, signed with a key of the store: the file `head` beside its other files.
+//! The end of the read log, signed with a key of the store: the file `head` beside its other files.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 0 | version, `01` |
-//! | 1..9 | entries, u64 |
-//! | 9..41 | the hash the last group ends with |
-//! | 41..49 | when it was signed, epoch ms, i64 |
-//! | 49.. | a COSE_Sign1 without payload over `"grainstore-reads-v1"`, the store and bytes 1..49 |
+//! | 1..9 | number of entries, u64 |
+//! | 9..41 | hash at the end of the last group |
+//! | 41..49 | time of signing, epoch ms, i64 |
+//! | 49.. | a COSE_Sign1 without payload over `"grainstore-reads-v1"`, the store id and bytes 1..49 |
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -23,7 +23,7 @@ const VERSION: u8 = 1;
 const NAME: &str = "head";
 const NEW: &str = "head.new";
 
-/// The file with the signed head.
+/// The path of the signed head.
 pub(super) fn path_of(dir: &Path) -> PathBuf {
     dir.join(NAME)
 }
@@ -32,10 +32,10 @@ fn said(store: &[u8; 16], head: &AuditHead, time: EpochMs) -> Vec<u8> {
     [b"grainstore-reads-v1", &store[..], &head.encode(), &time.get().to_be_bytes()].concat()
 }
 
-/// The bytes of the file.
+/// Encodes and signs the head.
 ///
 /// # Errors
-/// `ERR_SIGNATURE`, which only a key gives that cannot sign.
+/// `ERR_SIGNATURE`, only for a key that cannot sign.
 pub(super) fn encode(
     store: &[u8; 16],
     head: &AuditHead,
@@ -46,7 +46,7 @@ pub(super) fn encode(
     Ok([&[VERSION][..], &head.encode(), &time.get().to_be_bytes(), &proof].concat())
 }
 
-/// Signs where the log ends, in place of what was signed before.
+/// Signs the end of the log, and atomically replaces the previous head.
 ///
 /// # Errors
 /// `ERR_IO`.
@@ -66,10 +66,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Where the log ended when it was signed last; nothing where it never was.
+/// Returns the last signed end of the log; `None` if there is none.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for what this store has not signed; `ERR_IO`.
+/// `ERR_INTEGRITY` for a head that this store has not signed; `ERR_IO`.
 pub(super) fn read(dir: &Path, store: &[u8; 16], chain: &Chain) -> Result<Option<AuditHead>> {
     match fs::read(path_of(dir)) {
         Ok(bytes) => decode(&bytes, store, chain).map(Some),

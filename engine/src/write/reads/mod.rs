@@ -1,19 +1,18 @@
-//! The read log: every call in CAL that read, or was refused to, beside the audit log (CAL 21).
+//! The read log: every CAL call that read, or was refused to, beside the audit log (CAL 21).
 //!
-//! What is noted waits in memory for a second, or until there are 256, and is then written as one group by a
-//! thread of its own, with one hash for all of them. Once a second the file is synced and its end signed: a
-//! crash loses the reads of its last second. The audit log notes where the read log stands when a file is
-//! full and when the store is closed, so that what is cut off later is found. It is no part of the truth.
+//! Entries wait in memory for a second, or until there are 256, and are then written as one group with one
+//! hash by a thread of their own. Once a second the file is synced and its end signed: a crash loses the reads
+//! of the last second. The audit log records the state of the read log when a file is full and when the store
+//! is closed, so that a later truncation is detected. The read log is not part of the truth.
 //!
-//! - `group`: entries as bytes. `segment`: files of groups. `head`: the signed end. `files`: where it goes
-//!   on. `asked`: what sessions are shown of it. `examine`: whether it is what was written.
+//! - `group`: encoding of entries. `segment`: files of groups. `head`: the signed end. `files`: writing and
+//!   deleting of files. `verify`: checks of its integrity.
 
-mod asked;
 mod examine;
 mod files;
-mod group;
+pub(crate) mod group;
 mod head;
-mod segment;
+pub(crate) mod segment;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,21 +25,21 @@ use crate::base::pending::stopped;
 use crate::base::sync::thread::{self, JoinHandle};
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 use crate::disk::anchor::Anchor;
-use crate::rules::preset::{Noted, Regime};
-use crate::search::embed::Requests;
+use crate::rules::preset::Regime;
+use crate::state::audit::Noted;
+use crate::state::audit::Notes;
 use crate::state::audit::{AuditRecord, Chain, Operation, ReadsNote};
-use crate::write::writer::Request;
+use crate::write::writer::{Request, Requests};
 
-pub use asked::ReadsRecorded;
 pub(crate) use examine::examine;
 use files::{Bounds, Files};
 pub(crate) use group::ReadNote;
 
-/// How long a read waits to be written, and what was written to be signed.
+/// Maximum time until a read is written, and until a written one is signed.
 const AGE: Duration = Duration::from_secs(1);
-/// Reads that wait at most: whoever reads on writes them first.
+/// Maximum number of waiting reads: a reader beyond it first writes them.
 const MOST_WAITING: usize = 16 * group::MOST;
-/// The directory of the log in that of its store.
+/// Name of the log's directory in that of its store.
 const DIRECTORY: &str = "reads";
 
 /// The directory of the read log of a store.
@@ -50,20 +49,21 @@ pub(crate) fn directory_of(store: &Path) -> PathBuf {
 
 /// The read log of an open store.
 pub(crate) struct ReadLog {
-    /// Whether reads are recorded; if not, what was recorded before can be read.
+    /// True if reads are recorded; if not, earlier entries can still be read.
     records: bool,
     waiting: Mutex<Waiting>,
     wakes: Condvar,
     files: Mutex<Files>,
     regime: Arc<Regime>,
+    notes: Arc<Notes>,
     requests: Requests,
     clock: Arc<dyn Clock>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Who reads files that are to stay until then.
+    /// Number of readers of files that must not be deleted meanwhile.
     held: AtomicUsize,
 }
 
-/// Somebody reads the files.
+/// Keeps the files of the log from being deleted.
 pub(crate) struct Held<'h>(&'h AtomicUsize);
 
 impl Drop for Held<'_> {
@@ -72,46 +72,47 @@ impl Drop for Held<'_> {
     }
 }
 
-/// What waits to be written.
+/// Reads to be written.
 #[derive(Default)]
 struct Waiting {
     notes: Vec<ReadNote>,
-    /// When the first of them was noted.
+    /// Time at which the first of them was recorded.
     since: Option<Instant>,
-    /// When a disk that took none is tried again.
+    /// Time of the next attempt after a failed write.
     not_before: Option<Instant>,
-    /// Reads no disk took, and that no group tells of yet.
+    /// Number of lost reads that no group records yet.
     lost: u64,
-    /// As many since the store was opened.
+    /// Number of lost reads since the store was opened.
     lost_so_far: u64,
     has_thread: bool,
     closed: bool,
 }
 
-/// What the thread is to do.
+/// The next task of the thread.
 enum Due {
     Write,
     Sign,
     End,
 }
 
-/// What a read log works with.
+/// The dependencies of a read log.
 pub(crate) struct Place<'p> {
     pub(crate) store: &'p Path,
     pub(crate) store_id: [u8; 16],
     pub(crate) chain: Chain,
     pub(crate) regime: &'p Arc<Regime>,
+    pub(crate) notes: &'p Arc<Notes>,
     pub(crate) requests: &'p Requests,
     pub(crate) clock: &'p Arc<dyn Clock>,
 }
 
 impl ReadLog {
-    /// The log of a store. Nothing is written before the first read.
+    /// Opens the log of a store. Nothing is written before the first read.
     ///
     /// # Errors
     /// `ERR_IO`.
     pub(crate) fn of(place: Place<'_>, records: bool) -> Result<Arc<Self>> {
-        let Place { store, store_id, chain, regime, requests, clock } = place;
+        let Place { store, store_id, chain, regime, notes, requests, clock } = place;
         let anchor = Anchor::at(store)?;
         let dir = directory_of(anchor.path());
         let files = Files::new(dir, store_id, chain, Bounds::default()).anchored(anchor);
@@ -121,6 +122,7 @@ impl ReadLog {
             wakes: Condvar::new(),
             files: Mutex::new(files),
             regime: Arc::clone(regime),
+            notes: Arc::clone(notes),
             requests: Arc::clone(requests),
             clock: Arc::clone(clock),
             thread: Mutex::new(None),
@@ -128,20 +130,20 @@ impl ReadLog {
         }))
     }
 
-    /// Whether reads are recorded.
+    /// Returns `true` if reads are recorded.
     pub(crate) fn records(&self) -> bool {
         self.records
     }
 
-    /// Reads that no disk took since the store was opened.
+    /// Number of reads since the store was opened that could not be written to disk.
     pub(crate) fn lost_so_far(&self) -> u64 {
         self.waiting().lost_so_far
     }
 
-    /// Notes a read.
+    /// Records a read.
     ///
     /// # Errors
-    /// `ERR_IO` once the store is closed.
+    /// `ERR_IO` if the store is closed.
     pub(crate) fn push(self: &Arc<Self>, note: ReadNote) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.closed {
@@ -159,14 +161,14 @@ impl ReadLog {
         }
         match count {
             1 | group::MOST => self.wakes.notify_one(),
-            // A failure is told by what reads the log, and what was read stays read.
+            // Readers of the log report a failure; the read itself has succeeded.
             count if count >= MOST_WAITING => drop(self.write()),
             _ => {}
         }
         Ok(())
     }
 
-    /// Starts the thread. Where the system gives none, who reads writes what waits.
+    /// Starts the thread. Without one, readers write what waits.
     fn start(self: &Arc<Self>) {
         let own = Arc::clone(self);
         let builder = thread::Builder::new().name("grainstore-reads".to_owned());
@@ -187,7 +189,7 @@ impl ReadLog {
             let late = to_sign.is_none_or(|due| Instant::now() >= due);
             let is_unsigned = self.files().is_unsigned();
             if is_unsigned && late {
-                // Tried again with the next group.
+                // Retried with the next group.
                 let _ = guarded(|| self.files().settle(self.clock.now()));
                 signed = Some(Instant::now());
             } else if !is_unsigned && late {
@@ -196,7 +198,7 @@ impl ReadLog {
         }
     }
 
-    /// Waits until there is something to do: a group to write, or at that time to sign.
+    /// Waits until a group is to be written, or until the time to sign.
     fn due(&self, to_sign: Option<Instant>) -> Due {
         let mut waiting = self.waiting();
         loop {
@@ -225,7 +227,7 @@ impl ReadLog {
         }
     }
 
-    /// Writes what waits. What no disk takes waits on, as much as may.
+    /// Writes the waiting reads. Reads that cannot be written wait on, up to the limit.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -256,7 +258,7 @@ impl ReadLog {
         Ok(())
     }
 
-    /// Lets what was not written wait on: the newest of it, where it is too much.
+    /// Puts unwritten reads back; beyond the limit the oldest are dropped and counted as lost.
     fn put_back(&self, mut notes: Vec<ReadNote>, written: usize, lost: u64) {
         notes.drain(..written);
         let mut waiting = self.waiting();
@@ -271,50 +273,50 @@ impl ReadLog {
         waiting.lost_so_far = waiting.lost_so_far.saturating_add(too_many);
     }
 
-    /// Hands the audit log an entry, for the writer to write.
+    /// Queues an audit entry with the state of the log.
     fn tell(&self, note: ReadsNote) {
         let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
-        if self.regime.notes().push(record, self.clock.now()) == Noted::Kept {
+        if self.notes.push(record, self.clock.now()) == Noted::Kept {
             return;
         }
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(requests) = &*requests {
-            // A queue that is full wakes the writer as well.
+            // A full write queue wakes the writer as well.
             let _ = requests.try_send(Request::Count);
         }
     }
 
-    /// Keeps everything until this is dropped.
+    /// Keeps all files until the returned guard is dropped.
     pub(crate) fn hold(&self) -> Held<'_> {
         self.held.fetch_add(1, Ordering::AcqRel);
         Held(&self.held)
     }
 
-    /// Removes what made room, once the audit log says so.
+    /// Deletes old files that the audit log has recorded as deleted.
     pub(crate) fn trim(&self) {
         if self.held.load(Ordering::Acquire) > 0 {
             return;
         }
-        // What stays is more than there need be.
+        // On failure more is kept than necessary.
         let _ = guarded(|| self.files().trim());
     }
 
-    /// Writes what waits, syncs it and signs where it ends.
+    /// Writes the waiting reads, syncs them and signs the end.
     ///
     /// # Errors
-    /// As [`ReadLog::write`].
+    /// The errors of [`ReadLog::write`].
     pub(crate) fn settle(&self) -> Result<()> {
         self.write()?;
         self.files().settle(self.clock.now())
     }
 
-    /// Takes no further read, and writes what waits. Gives what the audit log is to be told.
+    /// Refuses further reads and writes the waiting ones. Returns the state to record in the audit log.
     pub(crate) fn close(&self) -> Option<ReadsNote> {
         self.waiting().closed = true;
         self.wakes.notify_one();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // One that panicked has written what it could.
+            // A thread that panicked has written what it could.
             let _ = thread.join();
         }
         let told = guarded(|| {
@@ -324,20 +326,20 @@ impl ReadLog {
         told.unwrap_or_default()
     }
 
-    /// Copies what is there into the directory of another store.
+    /// Copies the files into the directory of another store.
     ///
     /// # Errors
-    /// As [`ReadLog::settle`].
+    /// The errors of [`ReadLog::flush`].
     pub(crate) fn copy(&self, to: &Path) -> Result<()> {
         self.settle()?;
         let files = self.files();
         files::copy(files.place()?, &directory_of(to))
     }
 
-    /// The directory of the log, of this store and of no other that lies where this one was.
+    /// The directory of the log, verified to be this store's and not that of another one moved there.
     ///
     /// # Errors
-    /// `ERR_IO` where the store was moved.
+    /// `ERR_IO` if the store was moved.
     pub(crate) fn place(&self) -> Result<PathBuf> {
         Ok(self.files().place()?.to_owned())
     }

@@ -1,18 +1,18 @@
-//! A file of the read log: its header, and the groups behind it, each linked to the one before.
+//! A file of the read log: its header, followed by groups, each linked to the previous one.
 //!
-//! | bytes | the header |
+//! | bytes | header |
 //! |---|---|
 //! | 0..8 | `GRNREAD` and the layout, 1 |
-//! | 8..24 | the store |
+//! | 8..24 | the store id |
 //! | 24..28 | the number of the file, u32, from 1 |
-//! | 28..36 | entries before it, u64 |
-//! | 36..68 | the hash the group before it ends with |
+//! | 28..36 | number of entries before it, u64 |
+//! | 36..68 | hash at the end of the group before it |
 //! | 68..72 | CRC-32 of bytes 0..68 |
 //!
-//! | bytes | a group |
+//! | bytes | group |
 //! |---|---|
-//! | 0..4 | bytes of its body, u32 |
-//! | 4..36 | SHA-256 of the hash of the group before and the body |
+//! | 0..4 | length of its body, u32 |
+//! | 4..36 | SHA-256 of the hash of the previous group and the body |
 //! | 36.. | the body |
 
 use std::fs::{self, File};
@@ -26,36 +26,36 @@ use crate::base::error::{Error, Result};
 use crate::disk::keys::AuditHead;
 
 const MAGIC: &[u8; 8] = b"GRNREAD\x01";
-/// Bytes of the header.
-pub(super) const HEADER: usize = 72;
-/// Bytes before the body of a group.
+/// Size of the header, in bytes.
+pub(crate) const HEADER: usize = 72;
+/// Size of a group without its body, in bytes.
 const FRAME: usize = 36;
-/// The longest body there is.
+/// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 1 << 20;
-/// Bytes beyond which a file takes no further group.
-pub(super) const FULL: u64 = 4 << 20;
-/// The longest file there is.
+/// Size of a file in bytes beyond which it takes no further group.
+pub(crate) const FULL: u64 = 4 << 20;
+/// Maximum size of a file, in bytes.
 const MAX_FILE: u64 = FULL + (MAX_BODY as u64) + (FRAME as u64);
 
 const _: () = assert!(HEADER == 8 + 16 + 4 + 8 + 32 + 4);
 const _: () = assert!(FRAME == 4 + 32);
 
-/// Where a file begins.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Start {
-    pub(super) number: u32,
-    /// Where the log stood when the file was made.
-    pub(super) at: AuditHead,
+pub(crate) struct Start {
+    pub(crate) number: u32,
+    /// The end of the log when the file was created.
+    pub(crate) at: AuditHead,
 }
 
-/// The end of a log without entries.
-pub(super) fn genesis(store: &[u8; 16]) -> AuditHead {
+/// The end of an empty log.
+pub(crate) fn genesis(store: &[u8; 16]) -> AuditHead {
     let hash = Sha256::new().chain_update(b"grainstore-reads-v1").chain_update(store);
     AuditHead { count: 0, hash: hash.finalize().into() }
 }
 
 impl Start {
-    pub(super) fn encode(&self, store: &[u8; 16]) -> Vec<u8> {
+    pub(crate) fn encode(&self, store: &[u8; 16]) -> Vec<u8> {
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(store);
@@ -67,8 +67,8 @@ impl Start {
     }
 
     /// # Errors
-    /// `ERR_INTEGRITY` for what is no header of this store and number.
-    pub(super) fn decode(bytes: &[u8], store: &[u8; 16], number: u32) -> Result<Self> {
+    /// `ERR_INTEGRITY` for bytes that are no header of this store and file number.
+    pub(crate) fn decode(bytes: &[u8], store: &[u8; 16], number: u32) -> Result<Self> {
         let damaged = || Error::integrity("its header is damaged, or of another store or file");
         let header = bytes.get(..HEADER).ok_or_else(damaged)?;
         let count = header.get(28..36).and_then(<[u8]>::first_chunk).ok_or_else(damaged)?;
@@ -82,11 +82,11 @@ impl Start {
     }
 }
 
-/// A group with what stands before its body, and where the log ends with it.
+/// Encodes a group with its length and hash. Returns it and the new end of the log.
 ///
 /// # Errors
-/// `ERR_INTEGRITY` for a body that is none.
-pub(super) fn frame(before: &AuditHead, body: &[u8]) -> Result<(Vec<u8>, AuditHead)> {
+/// `ERR_INTEGRITY` for an invalid body.
+pub(crate) fn frame(before: &AuditHead, body: &[u8]) -> Result<(Vec<u8>, AuditHead)> {
     let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_BODY);
     let length = length.ok_or_else(|| Error::integrity("a group of the read log is too long"))?;
     let end = linked(before, body)?;
@@ -103,24 +103,24 @@ fn linked(before: &AuditHead, body: &[u8]) -> Result<AuditHead> {
     Ok(AuditHead { count, hash: hash.into() })
 }
 
-/// The groups of a file, from its first to the first that is not whole.
-pub(super) struct Frames<'b> {
+/// Iterator over the groups of a file, up to the first invalid one.
+pub(crate) struct Frames<'b> {
     rest: &'b [u8],
-    /// Where the log ends with what was read.
-    pub(super) end: AuditHead,
-    /// Bytes that were read.
-    pub(super) bytes: usize,
+    /// The end of the log after the last group read.
+    pub(crate) end: AuditHead,
+    /// Number of bytes read.
+    pub(crate) bytes: usize,
 }
 
 impl<'b> Frames<'b> {
-    /// The groups behind the header of a file.
-    pub(super) fn of(file: &'b [u8], start: &Start) -> Self {
+    /// The groups after the header of a file.
+    pub(crate) fn of(file: &'b [u8], start: &Start) -> Self {
         let rest = file.get(HEADER..).unwrap_or_default();
         Self { rest, end: start.at, bytes: HEADER.min(file.len()) }
     }
 
-    /// Whether nothing is left.
-    pub(super) fn is_at_end(&self) -> bool {
+    /// Returns `true` if no bytes are left.
+    pub(crate) fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
@@ -148,16 +148,16 @@ impl<'b> Iterator for Frames<'b> {
     }
 }
 
-/// The name of a file.
-pub(super) fn path_of(dir: &Path, number: u32) -> PathBuf {
+/// The path of a file.
+pub(crate) fn path_of(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("{number:08}.log"))
 }
 
-/// The numbers of the files there are, ascending; none where there is no directory.
+/// Returns the numbers of the existing files, ascending; empty if there is no directory.
 ///
 /// # Errors
 /// `ERR_IO`.
-pub(super) fn numbers(dir: &Path) -> Result<Vec<u32>> {
+pub(crate) fn numbers(dir: &Path) -> Result<Vec<u32>> {
     let listed = match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed?,
@@ -173,11 +173,11 @@ pub(super) fn numbers(dir: &Path) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// The bytes of a file.
+/// Reads a file.
 ///
 /// # Errors
-/// `ERR_IO`; `ERR_INTEGRITY` for one that is longer than any.
-pub(super) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
+/// `ERR_IO`; `ERR_INTEGRITY` for a file beyond the maximum size.
+pub(crate) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path_of(dir, number))?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     match group::size(bytes.len()) > MAX_FILE {
@@ -186,11 +186,11 @@ pub(super) fn bytes_of(dir: &Path, number: u32) -> Result<Vec<u8>> {
     }
 }
 
-/// Where a file begins.
+/// Reads the header of a file.
 ///
 /// # Errors
-/// `ERR_IO`; `ERR_INTEGRITY` for a header that is none.
-pub(super) fn start_of(dir: &Path, number: u32, store: &[u8; 16]) -> Result<Start> {
+/// `ERR_IO`; `ERR_INTEGRITY` for an invalid header.
+pub(crate) fn start_of(dir: &Path, number: u32, store: &[u8; 16]) -> Result<Start> {
     let mut header = Vec::new();
     let length = group::size(HEADER);
     File::open(path_of(dir, number))?.take(length).read_to_end(&mut header)?;
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(HEXLOWER.encode(&header), expected.concat());
         let seed = [&b"grainstore-reads-v1"[..], &store].concat();
         assert_eq!(at.hash, <[u8; 32]>::from(Sha256::digest(seed)));
-        // One entry, and nothing that a reader of it would understand.
+        // One entry; the rest is not a valid group, but framing does not decode it.
         let body = [1, 0];
         let (bytes, end) = frame(&at, &body).unwrap();
         let hash = Sha256::digest([&at.hash[..], &body].concat());

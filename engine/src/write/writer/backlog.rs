@@ -1,4 +1,4 @@
-//! How much may wait for the writer. Knows nothing of what waits.
+//! A limit for the size of waiting requests. Knows nothing of their contents.
 
 use std::sync::PoisonError;
 
@@ -6,11 +6,11 @@ use crate::base::error::Result;
 use crate::base::pending::stopped;
 use crate::base::sync::{Condvar, Mutex, MutexGuard};
 
-/// Bytes of blobs that may wait before senders have to.
+/// Maximum size of waiting requests in bytes, beyond which senders wait.
 const MAX_BACKLOG_BYTES: usize = 256 << 20;
 
-/// The bytes that wait for the writer. Senders wait while there are too many, so that a host that
-/// submits faster than the disk takes it does not fill its memory.
+/// The size of waiting requests in bytes. Senders wait while it is too large, so that a host that submits
+/// faster than the disk can write does not exhaust memory.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     state: Mutex<Waiting>,
@@ -24,10 +24,10 @@ struct Waiting {
 }
 
 impl Backlog {
-    /// Waits until there is room, then counts the bytes in. One request always fits.
+    /// Waits until there is room, then adds the bytes. A single request always fits.
     ///
     /// # Errors
-    /// `ERR_IO` once the writer is gone.
+    /// `ERR_IO` if the writer is gone.
     pub(crate) fn enter(&self, bytes: usize) -> Result<()> {
         let full = |waiting: &mut Waiting| {
             let over = waiting.bytes.saturating_add(bytes) > MAX_BACKLOG_BYTES;

@@ -1,7 +1,8 @@
-//! Erasing, on the writer's thread: what stands against it is asked once more, and a tombstone or stubs
-//! go into one transaction with the audit entry that tells of them.
+//! Erasure on the writer's thread: all obstacles are checked once more, and a tombstone or stubs are
+//! committed in one transaction with their audit entry.
 //!
-//! From that commit on nobody is shown what was erased. What is left of it on the disk is for `scrub`.
+//! From that commit on the erased grains are never shown. Removing their remains from the disk is the task of
+//! `scrub`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,80 +13,83 @@ use redb::{ReadableTable, TableHandle, WriteTransaction};
 
 use super::{Ground, Writer};
 use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::{
     self, AddressKey, AuditHead, Gone, Stub, Tombstone, Unscrubbed, UserToken,
 };
-use crate::operate::erase::{Asked, Verdict, consents_of, erased, judge_grain, judge_user};
 use crate::rules::preset::Regime;
 use crate::search::texts::Around;
 use crate::state::audit::{AuditRecord, ErasedConsent, Operation};
-use crate::state::view::{View, with_fields};
+use crate::state::erasure::erased;
+use crate::state::view::View;
+use crate::write::erasure::{Asked, Verdict, consents_of, judge_grain, judge_user};
 use crate::write::plan::Author;
 
-/// What is to be erased.
+/// The target of an erasure.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// All of a user.
+    /// All grains of a user.
     User(String),
     /// One grain.
     Grain(ContentAddress),
-    /// These, where nothing stands against it: the others are passed over.
+    /// Those of these grains that may be erased; the others are skipped.
     Due(Vec<ContentAddress>),
 }
 
-/// Who wants what to be erased.
+/// An erasure to carry out.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     pub(crate) target: Target,
     pub(crate) author: Author,
-    /// Whether a malformed retention policy is overridden.
+    /// True if a malformed retention policy is overridden.
     pub(crate) overrides: bool,
-    /// Why without being asked; nothing where somebody asked.
+    /// The rule behind an automatic erasure; `None` for one requested by a caller.
     pub(crate) rule: Option<&'static str>,
 }
 
-/// An erasure that is committed.
+/// A committed erasure.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// Its audit entry.
+    /// Sequence of its audit entry.
     pub(crate) sequence: u64,
     pub(crate) entry: Vec<u8>,
-    /// Where the chain ended with it.
+    /// The end of the audit chain with that entry.
     pub(crate) head: AuditHead,
-    /// Grains of [`Target::Due`] that were erased.
+    /// Number of grains erased.
     pub(crate) grains: u64,
 }
 
-/// What is written of an erasure.
+/// The rows written by an erasure.
 struct Effect {
     grains: Vec<(Sequence, AddressKey)>,
     user: Option<UserToken>,
     record: AuditRecord,
-    /// What is left of consents, told before the erasure that takes their contents (ruling 40).
+    /// Records of erased consents, written before the erasure that removes their contents (ruling 40).
     consents: Vec<AuditRecord>,
 }
 
 impl Writer {
-    /// Destroys the keys of people who were erased: from here on what is left of them on the disk is noise.
-    /// A crash before that has it done when the store is next open.
+    /// Destroys the keys of erased users: from here on their remains on the disk are unreadable. After a
+    /// crash before this, the next open does it.
     ///
     /// # Errors
-    /// `ERR_IO`, after which writing has ended.
+    /// `ERR_IO`, after which the writer has stopped.
     pub(crate) fn destroy_secrets(&mut self) -> Result<()> {
         self.or_stop(|writer| writer.view.destroy_secrets())
     }
 
-    /// Erases, if nothing stands against it; nothing where there is nothing to erase.
+    /// Erases the target if allowed; `None` if there is nothing to erase.
     ///
     /// # Errors
-    /// `ERR_INVALIDATION_DENIED` for what is held, `ERR_POLICY` for what has to be kept: the refusal is
-    /// in the audit log. `ERR_ERASED`, `ERR_NOT_FOUND` for a grain that is not here. `ERR_INTEGRITY`,
-    /// `ERR_IO`.
+    /// `ERR_INVALIDATION_DENIED` for grains under hold, `ERR_POLICY` for grains that must be kept: the
+    /// refusal is in the audit log. `ERR_ERASED`, `ERR_NOT_FOUND` for a grain that is not stored.
+    /// `ERR_INTEGRITY`, `ERR_IO`.
     pub(crate) fn erase(&mut self, order: &Order) -> Result<Option<Done>> {
-        // Counts that wait would come behind the stubs.
+        // Waiting counts must not be written after the stubs.
         self.flush_counts()?;
         if self.view.vault().keyring().is_some() {
-            // With a key goes the way to make the addresses of what is under it: the index keeps them.
+            // Without the key the addresses of its grains can no longer be computed, so the index must have
+            // them.
             self.fold_all()?;
         }
         let (view, now) = (Arc::clone(&self.view), self.clock.now());
@@ -123,7 +127,7 @@ impl Writer {
     }
 }
 
-/// What is to be written, and the refusal where it is only the record of one.
+/// Returns the effect of the erasure, or of its refusal with the error.
 fn decide(
     view: &View,
     (regime, now): (&Regime, EpochMs),
@@ -171,7 +175,7 @@ fn decide(
     Ok((Effect { grains, user, record, consents }, verdict.refusal))
 }
 
-/// What is left of those of these grains that are consents.
+/// Returns records of those of these grains that are consents.
 fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Vec<AuditRecord>> {
     let mut records = Vec::new();
     for at in places {
@@ -191,7 +195,7 @@ fn left_of(view: &View, places: &[Sequence], erasure: &AuditRecord) -> Result<Ve
     Ok(records)
 }
 
-/// Where a grain lies that is to be erased.
+/// Returns the sequence of a grain to be erased.
 fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
     match view.sequence_of(address)? {
         Some(at) => Ok(at),
@@ -202,7 +206,7 @@ fn place(view: &View, address: &ContentAddress) -> Result<Sequence> {
 
 fn write(ground: &Ground<'_>, effect: &Effect) -> Result<()> {
     let (view, txn) = (ground.view, ground.txn);
-    // What is left of consents is told first.
+    // Records of consents come before the erasure's own entry.
     let before = u64::try_from(effect.consents.len()).unwrap_or(u64::MAX);
     let entry = ground.first_entry.saturating_add(before);
     let cutoff = view.last_sequence()?;
@@ -224,7 +228,7 @@ fn count(grains: &[(Sequence, AddressKey)]) -> u64 {
     u64::try_from(grains.len()).unwrap_or(u64::MAX)
 }
 
-/// Puts stubs in the place of grains, and removes everything that stands beside them.
+/// Replaces grains by stubs, and removes all rows that belong to them.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -263,7 +267,7 @@ pub(super) fn put_stubs(
     Ok(())
 }
 
-/// Removes the vectors of grains. No later vector gets the row of one of them.
+/// Removes the vectors of grains. Their row numbers are not used again.
 fn remove_vectors(
     view: &View,
     txn: &WriteTransaction,
@@ -286,7 +290,7 @@ fn remove_vectors(
     Ok(())
 }
 
-/// The rows of audit reasons that are about what was erased. What was said of an erasure itself stays.
+/// Returns the audit entries whose reasons are about erased grains. Reasons of erasures themselves stay.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.

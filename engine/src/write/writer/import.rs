@@ -1,7 +1,8 @@
-//! The transaction of an import: all of it or nothing, and the view that shows it.
+//! A write transaction outside the groups (imports, erasures): it commits completely or not at all, and
+//! publishes the result.
 //!
-//! What is written is another module's business. The index follows the log as it does when a store
-//! opens, before anybody sees the new grains.
+//! Its contents are decided by the caller. The index follows the log as at opening, before the new grains are
+//! visible.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,34 +10,35 @@ use std::sync::Arc;
 use grainstore_format::EpochMs;
 use redb::{Durability, WriteTransaction};
 
-use super::{Writer, append_audit};
+use super::Writer;
 use crate::base::error::{Result, guarded};
 use crate::rules::preset::Regime;
+use crate::state::audit::append_audit;
 use crate::state::audit::{AuditRecord, Refusals};
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
-/// What an import builds on.
+/// The context of a transaction.
 pub(crate) struct Ground<'g> {
     pub(crate) view: &'g View,
     pub(crate) txn: &'g WriteTransaction,
     /// The rules of the store.
     pub(crate) regime: &'g Regime,
-    /// The refusals of the last minute, and those of what is under way.
+    /// Refusals of the last minute, including those of this transaction.
     pub(crate) refusals: &'g RefCell<Refusals>,
-    /// The audit entry that its first record will be.
+    /// Sequence of its first audit entry.
     pub(crate) first_entry: u64,
     pub(crate) now: EpochMs,
-    /// Whether an authorized signature opens a lock.
+    /// True if an authorized signature opens a lock.
     pub(crate) locked_accepts_signature: bool,
 }
 
 impl Writer {
-    /// Commits what `stage` writes, and shows it. Nothing where it says that there is nothing.
+    /// Commits what `stage` writes, and publishes it. Aborts and returns `None` if `stage` returns `None`.
     ///
     /// # Errors
-    /// Those of `stage`, which leave everything as it was; `ERR_IO`, after which writing has ended
-    /// where it came with the commit.
+    /// Those of `stage`, which leave everything as it was; `ERR_IO`, after which the writer has stopped if
+    /// the commit failed.
     pub(crate) fn import<T>(
         &mut self,
         stage: impl FnOnce(&Ground<'_>) -> Result<Option<(T, Vec<AuditRecord>)>>,
@@ -58,7 +60,7 @@ impl Writer {
                 locked_accepts_signature: self.locked_accepts_signature,
             };
             let Some((outcome, audit)) = stage(&ground)? else { return Ok(None) };
-            // What an import tells is of many people, and under the store's key.
+            // The entries are about many users, so their reasons are encrypted under the store's key.
             let keeper = |_: &AuditRecord| Ok(view.vault().keeper());
             append_audit(&txn, &mut chain, &audit, now, &keeper)?;
             Ok(Some(outcome))
@@ -77,7 +79,7 @@ impl Writer {
             writer.refusals = refusals.into_inner();
             Ok(())
         })?;
-        // What is committed is durable, and is answered so; a writer that cannot read it back stops.
+        // The commit is durable and must be acknowledged; a writer that cannot read it back stops.
         if let Err(error) = guarded(|| self.show_log()) {
             self.failed = Some(error);
             self.publish(None);
@@ -85,7 +87,7 @@ impl Writer {
         Ok(Some(outcome))
     }
 
-    /// Lets readers see what the log has, once the index knows it.
+    /// Publishes the log once the index has caught up with it.
     fn show_log(&mut self) -> Result<()> {
         let truth = Arc::new(Truth::open(&self.db)?);
         let mut indexed = self.view.indexed().clone();

@@ -1,5 +1,5 @@
-//! Under whose key a group's rows are written: that of the person a grain is about, or the store's.
-//! Writes nothing.
+//! The encryption keys of a group's rows: that of the user a grain belongs to, or the store's. Writes
+//! nothing.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,14 @@ use grainstore_format::ContentAddress;
 use grainstore_index::Sequence;
 
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::disk::vault::{Keeper, Vault};
 use crate::rules::preset::Regime;
 use crate::state::audit::AuditRecord;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 use crate::write::plan::{Plan, Staged};
 
-/// The keepers of staged grains, and of those that are stored.
+/// The keys of staged and of stored grains.
 pub(crate) struct Keepers<'k> {
     pub(crate) vault: &'k Vault,
     view: &'k View,
@@ -23,7 +24,7 @@ pub(crate) struct Keepers<'k> {
 
 impl<'k> Keepers<'k> {
     /// # Errors
-    /// As [`Vault::keeper_of`].
+    /// The errors of [`Vault::key_for_grain`].
     pub(crate) fn of(
         view: &'k View,
         plan: &Plan<'_>,
@@ -42,7 +43,7 @@ impl<'k> Keepers<'k> {
         Ok(keepers)
     }
 
-    /// Under whose key rows of the grain at this place are.
+    /// Returns the key of the rows of the grain at a sequence.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`, `ERR_ERASED`.
@@ -56,11 +57,11 @@ impl<'k> Keepers<'k> {
         }
     }
 
-    /// Under whose key the reason of an audit record is: that of the first person whose grain it is about,
-    /// or the store's.
+    /// Returns the key of an audit record's reason: that of the first user whose grain it is about, or the
+    /// store's.
     ///
     /// # Errors
-    /// As [`Keepers::at`].
+    /// The errors of [`GroupKeys::key_at`].
     pub(crate) fn of_record(&self, record: &AuditRecord) -> Result<Keeper> {
         if self.vault.keyring().is_none() {
             return Ok(Keeper::default());

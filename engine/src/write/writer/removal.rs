@@ -1,7 +1,6 @@
-//! Removing the vectors of a model: its space is taken out of use at once, its vectors go by and by.
+//! Removal of a model's vectors: its space is taken out of use at once, its vectors are deleted in steps.
 //!
-//! Between two steps others write, and a removal that was cut short goes on where somebody asks for
-//! it again.
+//! Writes run between two steps. An interrupted removal continues when it is requested again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,27 +14,27 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys::{self, Gone};
 use crate::state::audit::{AuditRecord, Operation};
 
-/// Vectors that are removed in one transaction.
+/// Maximum number of vectors removed in one transaction.
 const AT_ONCE: usize = 1024;
-/// Vectors that are looked at for them.
+/// Maximum number of vectors scanned for that.
 const LOOKED_AT: usize = 16 * AT_ONCE;
 
 /// A step of a removal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Removed {
-    /// Vectors it removed.
+    /// Number of vectors removed.
     pub(crate) vectors: u64,
-    /// The row behind which the next step goes on; none where nothing is left.
+    /// The row after which the next step continues; `None` if the removal is complete.
     pub(crate) behind: Option<u64>,
 }
 
 impl Writer {
-    /// Takes the space of a model out of use: from now on nobody finds its vectors. One whose removal
-    /// was cut short is found again.
+    /// Takes the space of a model out of use: searches no longer use its vectors. Returns a space whose
+    /// removal was interrupted as well.
     ///
     /// # Errors
-    /// `ERR_NOT_FOUND` where the model has no vectors; `ERR_CONFLICT` where they serve, or are being
-    /// made; `ERR_IO`, `ERR_INTEGRITY`.
+    /// `ERR_NOT_FOUND` if the model has no vectors; `ERR_CONFLICT` if they serve searches or are being
+    /// computed; `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn dismiss(&mut self, model: &str) -> Result<(u32, Space)> {
         let view = Arc::clone(&self.view);
         let of_model = |space: &Space| space.model() == model;
@@ -79,8 +78,7 @@ impl Writer {
         Ok((*number, space.clone()))
     }
 
-    /// Removes some vectors of a space that is out of use, of those behind a row; with the last of them
-    /// what is left of the space.
+    /// Removes some vectors of a retired space after a row; the last step also removes the space.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
@@ -113,7 +111,7 @@ impl Writer {
         Ok(Removed { vectors, behind: (!is_end).then_some(last) })
     }
 
-    /// Commits a transaction, and lets readers see it. A failure ends writing, as that of any.
+    /// Commits a transaction and publishes the new view. A failure stops the writer.
     pub(crate) fn changing(
         &mut self,
         change: impl FnOnce(&WriteTransaction) -> Result<()>,
@@ -128,7 +126,7 @@ impl Writer {
     }
 }
 
-/// Removes vectors, and takes them off the lists of their grains.
+/// Removes vectors, and their rows from the lists of their grains.
 fn remove_rows(txn: &WriteTransaction, found: &BTreeMap<Sequence, Vec<u64>>) -> Result<()> {
     let mut vectors = txn.open_table(keys::VECTORS)?;
     let mut lists = txn.open_table(keys::VECTOR_ROWS)?;
@@ -137,7 +135,7 @@ fn remove_rows(txn: &WriteTransaction, found: &BTreeMap<Sequence, Vec<u64>>) -> 
             vectors.remove(row)?;
         }
         let listed = lists.get(sequence.get())?.map(|list| keys::decode_rows(list.value()));
-        // A list that is damaged stays, for `verify` to name.
+        // A damaged list stays; `verify` reports it.
         let Some(Ok(mut rows)) = listed else { continue };
         rows.retain(|row| !removed.contains(row));
         match rows.is_empty() {

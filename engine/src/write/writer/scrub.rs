@@ -1,10 +1,10 @@
-//! Scrubbing: what was erased leaves the disk.
+//! Scrubbing: removes erased data from the disk.
 //!
-//! In this order, each step of which can be done again: grains of erased users become stubs, reasons about
-//! erased grains go, both databases go on as copies that never held any of it, the old files are
-//! overwritten once nobody reads from them, and so are full text and graphs. Then the erasures count as
-//! scrubbed. It is done when writing has been idle for a moment, at once where somebody waits for it,
-//! and before the store is closed; what a crash cuts short begins again when the store is next open.
+//! The steps, in order and each repeatable: grains of erased users become stubs; reasons about erased grains
+//! are removed; both databases are replaced by copies that never contained the data; the old files are
+//! overwritten once their last reader is gone, and so are full text and graphs; then the erasures are marked
+//! as scrubbed. It runs when writing has been idle for a moment, at once if a caller waits for it, and before
+//! the store is closed; an interrupted scrub starts again when the store is next opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,42 +21,42 @@ use crate::disk::source::Source;
 use crate::state::truth::Truth;
 use crate::state::view::View;
 
-/// Grains that become stubs in one transaction.
+/// Maximum number of grains that become stubs in one transaction.
 const AT_ONCE: usize = 4096;
-/// How long writing has to be idle.
+/// Idle time of writing before a scrub begins.
 pub(super) const IDLE: Duration = Duration::from_millis(200);
-/// How long writing may keep it waiting.
+/// Maximum time that writing may delay a scrub.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long who waits for it waits for readers of the old files.
+/// Maximum time that a caller who waits for a scrub waits for readers of the old files.
 const READERS: Duration = Duration::from_secs(30);
-/// How long a store that is closed waits for them.
+/// Maximum time that the closing of a store waits for readers of the old files.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How often it is looked whether they have ended.
+/// Interval of checks for remaining readers.
 pub(super) const LOOK: Duration = Duration::from_millis(5);
 
-/// How far scrubbing is.
+/// The progress of scrubbing.
 #[derive(Default)]
 pub(crate) struct Scrub {
-    /// Since when there is something to do, and nobody has begun.
+    /// Time since which a scrub is due and not begun.
     due: Option<Instant>,
-    /// The old files wait for their readers.
+    /// The old files that wait for their readers.
     exchanged: Option<Exchanged>,
-    /// Who wants to know when it is done.
+    /// Callers waiting for the end of the scrub.
     waiting: Vec<Reply<()>>,
-    /// Places that became stubs since the store was opened and may still be in memory.
+    /// Sequences of grains that became stubs since the store was opened and may still be in memory.
     places: Vec<Sequence>,
 }
 
-/// Erasures whose files were exchanged.
+/// Erasures whose files were replaced.
 #[derive(Debug, Clone, Copy)]
 struct Exchanged {
-    /// The last audit entry that tells of one of them.
+    /// The last of their audit entries.
     to: u64,
     at: Instant,
 }
 
 impl Scrub {
-    /// That of a store that was opened on this view.
+    /// The state for a store opened on this view.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -64,13 +64,13 @@ impl Scrub {
         Ok(Self { due: view.is_unscrubbed()?.then(Instant::now), ..Self::default() })
     }
 
-    /// Notes that something was erased, these places among it.
+    /// Schedules a scrub after an erasure of these sequences.
     pub(super) fn note(&mut self, places: Vec<Sequence>) {
         self.due.get_or_insert_with(Instant::now);
         self.places.extend(places);
     }
 
-    /// How soon it is to be looked at again; nothing where there is nothing to do.
+    /// Time until the next check; `None` if nothing is to be done.
     pub(super) fn patience(&self) -> Option<Duration> {
         match (&self.exchanged, self.due) {
             (Some(_), _) => Some(LOOK),
@@ -79,22 +79,22 @@ impl Scrub {
         }
     }
 
-    /// Whether it cannot wait for writing to be idle.
+    /// Returns `true` if the scrub must not wait for an idle writer.
     fn is_urgent(&self) -> bool {
         !self.waiting.is_empty() || self.due.is_some_and(|since| since.elapsed() >= PATIENCE)
     }
 
-    /// Tells everybody who waits.
+    /// Answers all waiting callers.
     fn answer(&mut self, outcome: &Result<()>) {
         for reply in self.waiting.drain(..) {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = reply.send(outcome.clone());
         }
     }
 }
 
 impl Writer {
-    /// Scrubs, and answers when that is done.
+    /// Schedules a scrub at once, and answers when it has ended.
     pub(crate) fn scrub_for(&mut self, reply: Reply<()>) {
         match self.view.is_unscrubbed() {
             Ok(false) => drop(reply.send(Ok(()))),
@@ -106,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// Takes scrubbing on, if it is time for it.
+    /// Continues scrubbing if it is due.
     pub(super) fn go_on_scrubbing(&mut self, is_idle: bool) {
         if let Err(error) = self.ready() {
             return self.scrub.answer(&Err(error));
@@ -120,7 +120,7 @@ impl Writer {
         self.end_scrub(READERS);
     }
 
-    /// Scrubs before the store is closed, as far as readers let it.
+    /// Scrubs before the store is closed, as far as readers allow.
     pub(super) fn scrub_at_end(&mut self) {
         let began = Instant::now();
         while self.ready().is_ok() && self.scrub.patience().is_some() && began.elapsed() < CLOSING {
@@ -137,7 +137,7 @@ impl Writer {
     }
 
     fn begin_scrub(&mut self) {
-        // The files before these may have to be overwritten as well.
+        // Files replaced earlier may have to be overwritten as well.
         if self.is_read_from() {
             return;
         }
@@ -148,7 +148,7 @@ impl Writer {
         }
     }
 
-    /// Ends it once nobody reads from the old files.
+    /// Ends the scrub once the old files have no readers.
     fn end_scrub(&mut self, patience: Duration) {
         let Some(Exchanged { to, at }) = self.scrub.exchanged else { return };
         let ended = guarded(|| {
@@ -169,7 +169,7 @@ impl Writer {
             Ok(true) => {
                 self.scrub.exchanged = None;
                 match self.view.is_unscrubbed() {
-                    // Somebody erased meanwhile.
+                    // There was another erasure in the meantime.
                     Ok(true) => self.scrub.due = Some(Instant::now()),
                     told => self.scrub.answer(&told.map(drop)),
                 }
@@ -181,8 +181,8 @@ impl Writer {
         }
     }
 
-    /// Makes stubs, and goes on with files that never held what was erased. Gives the last audit entry
-    /// that tells of it; nothing where nothing is to be scrubbed.
+    /// Writes stubs, and replaces the files by ones that never contained the erased data. Returns the last
+    /// audit entry of the erasures; `None` if nothing is to be scrubbed.
     fn exchange_scrubbed(&mut self) -> Result<Option<u64>> {
         let pending = self.view.erasures()?.pending;
         let Some(to) = pending.iter().map(|of| of.entry).max() else { return Ok(None) };
@@ -190,7 +190,7 @@ impl Writer {
         self.stub_erased()?;
         self.remove_reasons()?;
         self.fold_all()?;
-        // A copy would lose what the pages of a damaged row can still tell, and who it is of.
+        // A copy would lose what the pages of a damaged row can still tell, including the user it belongs to.
         self.view.check_log()?;
         if !self.db.is_in_memory() {
             self.exchange_truth()?;
@@ -199,8 +199,8 @@ impl Writer {
         Ok(Some(to))
     }
 
-    /// Puts stubs in the place of all grains of erased users. What the index knew of their addresses is in the
-    /// log then: one that is built anew would not know it.
+    /// Replaces all grains of erased users by stubs. The stubs keep the index keys of their addresses, which
+    /// a rebuilt index could not recover.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -210,7 +210,7 @@ impl Writer {
         cutoffs.max().map_or(Ok(()), |last| self.stub_users(last))
     }
 
-    /// Puts stubs in the place of the grains of erased users, up to a place of the log.
+    /// Replaces the grains of erased users by stubs, up to a sequence.
     fn stub_users(&mut self, last: Sequence) -> Result<()> {
         let mut at = 0;
         let known = self.addresses_of_lost(last)?;
@@ -234,7 +234,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What stands for the addresses of grains that nobody can read any more, as the index has them.
+    /// Returns the index keys of grains that are no longer readable.
     fn addresses_of_lost(&self, last: Sequence) -> Result<HashMap<Sequence, AddressKey>> {
         let view = &self.view;
         let mut known = HashMap::new();
@@ -282,7 +282,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Goes on with a copy of the truth. The file there was is overwritten where it has what was erased.
+    /// Replaces the truth by a copy. The old file is overwritten if it contains erased data.
     pub(crate) fn exchange_truth(&mut self) -> Result<()> {
         if self.shreds(&Arc::clone(&self.view))? {
             self.db.shred_next();
@@ -293,14 +293,14 @@ impl Writer {
             writer.db.take_copy()?;
             let truth = Arc::new(Truth::open(&writer.db)?);
             writer.replace_view(View::new(truth, writer.view.indexed().clone()));
-            // What somebody still reads from is closed when they have ended.
+            // Databases that still have readers are closed once those are gone.
             let former = writer.db.hand_over();
             writer.folder.adopt(former)
         })
     }
 
-    /// Whether a file of this view that gives way to another is overwritten: as long as an erasure is not
-    /// scrubbed, whatever it gives way for. Those before it are, where they can be by now.
+    /// Returns `true` if files of this view must be overwritten when they are replaced: while an erasure is
+    /// not scrubbed, whatever the reason for the replacement. Earlier ones are overwritten now if possible.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -313,7 +313,7 @@ impl Writer {
         Ok(shreds)
     }
 
-    /// Whether somebody reads from the files as they were, or they are still to be overwritten.
+    /// Returns `true` if replaced files still have readers or wait to be overwritten.
     fn is_read_from(&mut self) -> bool {
         if self.folder.is_busy() {
             return true;
@@ -326,22 +326,22 @@ impl Writer {
         former.unwrap_or(true) || self.db.has_former()
     }
 
-    /// Takes what became stubs out of memory.
+    /// Removes stubbed grains from memory.
     fn forget_places(&mut self) -> Result<()> {
         self.retrieval.vectors.forget_grains(&self.scrub.places, &self.view)?;
         self.scrub.places = Vec::new();
         Ok(())
     }
 
-    /// Says that scrubbing failed. It stays noted, and is tried again when somebody asks or the store is next
-    /// open.
+    /// Reports a failed scrub. It stays pending, and is tried again on request or when the store is next
+    /// opened.
     fn fail_scrub(&mut self, error: Error) {
-        // What can be forgotten already does not wait for that; else its places are kept.
+        // Memory is released where possible; if that fails, the sequences are kept.
         let _ = guarded(|| self.forget_places());
         self.scrub.answer(&Err(error));
     }
 
-    /// Removes what is derived from what was erased, and notes that these erasures are scrubbed.
+    /// Removes derived data of erased grains, and marks these erasures as scrubbed.
     fn forget_scrubbed(&mut self, to: u64) -> Result<()> {
         self.retrieval.library.forget()?;
         self.forget_places()?;

@@ -1,5 +1,5 @@
-//! What a group writes beside the log: states, with the audit entry since which a grain is not
-//! current, and roots. Which states these are the plan has decided.
+//! The rows that a group writes beside the log: states, each with the audit entry since which a grain is not
+//! current, and roots. The plan has decided their contents.
 
 use redb::{ReadableTable, WriteTransaction};
 
@@ -8,8 +8,8 @@ use crate::disk::keys::{self, StateRecord};
 use crate::disk::vault::Vault;
 use crate::write::plan::Plan;
 
-/// Writes the states, each with the audit entry by which it stopped being current; `first` is the
-/// sequence of the first entry of the group.
+/// Writes the states, each with the audit entry by which it stopped being current; `first` is the sequence of
+/// the group's first entry.
 pub(super) fn write_states(
     txn: &WriteTransaction,
     plan: &Plan<'_>,
@@ -25,7 +25,7 @@ pub(super) fn write_states(
             Some(record) => vault.decode_state(*sequence, record.value())?,
             None => StateRecord::default(),
         };
-        // A state that ends nothing takes no notice of the entry.
+        // A state that does not end the grain ignores the entry.
         let entry = match plan.ended.get(sequence) {
             Some(at) => first.saturating_add(u64::try_from(*at).unwrap_or(u64::MAX)),
             None => first,
@@ -36,7 +36,7 @@ pub(super) fn write_states(
     Ok(())
 }
 
-/// Writes which grains protect which.
+/// Writes the protecting ancestors of grains.
 pub(super) fn write_roots(txn: &WriteTransaction, plan: &Plan<'_>) -> Result<()> {
     if !plan.roots.is_empty() {
         let mut roots = txn.open_table(keys::ROOTS)?;

@@ -1,5 +1,5 @@
-//! What a group writes of vectors: new spaces, the vectors, which of them a grain has, and which space
-//! serves.
+//! The vector rows of a group: new spaces, the vectors, the list of each grain's vectors, and the serving
+//! space.
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
@@ -14,13 +14,13 @@ struct Tables<'t> {
     spaces: Table<'t, u64, &'static [u8]>,
     vectors: Table<'t, u64, &'static [u8]>,
     rows: Table<'t, u64, &'static [u8]>,
-    /// The row the next vector gets.
+    /// Row number of the next vector.
     next: u64,
-    /// What removed vectors had.
+    /// The last row and space number of removed vectors, which are not used again.
     gone: Gone,
 }
 
-/// Writes the vectors of new grains, and of those that were stored before.
+/// Writes the vectors of new and of stored grains.
 pub(super) fn write_vectors(
     txn: &WriteTransaction,
     plan: &Plan<'_>,
@@ -70,7 +70,7 @@ impl<'t> Tables<'t> {
         })
     }
 
-    /// The number of a space, which is written down if it has none.
+    /// Returns the number of a space; a new one is assigned and stored.
     fn number_of(&mut self, space: &grainstore_index::vectors::Space) -> Result<u32> {
         let mut last = u64::from(self.gone.space);
         for row in self.spaces.iter()? {
@@ -86,7 +86,7 @@ impl<'t> Tables<'t> {
         narrow(number)
     }
 
-    /// Writes a vector in place of the one that part of the grain has in this space, if it has one.
+    /// Writes a vector, replacing that of the same chunk and space if there is one.
     fn replace(
         &mut self,
         rows: &mut Vec<u64>,

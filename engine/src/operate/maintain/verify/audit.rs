@@ -1,6 +1,6 @@
-//! Whether the audit log is one chain from its genesis to its head, and tells of the log what is so.
+//! Verifies that the audit log is one chain from its genesis to its head, and that it agrees with the log.
 //!
-//! Which places of the log it tells of is kept as one bit a place.
+//! The sequences it mentions are held as one bit each.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,25 @@ use crate::state::truth::Logged;
 const AUDIT: &str = "audit";
 const LOG: &str = "log";
 const REASONS: &str = "reasons";
-/// The rule by which an import puts one supersession in the place of another.
+/// The rule by which an import replaces one supersession by an earlier one.
 const EARLIER: &str = "earlier";
 
-/// What the audit log tells of the log.
+/// The facts about the log that the audit log states.
 pub(super) struct Told {
     written: Places,
     pub(super) ended: Places,
-    /// Came with a state that a file stated, which no entry tells.
+    /// Imported with a state that a file stated, which no entry records.
     pub(super) stated: Places,
     pub(super) marks: Marks,
-    /// Supersessions that are not those the states tell of, by the grain that ended. An earlier one
-    /// that an import brought may have taken their place.
+    /// Supersessions that differ from the stored states, by the grain that ended: audit entry and message. An
+    /// earlier one from an import may have replaced them.
     replaced: BTreeMap<Sequence, (u64, String)>,
-    /// Where the read log stood.
+    /// Records of the read log's head.
     pub(super) reads: Vec<ReadsNote>,
 }
 
-/// Walks the chain. Gives what it tells of a log of so many places, where all of it could be read.
+/// Checks the chain. Returns the facts it states about a log of `places` entries, `None` if it could not be
+/// read to its end.
 pub(super) fn check(
     check: &Check<'_>,
     places: u64,
@@ -88,7 +89,7 @@ fn walk(check: &Check<'_>, told: &mut Told, findings: &mut Findings) -> Result<(
     Ok(())
 }
 
-/// Takes the chain on by a row. Gives the entry, where it is one.
+/// Advances the chain by a row. Returns the entry, if it can be decoded.
 fn follow(
     end: &mut AuditHead,
     key: u64,
@@ -106,7 +107,7 @@ fn follow(
     Ok(entry)
 }
 
-/// What is wrong with a chain by itself, whatever it tells of a log: rows in the order of their keys.
+/// Returns the problems of a chain by itself, without its log: rows in key order.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn problems_of<'r>(
     genesis: AuditHead,
@@ -122,8 +123,8 @@ pub(crate) fn problems_of<'r>(
     Ok(findings.finish(true).problems)
 }
 
-/// Holds an entry against where the chain ended before it. Where its link does not fit, it is the
-/// entry before that is named: an edited entry is not what the one behind it was linked to.
+/// Checks an entry against the end of the chain before it. If its link does not match, the previous entry is
+/// reported: an edited entry is not the one that the next was linked to.
 fn check_link(end: &AuditHead, key: u64, fields: &Map, findings: &mut Findings) {
     let place = Place::Row(AUDIT, key);
     if fields.get("sequence").and_then(Value::as_i64) != i64::try_from(key).ok() {
@@ -143,7 +144,7 @@ fn check_link(end: &AuditHead, key: u64, fields: &Map, findings: &mut Findings) 
     }
 }
 
-/// Holds the head against the entry the chain ends with.
+/// Checks the head against the last entry of the chain.
 fn check_head(end: &AuditHead, head: &AuditHead, findings: &mut Findings) {
     if head.count > end.count {
         let detail = format!("entries {} to {} are missing", end.count, head.count - 1);
@@ -164,7 +165,7 @@ fn fields(bytes: &[u8]) -> Result<Map> {
     }
 }
 
-/// Holds what an entry tells of the log against the log.
+/// Compares the facts in an entry with the log.
 fn compare(
     check: &Check<'_>,
     entry: &AuditEntry,
@@ -210,7 +211,7 @@ fn compare(
     Ok(())
 }
 
-/// Holds what an entry tells of a signature against what is kept around the grain.
+/// Compares the fact of a signature with the stored envelope.
 fn compare_signature(
     check: &Check<'_>,
     address: &ContentAddress,
@@ -229,7 +230,7 @@ fn compare_signature(
     Ok(())
 }
 
-/// Holds what an entry tells of a supersession against the log and the state of what it replaced.
+/// Compares the fact of a supersession with the log, and with the state of the grain it replaced.
 fn compare_supersession(
     check: &Check<'_>,
     entry: &AuditEntry,
@@ -251,7 +252,7 @@ fn compare_supersession(
     let Some(StateRecord { state, since }) = record else { return Ok(()) };
     if state.superseded_by != Some(*new) {
         let detail = format!("the state of {old} is not that {new} superseded it");
-        // Those that are listed in the end are few.
+        // Bounded, since only the first problems are listed.
         if told.replaced.len() < MAX_PROBLEMS {
             told.replaced.insert(at, (entry.sequence, detail));
         } else {
@@ -269,7 +270,7 @@ fn compare_supersession(
     Ok(())
 }
 
-/// Holds the grains at the places of an import against the digest of their addresses.
+/// Compares the grains of an import with the digest of their addresses.
 fn compare_import(
     check: &Check<'_>,
     note: &ImportNote,
@@ -285,13 +286,13 @@ fn compare_import(
         for places in [&mut told.written, &mut told.stated] {
             places.add(Sequence::new(at));
         }
-        // A row that cannot be read was found when the log was walked, and shows here as well.
+        // An unreadable row was reported by the check of the log, and makes the count differ here.
         match Logged::open(Sequence::new(at), envelope.value(), check.view.vault()) {
             Ok(Logged::Blob(blob)) => {
                 digest.update(check.view.vault().address(&ContentAddress::of(&blob)).as_bytes());
             }
             Ok(Logged::Erased(address)) => {
-                // Its address went with its key, and with it what the note could be held against.
+                // Its address was lost with its key, so the digest cannot be compared.
                 is_known &= address != check.view.vault().lost(Sequence::new(at));
                 digest.update(address.as_bytes());
             }
@@ -321,7 +322,7 @@ fn find(
     Ok(at)
 }
 
-/// Walks the reasons. One may be gone, by erasure; one that is there is the one that was given.
+/// Checks the reasons. One may have been erased; a stored one must be the one that was given.
 fn check_reasons(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let table = check.view.transaction().open_table(keys::REASONS)?;
     let entries = check.view.transaction().open_table(keys::AUDIT)?;

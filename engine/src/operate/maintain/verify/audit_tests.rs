@@ -1,5 +1,5 @@
-//! Every way to tamper with the audit log is found, and the entry is named; a chain that was written
-//! again as a whole shows in a checkpoint from before.
+//! Every way of tampering with the audit log is found, and the entry is named; a chain that was rewritten as
+//! a whole contradicts an earlier checkpoint.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 use crate::{Checkpoint, OpenOptions, SessionOptions, Store};
 
-/// The rows of the audit table, the head last.
+/// Rows of the audit table, the head last.
 type Rows = Vec<(u64, Vec<u8>)>;
 
 /// A store with a few writes and a refusal in its audit log.
@@ -41,7 +41,7 @@ fn filled() -> (TempDir, Store) {
     (dir, store)
 }
 
-/// Runs `test` on the writer of the store.
+/// Runs `test` on the writer thread of the store.
 fn with_writer(store: &Store, test: impl FnOnce(&mut Writer) + Send + 'static) {
     let (reply, pending) = Pending::new();
     let work = Request::Alone(Box::new(move |writer| {
@@ -59,7 +59,7 @@ fn rows(writer: &Writer) -> Rows {
     rows.map(|(key, entry)| (key.value(), entry.value().to_vec())).collect()
 }
 
-/// What verification says of the audit log with these rows.
+/// Problems of the audit log with these rows.
 fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     let mut txn = writer.db.begin_write().unwrap();
     txn.set_durability(Durability::None).unwrap();
@@ -78,7 +78,7 @@ fn problems(writer: &mut Writer, rows: &Rows) -> Vec<Problem> {
     findings.finish(true).problems
 }
 
-/// Lets readers see the truth as it is now.
+/// Publishes the current truth to readers.
 fn show(writer: &mut Writer) {
     let truth = Arc::new(Truth::open(&writer.db).unwrap());
     writer.replace_view(View::new(truth, writer.view.indexed().clone()));
@@ -151,7 +151,7 @@ fn entries_removed_cut_off_swapped_or_put_in_are_found_and_named() {
     });
 }
 
-/// The chain written again from entry `from` on, with another time in it, head included.
+/// Rewrites the chain from entry `from` on, with another time in it, head included.
 fn rewritten(whole: &Rows, from: usize) -> Rows {
     let mut rows = whole.clone();
     let (head, entries) = rows.split_last_mut().unwrap();

@@ -1,5 +1,5 @@
-//! Verification of a store nobody has open: through the store where it opens, else of the truth
-//! alone, with an index made for the purpose of what can be read.
+//! Verification of a store that is not open: through the store if it can be opened, else of the truth alone,
+//! with an index rebuilt from what can be read.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ use crate::handle::store::{Store, open_truth};
 use crate::operate::maintain::scratch::Scratch;
 use crate::state::truth::Truth;
 
-/// Checks the store in a directory against itself, as [`Store::verify`] does, also where it does
-/// not open because its index is gone or damaged and its log is damaged too. Then the index is one
-/// problem, [`Fault::IndexUnreadable`], and the truth is looked at as always.
+/// Checks the store in a directory like [`Store::verify`], even if it cannot be opened because its index is
+/// missing or damaged and its log is damaged too. The index is one problem then,
+/// [`ProblemKind::IndexUnreadable`], and the truth is checked as usual.
 ///
 /// # Errors
-/// `ERR_NOT_FOUND`, `ERR_BUSY`, `ERR_STORE_VERSION`, `ERR_IO`; `ERR_INTEGRITY` where not even the
-/// file of the truth can be opened. Other damage is an answer.
+/// `ERR_NOT_FOUND`, `ERR_BUSY`, `ERR_STORE_VERSION`, `ERR_IO`; `ERR_INTEGRITY` if not even the file of the
+/// truth can be opened. Other damage is reported in the result.
 pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<Verification> {
     let opened = Store::open(path, &options.clone().create(false)).and_then(|store| {
         let found = store.verify(full);
@@ -35,7 +35,7 @@ pub fn verify(path: &Path, options: &OpenOptions, full: bool) -> Result<Verifica
     }
 }
 
-/// Checks the truth of a store that does not open, which is the fault of its index and `why`.
+/// Checks the truth of a store that could not be opened because of `why`.
 fn truth_alone(
     path: &Path,
     options: &OpenOptions,

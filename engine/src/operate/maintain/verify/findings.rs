@@ -1,5 +1,4 @@
-//! What a verification has found: a bounded list of problems and the count of all, and how much was
-//! looked at.
+//! The problems found by a verification: a bounded list, the count of all, and counts of what was checked.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,72 +7,72 @@ use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result, guarded};
 
-/// Problems one verification lists at most; the rest are counted.
+/// Most problems that one verification lists; the rest are counted.
 pub const MAX_PROBLEMS: usize = 100;
-/// Bytes of a key that are shown.
+/// Most bytes of a key that are shown.
 const MAX_KEY_BYTES: usize = 64;
-/// Bytes of the text of one problem.
+/// Most bytes in the text of one problem.
 const MAX_DETAIL_BYTES: usize = 500;
 
-/// What a problem is about.
+/// Kind of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fault {
-    /// The pages of a database file: they contradict their checksums, or cannot be read at all.
+    /// The pages of a database file do not match their checksums, or cannot be read at all.
     Pages,
-    /// The log has a gap, or a row that is not as it was written.
+    /// The log has a gap, or a damaged row.
     Log,
     /// A blob is no grain in canonical form.
     Blob,
-    /// What stands around a signed blob is damaged, gone, or makes no envelope of it.
+    /// The envelope of a signed blob is damaged, missing, or does not fit its blob.
     Signature,
     /// A state record is damaged, belongs to no grain, or names a successor that is none.
     State,
-    /// A row of protecting ancestors is damaged or belongs to no grain.
+    /// A row of roots is damaged or belongs to no grain.
     Roots,
     /// An access record is damaged or belongs to no grain.
     Access,
     /// A vector is damaged, belongs to no grain, or fits no space.
     Vector,
-    /// A template of CAL is not as it was written.
+    /// A CAL template is damaged.
     Template,
-    /// The audit chain is broken, cut or rewritten, or a reason is not the one that was given.
+    /// The audit chain is broken, truncated or rewritten, or a reason is not the one that was given.
     Audit,
-    /// The read log is broken, cut, rewritten or gone.
+    /// The read log is broken, truncated, rewritten or missing.
     Reads,
-    /// Log and states tell of something the audit log does not, or the other way round.
+    /// Log and states disagree with the audit log.
     Unaudited,
-    /// The derived index cannot be read, nor built again from a log that is damaged.
+    /// The derived index cannot be read, nor rebuilt from a damaged log.
     IndexUnreadable,
-    /// The derived index lacks something.
+    /// The derived index lacks a row.
     IndexMissing,
-    /// The derived index has something that the log does not.
+    /// The derived index has a row too many.
     IndexExtra,
-    /// The derived index has something else than the log.
+    /// The derived index has a wrong row.
     IndexWrong,
 }
 
-/// One thing that is not as it must be.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// What it is about.
+    /// Kind of the problem.
     pub what: Fault,
-    /// Where it is: a table and a place in it.
+    /// Location: a table, and a row in it.
     #[serde(rename = "where")]
     pub place: String,
-    /// What is wrong.
+    /// Description.
     pub detail: String,
 }
 
-/// How much a verification has looked at.
+/// Counts of what a verification has checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Checked {
-    /// Places of the log whose bytes were held against their checksum.
+    /// Log entries whose checksums were checked.
     pub grains: u64,
-    /// Places among them whose grains were erased.
+    /// Erased log entries among them.
     pub erased: u64,
     /// Blobs that were hashed, decoded and encoded again.
     pub blobs: u64,
@@ -81,52 +80,52 @@ pub struct Checked {
     pub signatures: u64,
     /// State records.
     pub states: u64,
-    /// Rows of protecting ancestors.
+    /// Rows of roots.
     pub roots: u64,
     /// Access records.
     pub access: u64,
     /// Vectors of grains.
     pub vectors: u64,
-    /// Templates of CAL.
+    /// CAL templates.
     pub templates: u64,
     /// Audit entries.
     pub audit_entries: u64,
     /// Entries of the read log.
     pub reads: u64,
-    /// Reads that no disk took, of which the read log tells by their number alone.
+    /// Reads that could not be written to disk, of which the read log has the number only.
     pub lost_reads: u64,
-    /// Reasons beside the audit log.
+    /// Reasons in the audit log.
     pub reasons: u64,
-    /// Rows of the derived index that were held against the log, each once: all of them in full,
-    /// else the lists of all grains and addresses and the rows of the sample.
+    /// Rows of the derived index that were compared with the log, each once: all in a full verification, else
+    /// the lists of all grains and addresses, and the rows of the sample.
     pub index_rows: u64,
 }
 
 impl Problem {
-    /// One about an entry of the audit log.
+    /// A problem of an entry in the audit log.
     pub(crate) fn of_audit(entry: u64, detail: String) -> Self {
         Self { what: Fault::Audit, place: Place::Row("audit", entry).to_string(), detail }
     }
 }
 
-/// The outcome of a verification.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Verification {
-    /// Whether nothing was found.
+    /// True if no problem was found.
     pub ok: bool,
-    /// Whether everything was looked at.
+    /// True if everything was checked.
     pub full: bool,
     /// The first [`MAX_PROBLEMS`] problems.
     pub problems: Vec<Problem>,
-    /// How many problems there are.
+    /// Number of all problems.
     pub problem_count: u64,
-    /// How much was looked at.
+    /// Counts of what was checked.
     pub checked: Checked,
 }
 
 impl Verification {
-    /// The same outcome with what a comparison beside it has found.
+    /// Adds a problem found by a separate check.
     #[must_use]
     pub fn with(mut self, found: Option<Problem>) -> Self {
         if let Some(problem) = found {
@@ -139,14 +138,14 @@ impl Verification {
     }
 }
 
-/// Where something is, written out only where there is a problem.
+/// Location of a problem, formatted only if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place<'p> {
     /// A table or a file as a whole.
     All(&'p str),
-    /// A row with a number for its key.
+    /// A row with a numeric key.
     Row(&'p str, u64),
-    /// A row with bytes for its key.
+    /// A row with a byte key.
     Key(&'p str, &'p [u8]),
 }
 
@@ -163,23 +162,23 @@ impl Display for Place<'_> {
     }
 }
 
-/// A verification under way.
+/// A verification in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     problems: Vec<Problem>,
     count: u64,
-    /// Whether rows may lie there whose keys were destroyed: they go when that erasure is scrubbed.
+    /// True if rows may exist whose keys were destroyed: they are removed when that erasure is scrubbed.
     unscrubbed: bool,
     pub(crate) checked: Checked,
 }
 
 impl Findings {
-    /// None yet, in a store where an erasure is to be scrubbed or not.
+    /// No problems yet, in a store with or without an unscrubbed erasure.
     pub(crate) fn of(unscrubbed: bool) -> Self {
         Self { unscrubbed, ..Self::default() }
     }
 
-    /// Notes a problem.
+    /// Adds a problem.
     pub(crate) fn add(&mut self, what: Fault, place: Place<'_>, detail: impl Display) {
         self.count = self.count.saturating_add(1);
         if self.problems.len() < MAX_PROBLEMS {
@@ -189,11 +188,11 @@ impl Findings {
         }
     }
 
-    /// Runs a part of the verification. Damage that keeps it from going on is a problem as well;
-    /// the other parts follow.
+    /// Runs a part of the verification. Damage that ends it early is a problem as well; the other parts still
+    /// run.
     ///
     /// # Errors
-    /// Failures that say nothing about the data, such as `ERR_IO`.
+    /// Failures that do not concern the data, such as `ERR_IO`.
     pub(crate) fn part(
         &mut self,
         what: Fault,
@@ -209,11 +208,11 @@ impl Findings {
         }
     }
 
-    /// The outcome of reading something, damage noted as a problem. What was erased and waits to be
-    /// scrubbed is none.
+    /// Returns the value that was read, or adds the damage as a problem. Erased data that waits to be
+    /// scrubbed is no problem.
     ///
     /// # Errors
-    /// Failures that say nothing about the data.
+    /// Failures that do not concern the data.
     pub(crate) fn damage<T>(
         &mut self,
         what: Fault,
@@ -231,12 +230,12 @@ impl Findings {
         }
     }
 
-    /// Whether nothing was found so far.
+    /// Returns `true` if no problem was found so far.
     pub(crate) fn is_clean(&self) -> bool {
         self.count == 0
     }
 
-    /// The report.
+    /// Returns the result.
     pub(crate) fn finish(self, full: bool) -> Verification {
         Verification {
             ok: self.count == 0,
@@ -248,13 +247,12 @@ impl Findings {
     }
 }
 
-/// Whether an error is about stored bytes: damaged ones, ones whose key is gone, or ones no version of this
-/// code wrote.
+/// Returns `true` if an error is about stored bytes: damaged, without their key, or of an unknown version.
 fn says_damage(error: &Error) -> bool {
     error.is_integrity() || error.is_erased() || error.kind() == ErrorKind::StoreVersion
 }
 
-/// Counts one more.
+/// Increments a count.
 pub(crate) fn count(number: &mut u64) {
     *number = number.saturating_add(1);
 }

@@ -1,8 +1,8 @@
-//! Whether the derived index says what the log says.
+//! Verifies that the derived index agrees with the log.
 //!
-//! In full, a second index is built from the log and compared with the first, row by row: what is
-//! missing shows as well as what is too much. Otherwise every grain is to stand once in the list of
-//! all grains and once among the addresses, and a sample of them in the lists of what they say.
+//! A full verification builds a second index from the log and compares them row by row, which finds missing
+//! rows and extra ones. Otherwise every grain must be once in the list of all grains and once among the
+//! addresses, and a sample of them in the lists of their values.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,6 +19,7 @@ use super::findings::{Fault, Findings, Place, count};
 use super::places::Places;
 use super::{CACHE_BYTES, Check};
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::disk::source::{Opening, Source};
 use crate::disk::vault::person_of;
 use crate::operate::maintain::copy::names;
@@ -27,14 +28,14 @@ use crate::operate::maintain::rows::{self, Table};
 use crate::operate::maintain::scratch::Scratch;
 use crate::state::folder::Folder;
 use crate::state::truth::Truth;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
 const INDEX: &str = "index";
 const ADDRESSES: &str = "index addresses";
-/// Values of a list that are looked up for a grain of the sample.
+/// Most values of a list that are looked up for a grain of the sample.
 const MAX_VALUES: usize = 16;
 
-/// A second index of the same truth. Its parts go in this order: readers, thread, file.
+/// A second index of the same truth. The fields are dropped in this order: readers, thread, file.
 pub(super) struct Rebuilt {
     pub(super) view: View,
     folder: Folder,
@@ -45,17 +46,17 @@ impl Rebuilt {
     /// Builds it, beside the store's files or in memory.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log is damaged; `ERR_IO`.
+    /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
     pub(super) fn of(view: &View, directory: Option<&Path>) -> Result<Self> {
         let (mut folder, scratch) = empty(directory)?;
         let indexed = rebuild(view.truth(), &mut folder)?;
         Ok(Self { view: view.with_index(indexed), folder, _scratch: scratch })
     }
 
-    /// Builds one of what can be read of the truth.
+    /// Builds one from what can be read of the truth.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where there is no log; `ERR_IO`.
+    /// `ERR_INTEGRITY` if there is no log; `ERR_IO`.
     pub(super) fn of_readable(truth: Truth, directory: Option<&Path>) -> Result<Self> {
         let (mut folder, scratch) = empty(directory)?;
         let indexed = rebuild_readable(&truth, &mut folder)?;
@@ -82,7 +83,7 @@ impl Rebuilt {
     }
 }
 
-/// A thread over an empty database, beside the store's files or in memory.
+/// Starts a fold worker on an empty database, beside the store's files or in memory.
 fn empty(directory: Option<&Path>) -> Result<(Folder, Scratch)> {
     let scratch = Scratch::within(directory);
     let db = scratch.database(&Opening::new(CACHE_BYTES))?;
@@ -136,7 +137,7 @@ fn compare_tables(
     }
 }
 
-/// Looks into the index without building another: a log of so many places.
+/// Checks the index without building another, for a log of `places` entries.
 pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) -> Result<()> {
     findings.part(Fault::IndexWrong, Place::All(INDEX), |findings| {
         let folded = check.view.tail().watermark().map_or(0, |mark| mark.sequence.get());
@@ -156,7 +157,7 @@ pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) ->
     findings.part(Fault::IndexMissing, Place::All(INDEX), |findings| {
         for place in (1..=places).filter(|place| check.takes(*place)) {
             let place = Sequence::new(place);
-            // A place that cannot be read was noted with the log.
+            // An unreadable entry was reported by the check of the log.
             let Some(blob) = check.readable(place)? else { continue };
             look_up(check, place, &blob, findings)?;
         }
@@ -164,7 +165,7 @@ pub(super) fn sample(check: &Check<'_>, places: u64, findings: &mut Findings) ->
     })
 }
 
-/// Whether every place of the log is there, once, and nothing else.
+/// Checks that the sequences are those of all log entries, each once.
 fn each_once(
     check: &Check<'_>,
     name: &str,
@@ -183,7 +184,7 @@ fn each_once(
         }
     }
     for place in seen.missing() {
-        // Of what was erased only the address is left, and until it is scrubbed the rest.
+        // An erased grain stays only among the addresses, once it is scrubbed.
         if name != ADDRESSES && check.is_erased(place)? {
             continue;
         }
@@ -193,7 +194,7 @@ fn each_once(
     Ok(())
 }
 
-/// Whether a grain is found by its address and by what it says.
+/// Checks that a grain is found by its address and by its fields.
 fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findings) -> Result<()> {
     let address = ContentAddress::of(blob);
     if check.view.place_of(&address)? != Some(place) {
@@ -221,7 +222,7 @@ fn look_up(check: &Check<'_>, place: Sequence, blob: &[u8], findings: &mut Findi
     })
 }
 
-/// Ways in which a grain is found: by its type, by every part of its triple, and by values.
+/// Returns lookups that must find a grain: by its type, by every part of its triple, and by values.
 fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
     let mut shapes = vec![Shape::Type(grain.grain_type())];
     let subject = grain.text("subject").map(Word::Plain);
@@ -249,7 +250,7 @@ fn shapes<'a>(grain: &GrainRef<'a>) -> Vec<Shape<'a>> {
     shapes
 }
 
-/// Nothing, and a part of a triple where there is one.
+/// Iterates over `None`, and the part of a triple if there is one.
 fn with_and_without<T>(part: Option<T>) -> impl Iterator<Item = Option<T>> {
     std::iter::once(None).chain(part.map(Some))
 }

@@ -1,8 +1,7 @@
-//! Whether the log is whole, and whether what stands beside it belongs to it: signatures, states,
-//! roots and access records.
+//! Verifies the log, and the tables beside it: signatures, states, roots and access records.
 //!
-//! No set of superseded grains is kept to find a circle of them: a successor has to name the
-//! address of what it supersedes, and no two grains can contain each other's hash.
+//! Cycles of superseded grains need no check: a successor contains the address of the grain it supersedes,
+//! and no two grains can contain each other's hash.
 
 use grainstore_format::{ContentAddress, Flags, GrainRef};
 use grainstore_index::Sequence;
@@ -13,19 +12,18 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place, count};
 use super::standing;
 use crate::base::error::{Error, Result};
+use crate::disk::blob::{is_signed, is_withdrawal, stored_grain, with_fields};
 use crate::disk::keys::{self, RowKey, StateRecord, Stub, Wrapping};
-use crate::state::view::{is_signed, is_withdrawal, stored_grain, with_fields};
 
 const LOG: &str = "log";
 const STATE: &str = "state";
 const ROOTS: &str = "roots";
 const ACCESS: &str = "access";
 const SIGNATURES: &str = "signatures";
-/// How often a grant may have been renewed before it is withdrawn.
+/// Most renewals of a grant before its withdrawal.
 const MAX_RENEWALS: usize = 100_000;
 
-/// Walks the log: places without a gap, bytes that hold against their checksums, and blobs that
-/// are grains.
+/// Checks the log: sequences without a gap, correct checksums, and blobs that are grains.
 pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     findings.part(Fault::Log, Place::All(LOG), |findings| {
         let mut expected = 1;
@@ -74,8 +72,8 @@ pub(super) fn check(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     })
 }
 
-/// Whether a blob decodes, and encodes to the same bytes again. A payload may be compressed in
-/// more than one way: then it is its content that decodes canonically.
+/// Checks that a blob decodes, and encodes to the same bytes again. A payload can be compressed in more than
+/// one way: then decoding has checked that its content is canonical.
 fn is_canonical(blob: &[u8]) -> Result<()> {
     let grain = stored_grain(blob)?;
     let header = grain.decoded_header().copied();
@@ -87,7 +85,7 @@ fn is_canonical(blob: &[u8]) -> Result<()> {
     Err(Error::integrity("encoded again, it has other bytes"))
 }
 
-/// Walks the state records.
+/// Checks the state records.
 pub(super) fn check_states(
     check: &Check<'_>,
     told: Option<&Told>,
@@ -122,12 +120,12 @@ pub(super) fn check_states(
     })
 }
 
-/// What is wrong with the successor a state names.
+/// Returns the fault of the successor that a state names, `None` if it is right.
 fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Result<Option<String>> {
     let Some(successor) = check.view.place_of(by)? else {
         return Ok(Some(format!("superseded by {by}, which the log does not have")));
     };
-    // What either said is gone.
+    // The content that could tell is erased.
     if check.is_erased(successor)? || check.is_erased(at)? {
         return Ok(None);
     }
@@ -146,13 +144,12 @@ fn wrong_successor(check: &Check<'_>, at: Sequence, by: &ContentAddress) -> Resu
     Ok((!ends).then(|| format!("superseded by {by}, which does not derive from it")))
 }
 
-/// Whether a grant was renewed, however often, as another: a withdrawal ends the last version of the
-/// one it names.
+/// Returns `true` if `last` is a renewal of a grant: a withdrawal ends the last version of the one it names.
 fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress) -> Result<bool> {
     let mut version = grant;
     for _ in 0..MAX_RENEWALS {
         let Some(at) = check.view.place_of(&version)? else { return Ok(false) };
-        // What it was renewed as went with it.
+        // The link to the next version was erased with it.
         if check.is_erased(at)? {
             return Ok(true);
         }
@@ -165,7 +162,7 @@ fn is_renewed_as(check: &Check<'_>, grant: ContentAddress, last: &ContentAddress
     Ok(false)
 }
 
-/// Whether a grain names another as what it replaces: as a parent, or as the grant it withdraws.
+/// Returns `true` if a grain names another as what it replaces: as a parent, or as the grant it withdraws.
 fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
     let parents = grain.get("derived_from").and_then(|parents| parents.as_array());
     let parents = parents.into_iter().flat_map(|parents| parents.iter());
@@ -173,8 +170,8 @@ fn names(grain: &GrainRef<'_>, old: &ContentAddress) -> bool {
     texts.any(|text| text.parse().is_ok_and(|named: ContentAddress| named == *old))
 }
 
-/// Walks what stands around signed blobs: each must make an envelope of its blob again. What the
-/// signatures are worth depends on keys that may change, and is not looked at.
+/// Checks that the stored parts around each signed blob form an envelope with it. Signatures are not
+/// verified, since the verdict depends on keys that may change.
 pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let at = (Fault::Signature, SIGNATURES);
     rows_beside(check, keys::SIGNATURES, at, findings, |findings, at, row| {
@@ -197,15 +194,15 @@ pub(super) fn check_signatures(check: &Check<'_>, findings: &mut Findings) -> Re
     })
 }
 
-/// Walks the rows of protecting ancestors.
+/// Checks the rows of roots.
 pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     rows_beside(check, keys::ROOTS, (Fault::Roots, ROOTS), findings, |findings, at, row| {
         count(&mut findings.checked.roots);
         let place = Place::Row(ROOTS, at.get());
         let decoded = keys::decode_roots(at, row);
         let roots = findings.damage(Fault::Roots, place, decoded)?.unwrap_or_default();
-        // No place of the log: the greatest number stands for more ancestors than a row holds, and 0
-        // says that the versions before let go of the grain.
+        // Two values are no sequences: the greatest number means more ancestors than a row holds, and 0 that
+        // earlier versions have released the grain.
         for root in roots.into_iter().filter(|root| !matches!(root.get(), 0 | u64::MAX)) {
             if !check.is_in_log(root)? {
                 let detail =
@@ -217,7 +214,7 @@ pub(super) fn check_roots(check: &Check<'_>, findings: &mut Findings) -> Result<
     })
 }
 
-/// Walks the access records; a store that never counted one has no table of them.
+/// Checks the access records; a store that never counted an access has no table of them.
 pub(super) fn check_access(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     rows_beside(check, keys::ACCESS, (Fault::Access, ACCESS), findings, |findings, at, record| {
         count(&mut findings.checked.access);
@@ -226,7 +223,7 @@ pub(super) fn check_access(check: &Check<'_>, findings: &mut Findings) -> Result
     })
 }
 
-/// Shows every row of a table beside the log, and finds those that belong to no grain.
+/// Calls `each` for every row of a table beside the log, and reports those that belong to no grain.
 pub(super) fn rows_beside<V: Value + 'static>(
     check: &Check<'_>,
     table: TableDefinition<'static, u64, V>,

@@ -1,12 +1,11 @@
-//! Verification: whether the store holds what it acknowledged, and its parts agree.
+//! Verification: that the store holds what it acknowledged, and that its parts agree.
 //!
-//! In the order of the checks: `log` walks the blobs and what stands beside them, `audit` the chain
-//! and what it tells of the log, `reads` the read log, `standing` what it makes of each grain, `index` what is derived, `pages` the file underneath. `findings`
-//! collects, `places` remembers places; `closed` verifies a store that does not open. Nothing here
-//! repairs.
+//! In the order of the checks: `log` checks the blobs and the tables beside them, `audit` the chain and what
+//! it states about the log, `reads` the read log, `marks` the marks of each grain, `index` what is derived,
+//! `pages` the file underneath. `problems` collects, `sequence_set` is a set of sequences; `closed` verifies
+//! a store that cannot be opened. Repairs nothing.
 //!
-//! Memory is bounded: rows are read one at a time, and what has to be remembered of each grain is
-//! ten bits.
+//! Memory is bounded: rows are read one at a time, and eleven bits are held for each grain.
 
 mod audit;
 mod closed;
@@ -42,62 +41,62 @@ pub(super) use findings::Findings;
 pub use findings::{Checked, Fault, MAX_PROBLEMS, Problem, Verification};
 use index::Rebuilt;
 
-/// Memory for pages of files that are read once.
+/// Page cache for files that are read once.
 const CACHE_BYTES: usize = 16 << 20;
-/// Grains of which a quick verification decodes and looks up the blobs, spread over the log.
+/// Grains whose blobs a quick verification decodes and looks up, spread over the log.
 const SAMPLE: u64 = 1024;
 
-/// A state of the store to verify, and the file of its truth.
+/// The snapshots to verify, and a copy of the file of the truth.
 struct Subject {
     whole: Whole,
-    /// A copy of the file, where all is verified and there is a file.
+    /// A copy of the file, in a full verification of a store with a file.
     copy: Option<Scratch>,
-    /// The directory of the read log; nothing in memory.
+    /// Directory of the read log, `None` in memory.
     reads: Option<PathBuf>,
 }
 
-/// What the parts of a verification work on.
+/// The context of the checks.
 struct Check<'c> {
     view: &'c View,
     log: ReadOnlyTable<u64, &'static [u8]>,
-    /// Of so many places one is looked at closely.
+    /// One of so many entries is checked closely.
     stride: u64,
-    /// Whether an erasure waits to be scrubbed.
+    /// True if an erasure waits to be scrubbed.
     unscrubbed: bool,
 }
 
 impl Store {
-    /// Checks the store against itself: checksums and places of the log, states, the audit chain
-    /// from genesis to head and what it tells, and the derived index.
+    /// Checks the store against itself: checksums and sequences of the log, states, the audit chain from
+    /// genesis to head and what it states, and the derived index.
     ///
-    /// A `full` verification decodes and encodes every blob again, builds a second index to
-    /// compare the first with, and checks the pages of the truth, which takes room on the disk for
-    /// a second copy of both files; the others are done for a sample. Reads and writes go on, but
-    /// for the moment in which the tail is folded (and, in full, the file copied).
+    /// A `full` verification decodes and encodes every blob again, builds a second index to compare with, and
+    /// checks the pages of the truth, which needs disk space for a second copy of both files; a quick one
+    /// checks a sample instead. Reads and writes continue, except while the tail is folded (and, in full, the
+    /// file copied).
     ///
     /// # Errors
-    /// `ERR_IO`, or why writing has ended. Damage is an answer, not an error.
+    /// `ERR_IO`, or the error that ended writing. Damage is reported in the result.
     pub fn verify(&self, full: bool) -> Result<Verification> {
-        // Until the end nothing of the read log makes room.
+        // No file of the read log is removed until the end.
         let reads = self.inner().reads().map(|reads| reads.hold());
         let settled = self.inner().reads().map_or(Ok(()), |reads| reads.settle());
         let place = self.inner().reads().map(|reads| reads.place()).transpose();
         let (reply, pending) = Pending::new();
         let directory = (full && !self.is_read_only()).then(|| self.path().to_owned());
         self.inner().hand_over(Request::Alone(Box::new(move |writer| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = reply.send(writer.and_then(|writer| guarded(|| writer.subject(directory))));
         })))?;
         let looked_at = place.as_ref().ok().cloned().flatten();
         let found = verify_whole(&Subject { reads: looked_at, ..pending.wait()? }, full)?;
         drop(reads);
-        // What of the read log cannot be written or reached is told once the rest was looked at.
+        // An error in writing or reaching the read log is returned after the rest was checked.
         settled.and(place.map(|_| found))
     }
 }
 
 impl Writer {
-    /// What is to be verified, while nothing is written; with a copy of the truth in this directory.
+    /// Takes the snapshots to verify on the writer thread, with a copy of the truth in this directory.
     fn subject(&mut self, directory: Option<PathBuf>) -> Result<Subject> {
         let whole = self.whole()?;
         let copy = match (self.db.home(), directory) {
@@ -122,8 +121,8 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     log::check(&check, found)?;
     let places = found.checked.grains;
     let directory = copy.as_ref().and_then(Scratch::file).and_then(|file| file.parent());
-    // A damaged log gives no index to compare with; what can be looked up is looked up.
-    // Until an erasure is scrubbed the index has more than the log gives it.
+    // A damaged log gives no index to compare with: only look-ups are checked then. Until an erasure is
+    // scrubbed, the index has rows that the log would not give it.
     let comparable = full && found.is_clean() && !check.unscrubbed;
     let mut rebuilt = match comparable {
         true => Some(Rebuilt::of(view, directory)?),
@@ -141,7 +140,7 @@ fn verify_whole(subject: &Subject, full: bool) -> Result<Verification> {
     Ok(findings.finish(full))
 }
 
-/// Checks what stands beside a log of so many places.
+/// Checks the tables beside a log of `places` entries.
 fn check_beside(
     check: &Check<'_>,
     places: u64,
@@ -163,40 +162,40 @@ fn check_beside(
 }
 
 impl<'c> Check<'c> {
-    /// A check of this view: all of it closely, or a sample.
+    /// Checks this view, in full or by a sample.
     fn of(view: &'c View, full: bool) -> Result<Self> {
         let stride = match full {
             true => 1,
             false => view.log_len()?.div_ceil(SAMPLE).max(1),
         };
-        // That this cannot be read shows where grains are looked at.
+        // If this cannot be read, the checks of the grains will report it.
         let unscrubbed = whole(view.is_unscrubbed())?.unwrap_or_default();
         Ok(Self { view, log: view.transaction().open_table(keys::LOG)?, stride, unscrubbed })
     }
 
-    /// Whether a place is looked at closely.
+    /// Returns `true` if an entry is checked closely.
     fn takes(&self, place: u64) -> bool {
         place.is_multiple_of(self.stride)
     }
 
-    /// Whether the log has a place.
+    /// Returns `true` if the log has an entry.
     fn is_in_log(&self, place: Sequence) -> Result<bool> {
         Ok(self.log.get(place.get())?.is_some())
     }
 
-    /// Whether a stub has a place, or a row that nobody can read any more and that waits to become one.
+    /// Returns `true` for a stub, or a row without its key that waits to become one.
     fn is_erased(&self, place: Sequence) -> Result<bool> {
         let row = self.log.get(place.get())?;
         Ok(row.is_some_and(|row| Stub::is(row.value()) || self.is_lost(row.value())))
     }
 
-    /// Whether the key of a row of the log was destroyed, and the row waits to become a stub.
+    /// Returns `true` if the key of a log row was destroyed, and the row waits to become a stub.
     fn is_lost(&self, row: &[u8]) -> bool {
         let keeper = self.view.vault().keeper_beside(row);
         self.unscrubbed && keeper.is_err_and(|error| error.is_erased())
     }
 
-    /// The blob at a place, where it can be read and was not erased.
+    /// Returns the blob of a log entry, `None` if it cannot be read or was erased.
     fn readable(&self, place: Sequence) -> Result<Option<Vec<u8>>> {
         let row = self.log.get(place.get())?;
         let Some(row) = row.filter(|row| !Stub::is(row.value())) else { return Ok(None) };

@@ -1,8 +1,8 @@
-//! Whether the pages of a database hold against their checksums, also those no row lies on.
+//! Verifies the checksums of all pages of a database, also those without rows.
 //!
-//! The storage checks them all when it opens a file that was not closed, and a copy of a file in
-//! use is one. What it falls back to where the newest commit is damaged is an older commit: then
-//! the copy does not hold the same rows, and that shows too.
+//! redb checks them all when it opens a file that was not closed cleanly, and a copy of a file in use is one.
+//! If the newest commit is damaged it falls back to an older one: the copy then has other rows, which is
+//! noticed, too.
 
 use redb::{ReadTransaction, ReadableDatabase};
 
@@ -13,7 +13,7 @@ use crate::disk::source::Opening;
 use crate::operate::maintain::copy::fingerprint;
 use crate::operate::maintain::scratch::Scratch;
 
-/// Checks a copy of the file of a database, made while nobody wrote, against a snapshot of it.
+/// Checks a copy of a database file, made while no write was running, against a snapshot of the database.
 pub(super) fn check(
     name: &str,
     copy: &Scratch,

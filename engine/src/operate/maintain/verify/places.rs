@@ -1,8 +1,8 @@
-//! A set of places in the log, one bit each: what keeps a check of a million grains in 125 kB.
+//! A set of sequences of the log, one bit each: a million grains take 125 kB.
 
 use grainstore_index::Sequence;
 
-/// Places from 1 to a length.
+/// A subset of the sequences from 1 to a length.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     words: Vec<u64>,
@@ -10,14 +10,14 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// None of so many places. The length comes from rows that were read, not from a number that
-    /// is stored somewhere, so it cannot ask for more memory than the log takes on disk.
+    /// The empty subset of a log of `length` entries. The length is a count of rows that were read, not a
+    /// stored number, so it cannot ask for more memory than the log takes on disk.
     pub(crate) fn none_of(length: u64) -> Self {
         let words = usize::try_from(length.div_ceil(64)).unwrap_or(0);
         Self { words: vec![0; words], length }
     }
 
-    /// Adds a place. Says whether it is new; one beyond the length is not.
+    /// Adds a sequence. Returns `true` if it is new; `false` also for one beyond the length.
     pub(crate) fn add(&mut self, place: Sequence) -> bool {
         let Some((at, bit)) = self.slot(place) else { return false };
         let Some(word) = self.words.get_mut(at) else { return false };
@@ -26,7 +26,7 @@ impl Places {
         new
     }
 
-    /// Puts a place in, or takes it out.
+    /// Adds or removes a sequence.
     pub(crate) fn set(&mut self, place: Sequence, inside: bool) {
         let Some((at, bit)) = self.slot(place) else { return };
         if let Some(word) = self.words.get_mut(at) {
@@ -34,20 +34,20 @@ impl Places {
         }
     }
 
-    /// Whether a place is in it.
+    /// Returns `true` if the sequence is in the set.
     pub(crate) fn has(&self, place: Sequence) -> bool {
         let word = self.slot(place).and_then(|(at, bit)| Some(self.words.get(at)? & bit));
         word.is_some_and(|bit| bit != 0)
     }
 
-    /// The places that are not in it.
+    /// Iterates over the sequences that are not in the set.
     pub(crate) fn missing(&self) -> impl Iterator<Item = Sequence> {
         let bits = self.words.iter().flat_map(|word| (0..64).map(move |bit| word >> bit & 1));
         let places = (1..=self.length).zip(bits);
         places.filter(|(_, bit)| *bit == 0).map(|(place, _)| Sequence::new(place))
     }
 
-    /// Which word a place is in, and its bit there.
+    /// Returns the word of a sequence, and its bit in it.
     fn slot(&self, place: Sequence) -> Option<(usize, u64)> {
         let at = place.get().checked_sub(1).filter(|at| *at < self.length)?;
         Some((usize::try_from(at / 64).ok()?, 1 << (at % 64)))

@@ -1,4 +1,4 @@
-//! Whether the read log is what was written, and as the audit log notes it.
+//! Verifies the read log, by itself and against its records in the audit log.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::write::reads::examine;
 
 const READS: &str = "reads";
 
-/// Examines the read log in this directory; in memory there is none.
+/// Checks the read log in this directory; a store in memory has none.
 pub(super) fn check(
     check: &Check<'_>,
     directory: Option<&Path>,

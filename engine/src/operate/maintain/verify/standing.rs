@@ -1,7 +1,7 @@
-//! Whether the standing of each grain (contradicted, verified, held, and by which roots protected) is
-//! what the audit log and the grain itself make of it, whatever checksums say.
+//! Verifies the marks of each grain (contradicted, verification status, held, and its roots) against the
+//! audit log and the grain itself, independently of checksums.
 //!
-//! What the chain tells is folded into a few bits a place while it is walked.
+//! The marks that the chain states are collected in a few bits for each sequence.
 
 use grainstore_format::{EpochMs, GrainState, VerificationStatus};
 use grainstore_index::Sequence;
@@ -11,34 +11,34 @@ use super::audit::Told;
 use super::findings::{Fault, Findings, Place};
 use super::places::Places;
 use crate::base::error::Result;
+use crate::disk::blob::with_fields;
 use crate::disk::keys;
 use crate::rules::policy::{Rule, Terms};
 use crate::state::audit::AuditEntry;
 use crate::state::truth::whole;
-use crate::state::view::with_fields;
 use crate::write::plan::Plan;
 
 const STATE: &str = "state";
 const ROOTS: &str = "roots";
 
-/// What the audit log tells of the standing of the grains in a log.
+/// Marks of the grains in a log, as the audit log states them.
 pub(super) struct Marks {
     contradicted: Places,
-    /// Those that a file stated the end of.
+    /// Grains whose end a file stated.
     ended: Places,
-    /// Those whose status is verified or retracted, and contested or retracted.
+    /// One bit for verified or retracted, one for contested or retracted.
     verified: Places,
     contested: Places,
     status_told: Places,
-    /// Those whose hold is decided by a call, whatever their policy was born with, and how.
+    /// Grains whose hold was set or lifted by a call, whatever their policy declares, and the last of these.
     hold_told: Places,
     held: Places,
-    /// Those that were written with a signature that a policy asked for.
+    /// Grains that were stored with a signature that a policy asked for.
     signed_for: Places,
 }
 
 impl Marks {
-    /// Of a log of so many places, before the first entry.
+    /// No marks, for a log of `places` entries.
     pub(super) fn none_of(places: u64) -> Self {
         let none = || Places::none_of(places);
         Self {
@@ -53,7 +53,7 @@ impl Marks {
         }
     }
 
-    /// Takes in an entry about a mark that was set on the grain at a place.
+    /// Adds an entry about a mark of the grain at a sequence.
     pub(super) fn note(&mut self, entry: &AuditEntry, at: Sequence) {
         match entry.operation.as_str() {
             "contradict" => self.contradicted.set(at, true),
@@ -72,7 +72,7 @@ impl Marks {
         }
     }
 
-    /// Takes in a supersession by the grain at a place.
+    /// Adds a supersession by the grain at a sequence.
     pub(super) fn note_successor(&mut self, entry: &AuditEntry, new: Sequence) {
         let mut rules = entry.rules.iter().filter_map(|name| Rule::named(name));
         if rules.any(Rule::is_signed) {
@@ -80,7 +80,7 @@ impl Marks {
         }
     }
 
-    /// Whether the chain tells anything of the grain at a place.
+    /// Returns `true` if the chain states a mark of the grain.
     fn tells_of(&self, at: Sequence) -> bool {
         [&self.contradicted, &self.ended, &self.status_told, &self.hold_told]
             .into_iter()
@@ -97,13 +97,13 @@ impl Marks {
     }
 }
 
-/// Retracted is both bits together.
+/// Retracted sets both bits.
 fn is_either(status: VerificationStatus, one: VerificationStatus) -> bool {
     status == one || status == VerificationStatus::Retracted
 }
 
-/// Holds the grains without a state record against what the chain tells: those that were marked, and
-/// those that are looked at closely. The walk over the records sees to the others.
+/// Checks the grains without a state record against the chain: those it states marks of, and those of the
+/// sample. The check of the state records covers the others.
 pub(super) fn check_unwritten(
     check: &Check<'_>,
     told: &Told,
@@ -122,8 +122,8 @@ pub(super) fn check_unwritten(
     })
 }
 
-/// Holds a state against what the chain and the grain tell. With what a file stated the chain has to
-/// agree only where it tells of a change since.
+/// Compares a state with the chain and the grain. If a file stated the state, the chain has to agree only if
+/// it states a later change.
 pub(super) fn compare(
     check: &Check<'_>,
     told: &Told,
@@ -161,14 +161,14 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// Whether a grain is under hold from the moment it is stored, where it can be read.
+/// Returns `true` if a grain is under hold from the moment it is stored, `None` if it cannot be read.
 fn born_held(check: &Check<'_>, at: Sequence) -> Result<Option<bool>> {
     let Some(blob) = check.readable(at)? else { return Ok(None) };
-    // Damage was found by the walks over the tables.
+    // Damage was reported by the checks of the tables.
     whole(with_fields(&blob, |grain| Ok(Terms::of(grain).holds)))
 }
 
-/// Holds the rows of roots of the grains that are looked at closely against what protects them.
+/// Checks the rows of roots of the grains in the sample against what protects them.
 pub(super) fn check_roots(
     check: &Check<'_>,
     told: Option<&Told>,

@@ -1,5 +1,5 @@
-//! Standing that was rewritten with fresh checksums, past the audit log, is found: each way to weaken
-//! what protects a grain, or to hide what became of it.
+//! Marks rewritten with correct checksums, without the audit log, are found: every way of weakening the
+//! protection of a grain, or hiding what happened to it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::view::View;
 use crate::write::writer::{Request, Writer};
 use crate::{Offer, OpenOptions, Session, SessionOptions, Store};
 
-/// Places of the grains that [`filled`] stores.
+/// Sequences of the grains that [`filled`] stores.
 const PLAIN: u64 = 1;
 const CONTRADICTED: u64 = 2;
 const CONTESTED: u64 = 3;
@@ -51,7 +51,7 @@ fn filled() -> (TempDir, Store) {
     let subtree = r#""invalidation_policy": {"mode": "locked", "scope": "subtree"}"#;
     let locked = put(&format!(r#""subject": "locked", {subtree}"#));
     put(&format!(r#""subject": "derived", "derived_from": ["{locked}"]"#));
-    // What protects it arrives behind it.
+    // The grain that protects it is stored after it.
     let late = grain(&format!(r#""subject": "late", {subtree}"#));
     let named = late.encode(Encoding::MessagePack).unwrap().address();
     put(&format!(r#""subject": "early", "derived_from": ["{named}"]"#));
@@ -64,7 +64,7 @@ fn filled() -> (TempDir, Store) {
     (dir, store)
 }
 
-/// An envelope by somebody whose key nobody can find.
+/// An envelope of a signer whose key cannot be resolved.
 fn unverifiable_envelope(blob: &[u8]) -> Vec<u8> {
     let kid = b"did:web:a.example";
     let protected = [&[0xa2, 1, 0x27, 4, 0x40 + 17][..], kid].concat();
@@ -92,10 +92,10 @@ fn mark_some(session: &Session) {
     session.lift_hold(&lifted, "why", None).unwrap();
 }
 
-/// A change of the tables past everything that guards them.
+/// A direct change of the tables that bypasses all checks.
 type Change = Box<dyn Fn(&WriteTransaction) + Send>;
 
-/// What verification says once the tables are changed so. They are as before afterwards.
+/// Returns the problems found after a change of the tables, which is then undone.
 fn problems(writer: &mut Writer, change: &Change, full: bool) -> Vec<Problem> {
     let clean = writer.db.begin_write().unwrap();
     let before = clean.ephemeral_savepoint().unwrap();
@@ -116,7 +116,7 @@ fn problems(writer: &mut Writer, change: &Change, full: bool) -> Vec<Problem> {
     findings.finish(full).problems
 }
 
-/// Writes a state another way, with a checksum that fits.
+/// Changes a state, with a correct checksum.
 fn state(at: u64, change: impl Fn(&mut GrainState) + Send + 'static) -> Change {
     Box::new(move |txn| {
         let sequence = Sequence::new(at);
@@ -155,7 +155,7 @@ fn no_roots(at: u64) -> Change {
     })
 }
 
-/// The signature is kept as one that nobody could verify.
+/// Marks a stored signature as unverifiable.
 fn unverifiable(at: u64) -> Change {
     Box::new(move |txn| {
         let sequence = Sequence::new(at);

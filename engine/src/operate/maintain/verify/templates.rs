@@ -1,4 +1,4 @@
-//! The templates of CAL beside the log: each is as it was written, and a definition.
+//! Verifies that each CAL template beside the log is undamaged and a definition.
 
 use redb::TableError;
 
@@ -10,7 +10,7 @@ use crate::read::templates::check_row;
 
 const TEMPLATES: &str = "templates";
 
-/// Walks the templates. A store that never had one has no table of them.
+/// Checks the templates. A store that never had one has no table of them.
 pub(super) fn check_templates(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let table = match check.view.transaction().open_table(keys::TEMPLATES) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(()),

@@ -1,5 +1,5 @@
-//! The vectors beside the log: each is as it was given, is listed by its grain, and fits its space; the one
-//! that serves is there.
+//! Verifies the vectors beside the log: each is undamaged, is listed by its grain, and fits its space; the
+//! serving space exists.
 
 use redb::{ReadableTableMetadata, TableError};
 
@@ -16,8 +16,8 @@ const LEAVING: &str = "vector_leaving";
 const SERVING: &str = "meta serving";
 const GONE: &str = "meta vectors_gone";
 
-/// Walks the lists of vectors that grains have, and looks up each. A store that never had one has no
-/// tables of them.
+/// Checks the vector lists of grains, and every vector in them. A store that never had one has no tables of
+/// them.
 pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     check_serving(check, findings)?;
     let table = match check.view.transaction().open_table(keys::VECTORS) {
@@ -74,7 +74,7 @@ pub(super) fn check_vectors(check: &Check<'_>, findings: &mut Findings) -> Resul
     Ok(())
 }
 
-/// Looks at what the meta table says of spaces.
+/// Checks the rows about spaces in the meta table.
 fn check_serving(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let meta = check.view.transaction().open_table(keys::META)?;
     if let Some(row) = meta.get(keys::META_GONE)? {
@@ -83,7 +83,7 @@ fn check_serving(check: &Check<'_>, findings: &mut Findings) -> Result<()> {
     let Some(row) = meta.get(keys::META_SERVING)? else { return Ok(()) };
     let place = Place::All(SERVING);
     let number = findings.damage(Fault::Vector, place, keys::open_serving(row.value()))?;
-    // Spaces that cannot be read are a problem of their own.
+    // Unreadable spaces are reported elsewhere.
     if let (Some(number), Ok(spaces)) = (number, check.view.spaces())
         && !spaces.contains_key(&number)
     {

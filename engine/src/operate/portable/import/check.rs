@@ -1,5 +1,5 @@
-//! The first pass over files: everything they hold is checked, on the caller's thread, and nothing
-//! is written.
+//! The first pass over the files of an import: checks everything in them, on the caller's thread, without
+//! writing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,26 +15,27 @@ use super::claims::{self, Stated};
 use super::entering::Entering;
 use super::{Importing, in_file, of_file};
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::{stored_grain, with_fields};
 use crate::disk::keys::Wrapping;
 use crate::handle::session::{MAX_BATCH_BYTES, Session};
-use crate::operate::erase::check_not_erased;
 use crate::read::query::Halt;
 use crate::rules::policy::{Proofs, check_ownership, cosigners};
 use crate::search::embed::misfit;
 use crate::state::consent::is_withdrawn;
+use crate::state::erasure::check_not_erased;
 use crate::state::reach::Reach;
-use crate::state::view::{View, stored_grain, with_fields};
+use crate::state::view::View;
 use crate::write::plan::{Claim, Conflicts, Disputed, Prepared, Successor};
 
-/// Grains between two looks at whether to stop, and two words of progress.
+/// Grains between two checks for cancellation, and two reports of progress.
 pub(super) const CHECK_EVERY: u64 = 256;
 
-/// The files of an import, open.
+/// The open files of an import.
 pub(super) struct Files<S> {
     pub(super) files: Vec<(String, Container<'static, S>)>,
 }
 
-/// What the first pass found.
+/// The result of the first pass.
 pub(super) struct Checked {
     /// One for each file.
     pub(super) files: Vec<Found>,
@@ -42,23 +43,23 @@ pub(super) struct Checked {
     pub(super) claims: Vec<Claim>,
     pub(super) successors: BTreeMap<ContentAddress, Successor>,
     pub(super) conflicts: Conflicts,
-    /// Whose grains come.
+    /// Users whose grains are imported.
     pub(super) people: BTreeSet<String>,
 }
 
-/// What was found in one file.
+/// The result for one file.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Numbers of the grains whose signature is valid, ascending.
+    /// Numbers of the grains with a valid signature, ascending.
     pub(super) valid: Vec<u32>,
     /// Numbers of the grains that are left out, ascending.
     pub(super) left_out: Vec<u32>,
-    /// What tells these grains and envelopes from others.
+    /// Hash of its grains and envelopes, to notice a change before the second pass.
     pub(super) digest: [u8; 32],
 }
 
 impl<S: ReadAt> Files<S> {
-    /// Opens containers: their checksums and structure are right.
+    /// Opens containers, and checks their checksums and structure.
     ///
     /// # Errors
     /// As [`Container::open`], with the name of the file.
@@ -71,7 +72,7 @@ impl<S: ReadAt> Files<S> {
         Ok(Self { files: files.collect::<Result<_>>()? })
     }
 
-    /// Shows every entry of every manifest.
+    /// Calls `show` for every entry of every manifest.
     pub(super) fn each_manifest_entry(
         &self,
         mut show: impl FnMut(ContentAddress, Carried) -> Result<()>,
@@ -85,8 +86,8 @@ impl<S: ReadAt> Files<S> {
         Ok(())
     }
 
-    /// Reads everything, and prepares what the writer will need to decide claims. Where a signature does
-    /// not hold, `claimed` is then the key that it was said to be by.
+    /// Reads everything, and prepares what the writer thread needs to decide the claims. On an invalid
+    /// signature, `claimed` is set to the key id that the envelope states.
     ///
     /// # Errors
     /// Those of [`Session::import`].
@@ -124,7 +125,7 @@ impl<S: ReadAt> Files<S> {
         for (name, container) in &self.files {
             let found = pass.file(container, &mut wanted, &mut checked);
             *claimed = pass.claimed.take();
-            // What the rules ask of the store may fail; all else is about the file.
+            // Reading the store for its rules may fail; every other error is about the file.
             checked.files.push(found.map_err(|error| match pass.store_failed {
                 true => in_file(name, error),
                 false => of_file(name, error),
@@ -144,8 +145,8 @@ impl<S: ReadAt> Files<S> {
         Ok(checked)
     }
 
-    /// Notes what manifests tell of vectors that fit none of the store's of their model: a file carries none
-    /// of them, and where they come from they are made otherwise than here.
+    /// Records a conflict for vectors in a manifest that fit no space of their model here. A file carries no
+    /// vectors, so this means that they are made differently where it comes from.
     fn check_embedded(&self, session: &Session, view: &View, checked: &mut Checked) -> Result<()> {
         let reserved = session.store().inner().retrieval().reserved();
         let spaces = view.spaces()?;
@@ -158,7 +159,7 @@ impl<S: ReadAt> Files<S> {
         })
     }
 
-    /// The grains that claims name as successors, each with what the manifests say of it.
+    /// Returns the grains that claims name as successors, each with its manifest entry.
     fn wanted(&self, stated: &[Stated]) -> Result<BTreeMap<ContentAddress, Carried>> {
         let named = stated.iter().filter_map(|(_, state)| state.superseded_by);
         let mut wanted: BTreeMap<_, _> = named.map(|by| (by, Carried::default())).collect();
@@ -184,12 +185,12 @@ struct Pass<'p, 'h> {
     view: &'p View,
     /// The rules of the store.
     entering: Entering<'p>,
-    /// Whether it was the store that failed.
+    /// True if reading the store failed, rather than a file.
     store_failed: bool,
     how: &'p Importing<'h>,
-    /// The key that a signature which does not hold was said to be by.
+    /// The key id stated by an envelope whose signature is invalid.
     claimed: Option<String>,
-    /// Bytes of successors that may still be kept in memory.
+    /// Bytes of successors that may still be held in memory.
     room: usize,
     done: u64,
     total: u64,
@@ -224,7 +225,7 @@ impl Pass<'_, '_> {
         Ok(found)
     }
 
-    /// Checks a grain by itself. Says who signed it.
+    /// Checks one grain. Returns its signer.
     fn entry(
         &mut self,
         entry: &Entry,
@@ -270,8 +271,8 @@ impl Pass<'_, '_> {
         Ok(signer)
     }
 
-    /// Whether the store has a withdrawal of the consent a grain rests on. One that comes in the files
-    /// hides it, and does not keep it out.
+    /// Returns `true` if the store has a withdrawal of the consent the grain rests on. A withdrawal in the
+    /// files themselves hides the grain, but does not exclude it.
     fn rests_on_withdrawn(&self, entry: &Entry) -> Result<bool> {
         if entry.grain().get("processing_basis").is_none() {
             return Ok(false);
@@ -305,7 +306,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What tells a grain and its envelope from others.
+/// Adds a grain and its envelope to a hash.
 pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
     digest.update(entry.address().as_bytes());
     if let Some(envelope) = entry.envelope() {
@@ -313,7 +314,7 @@ pub(super) fn digest_entry(digest: &mut Sha256, entry: &Entry) {
     }
 }
 
-/// A grain of a file, ready for the writer.
+/// Prepares a grain of a file for the writer thread.
 pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared> {
     let wrapping = wrapping(&entry, signer.is_some())?.map(Arc::new);
     let blob = Blob::from_bytes(entry.blob().to_vec());
@@ -322,13 +323,13 @@ pub(super) fn prepared(entry: Entry, signer: Option<String>) -> Result<Prepared>
     Ok(Prepared { wrapping, proofs, ..prepared })
 }
 
-/// What stands around the blob of a grain.
+/// Returns the bytes around the blob of a signed grain.
 pub(super) fn wrapping(entry: &Entry, valid: bool) -> Result<Option<Wrapping>> {
     let Some((prefix, suffix)) = entry.around_blob() else { return Ok(None) };
     Ok(Some(Wrapping { valid, prefix: prefix.to_vec(), suffix: suffix.to_vec() }))
 }
 
-/// A grain that is here already, as one that supersedes.
+/// Prepares a grain that is stored already and named as a successor.
 fn stored(session: &Session, view: &View, address: &ContentAddress) -> Result<Option<Prepared>> {
     let Some(row) = view.row(address)? else { return Ok(None) };
     let envelope = view.envelope(row.sequence, &row.blob)?;

@@ -1,4 +1,4 @@
-//! What manifests say of grains that are here already, where it is not so here. Decides nothing.
+//! Claims: states in manifests that differ from those of grains stored here. Decides nothing.
 
 use grainstore_format::container::{Carried, ReadAt};
 use grainstore_format::{ContentAddress, GrainState, VerificationStatus};
@@ -9,14 +9,13 @@ use crate::state::reach::Reach;
 use crate::state::view::View;
 use crate::write::plan::{is_earlier_end, prevails};
 
-/// Claims about grains that are here already, and better signatures of such, that one import may
-/// have.
+/// Most claims about stored grains, and better signatures of such, in one import.
 pub const MAX_IMPORT_CLAIMS: usize = 100_000;
 
-/// A claim as it stands in a manifest.
+/// A claim as a manifest states it.
 pub(super) type Stated = (ContentAddress, GrainState);
 
-/// All of them, as this view has it, about grains that are seen.
+/// Returns all claims about grains that are visible, compared with this view.
 ///
 /// # Errors
 /// `ERR_LIMIT`, `ERR_CORRUPT` for a broken manifest, `ERR_IO`.
@@ -41,8 +40,10 @@ pub(super) fn stated<S: ReadAt>(
     Ok(found)
 }
 
+/// Refuses a further claim at the limit.
+///
 /// # Errors
-/// `ERR_LIMIT` where there are as many as one import may have.
+/// `ERR_LIMIT` at [`MAX_IMPORT_CLAIMS`].
 pub(super) fn check_room(claims: usize) -> Result<()> {
     if claims < MAX_IMPORT_CLAIMS {
         return Ok(());
@@ -53,7 +54,7 @@ pub(super) fn check_room(claims: usize) -> Result<()> {
         .with_hint("import one file at a time, or into a store of its own"))
 }
 
-/// Whether a file says anything that is not so here. What it does not say is no claim.
+/// Returns `true` if a file states something that differs here. An absent statement is no claim.
 fn differs(stated: &GrainState, own: &GrainState) -> bool {
     let status = stated.verification_status;
     let another = |by| own.superseded_by != Some(by);

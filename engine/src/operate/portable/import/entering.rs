@@ -1,5 +1,5 @@
-//! Which grains of a file may come in: the rules on what is stored, asked of each that is new here. A
-//! consent may lie in the files themselves, behind the grains that rest on it.
+//! The storage rules on import: decides for each new grain if it may be stored. A consent may be in the files
+//! themselves, behind the grains that rest on it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::state::basis::basis_in;
 use crate::state::consent::address_of;
 use crate::state::view::View;
 
-/// A consent that a file brings.
+/// A consent in a file.
 struct Brought {
     withdraws: bool,
     scope: Vec<String>,
-    /// What the file says took its place.
+    /// Its successor by the manifest.
     successor: Option<ContentAddress>,
 }
 
@@ -34,18 +34,20 @@ impl Brought {
     }
 }
 
-/// The rules on one import.
+/// The storage rules, applied to one import.
 pub(super) struct Entering<'v> {
     session: &'v Session,
     view: &'v View,
     rules: Arc<RuleSet>,
-    /// Consents that the files bring.
+    /// Consents in the files.
     consents: HashMap<ContentAddress, Brought>,
 }
 
 impl<'v> Entering<'v> {
+    /// Collects the consents in the files, if a rule depends on consent.
+    ///
     /// # Errors
-    /// As [`Files::check`].
+    /// As [`ImportFiles::check`].
     pub(super) fn new<S: ReadAt>(
         session: &'v Session,
         view: &'v View,
@@ -73,7 +75,7 @@ impl<'v> Entering<'v> {
         Ok(Self { session, view, rules, consents })
     }
 
-    /// What refuses a grain; nothing where it may come in, or is here already.
+    /// Returns the refusal of a grain, `None` if it may be stored or is stored already.
     pub(super) fn refusal(
         &self,
         address: &ContentAddress,
@@ -81,7 +83,7 @@ impl<'v> Entering<'v> {
         supersedes: bool,
     ) -> Result<Option<Refusal>> {
         let deed = if supersedes { Deed::Supersede } else { Deed::Put };
-        // A withdrawal of consent waits for no rule.
+        // No rule delays a withdrawal of consent.
         let withdraws =
             grain.grain_type() == GrainType::Consent && grain.flag("is_withdrawal") == Some(true);
         if withdraws || !self.rules.rules_on(deed) || self.view.sequence_of(address)?.is_some() {
@@ -102,12 +104,12 @@ impl<'v> Entering<'v> {
         Ok(self.rules.decide(deed, &facts).refusal)
     }
 
-    /// What the basis of a grain is: what the store says, else the consents of the files.
+    /// Returns the basis of a grain, from the store, else from the consents in the files.
     fn basis(&self, grain: &Grain) -> Result<Basis> {
         let basis = basis_in(self.view, grain.text("processing_basis"))?;
         let address = grain.text("processing_basis").and_then(address_of);
         let (Basis::Unknown, Some(mut address)) = (&basis, address) else { return Ok(basis) };
-        // No longer than there are consents: a file may state a circle.
+        // Bounded by the number of consents: a file may state a cycle.
         for _ in 0..=self.consents.len() {
             match self.consents.get(&address) {
                 None => return Ok(basis),

@@ -1,11 +1,12 @@
 //! Import: `.mg` files into the store, with the state of their grains (OMS 11.7, 28.3).
 //!
-//! - `check`: on the caller's thread, everything a file holds, before anything is written.
-//! - `claims`: what the manifests say of grains that are here already.
-//! - `stage`: on the writer's thread, one transaction. `staging`: its tables.
+//! - `check`: the first pass, on the caller's thread, before anything is written.
+//! - `import_filter`: the rules on what may be stored. `claims`: manifest states of grains that are stored
+//!   already.
+//! - `stage`: the second pass, on the writer thread, in one transaction. `staging`: its tables.
 //!
-//! What is in memory does not grow with the number of grains, but for 8 bytes of each that derives
-//! from another or restricts who replaces it, and 4 of each that is signed.
+//! Memory does not grow with the number of grains, except for 8 bytes for each grain that derives from
+//! another or restricts its replacement, and 4 for each signed one.
 
 mod check;
 mod claims;
@@ -30,18 +31,18 @@ use check::Files;
 pub use claims::MAX_IMPORT_CLAIMS;
 use stage::{LeftOut, stage};
 
-/// What the audit log calls an import that was refused as a whole.
+/// Operation in the audit log for an import that was refused as a whole.
 const NOTHING_CAME: Operation = Operation::Import(ImportNote::NONE);
 
-/// How often an import begins anew because others wrote what its file speaks of.
+/// Most restarts of an import because of concurrent writes to the grains in its files.
 const MAX_ATTEMPTS: usize = 8;
 
-/// How an import is made.
+/// Options of an import.
 #[derive(Clone, Default)]
 pub struct Importing<'p> {
-    /// Stops the work, up to its commit, when the host says so.
+    /// Cancels the import, up to its commit.
     pub cancel: Cancel,
-    /// Told now and then how many grains of how many are checked.
+    /// Called from time to time with the number of grains checked, and of all.
     pub progress: Option<&'p dyn Fn(u64, u64)>,
 }
 
@@ -51,39 +52,38 @@ impl std::fmt::Debug for Importing<'_> {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Imported {
-    /// Grains that are new here.
+    /// Grains that were stored.
     pub added: u64,
-    /// Grains that were here already, or came twice.
+    /// Grains that were stored already, or came twice.
     pub duplicate: u64,
     /// Grains that were left out.
     pub refused: u64,
-    /// Up to [`MAX_CONFLICTS`](crate::MAX_CONFLICTS) of the things the files say otherwise than the
-    /// store keeps to.
+    /// The first [`MAX_CONFLICTS`](crate::MAX_CONFLICTS) disagreements between the files and the store.
     pub conflicts: Vec<Conflict>,
-    /// How many there are.
+    /// Number of all conflicts.
     pub conflict_count: u64,
 }
 
 impl Session {
-    /// Takes the grains of these files into the store, with their state: all of them, or nothing.
+    /// Imports the grains of these files with their state: all of them, or none.
     ///
-    /// A grain that is new here has the state its file states. For one that was here already a file
-    /// is no more than a claim: it is judged by the invalidation policies as the call would be that
-    /// makes it so, and what is refused is listed. How often grains were read stays behind.
+    /// A new grain gets the state its file states. For a stored grain that state is only a claim: the
+    /// invalidation policies judge it like the call that would cause it, and what they refuse is listed.
+    /// Access counts are not imported.
     ///
-    /// Everything is checked before anything is written. Writes of others wait while the grains are
-    /// written; reads do not.
+    /// Everything is checked before anything is written. Other writes wait while the grains are written;
+    /// reads do not.
     ///
     /// # Errors
-    /// With the file and the place in it: the codes of OMS section 19 for a damaged file or a bad
-    /// grain, `ERR_SIGNATURE` for an invalid signature, `ERR_ACCESS` for a grain outside the
-    /// session's namespace. `ERR_INTEGRITY` where a file changes meanwhile; `ERR_LIMIT` beyond
-    /// [`MAX_IMPORT_CLAIMS`]; `ERR_TIMEOUT` where it was cancelled; `ERR_CONFLICT` where others keep
-    /// writing what it speaks of; `ERR_IO`.
+    /// With the file and the position in it: the codes of OMS section 19 for a damaged file or an invalid
+    /// grain, `ERR_SIGNATURE` for an invalid signature, `ERR_ACCESS` for a grain outside the session's
+    /// namespace. `ERR_INTEGRITY` if a file changes meanwhile; `ERR_LIMIT` beyond [`MAX_IMPORT_CLAIMS`];
+    /// `ERR_TIMEOUT` if it was cancelled; `ERR_CONFLICT` if concurrent writes keep changing its grains;
+    /// `ERR_IO`.
     pub fn import<P: AsRef<Path>>(
         &self,
         files: impl IntoIterator<Item = P>,
@@ -97,7 +97,7 @@ impl Session {
         self.import_from(opened.collect::<Result<Vec<_>>>()?, how)
     }
 
-    /// [`Session::import`] from whatever can be read at any place, each with a name for errors.
+    /// Imports like [`Session::import`] from any seekable sources, each with a name for errors.
     pub(crate) fn import_from<S: ReadAt + Send + 'static>(
         &self,
         sources: Vec<(String, S)>,
@@ -125,14 +125,15 @@ impl Session {
                         stage(ground, &files, &checked, &author, &cancel, &mut left_out)
                     })
                 });
-                // Nobody may be waiting any more.
+                // The caller may have stopped waiting.
                 let _ = reply.send(staged.map(|staged| (staged, files, left_out)));
             })))?;
             let (imported, again, more) = pending.wait()?;
             if let Some(imported) = imported {
                 return Ok(imported);
             }
-            // That more is left out ends with the grains of the files.
+            // A retry with a longer list of left-out grains does not count: it ends, since the files are
+            // finite.
             attempts += usize::from(more.len() == known);
             (files, left_out) = (again, more);
         }
@@ -141,7 +142,7 @@ impl Session {
     }
 }
 
-/// Opens a file. What is none, such as a pipe that nobody writes to, is not waited for.
+/// Opens a file. Refuses other kinds, such as a pipe, which could block forever.
 fn open(path: &Path) -> Result<File> {
     let found = std::fs::metadata(path).map_err(|error| {
         Error::from(error).with_hint("check the path, and whether you may read it")
@@ -153,12 +154,12 @@ fn open(path: &Path) -> Result<File> {
     Ok(File::open(path)?)
 }
 
-/// The same error, saying which file it came up in.
+/// Adds the name of the file to an error.
 fn in_file(name: &str, error: Error) -> Error {
     error.within(Path::new(name))
 }
 
-/// An error of a file itself.
+/// Marks an error as one of the file itself.
 fn of_file(name: &str, error: impl Into<Error>) -> Error {
     in_file(name, error.into().of_input())
 }

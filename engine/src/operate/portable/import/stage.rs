@@ -1,13 +1,13 @@
-//! The second pass over files, on the writer's thread: grains, states, roots and audit entries into
-//! one transaction, a chunk at a time.
+//! The second pass over the files of an import, on the writer thread: writes grains, states, roots and audit
+//! entries in one transaction, a chunk at a time.
 //!
-//! In this order, so that no order in a file lets a claim past a policy: the grains, but for those
-//! that are claimed to supersede stored ones; the states of new grains; what protects them; then the
-//! claims, each judged with all of that in sight; then what claims nothing and would replace another all
-//! the same; then withdrawals of consent.
+//! The order is chosen so that no order in a file lets a claim bypass a policy: first the grains, except
+//! those claimed to supersede stored ones; then the states of new grains; their roots; the claims, each
+//! judged with all of that in sight; grains that would replace another without a claim; withdrawals of
+//! consent.
 //!
-//! Places of the log have no gap, so what has to be left out is found first and the work begun anew
-//! without it.
+//! Sequences of the log have no gap, so grains to be left out are found first, and the pass is restarted
+//! without them.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use super::check::{CHECK_EVERY, Checked, Files, Found, digest_entry, prepared, w
 use super::staging::{Outcome, Staging};
 use super::{Imported, claims, in_file, of_file};
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::operate::erase::check_not_erased;
 use crate::read::query::Halt;
 use crate::rules::policy::Rule;
 use crate::state::audit::{AuditRecord, ImportNote, Operation};
+use crate::state::erasure::check_not_erased;
 use crate::state::reach::Reach;
 use crate::write::plan::{
     Author, Beneath, Conflicts, Disputed, Plan, arriving, by_successor, not_cleared, own_terms,
@@ -32,16 +32,16 @@ use crate::write::plan::{
 };
 use crate::write::writer::Ground;
 
-/// Claims, or grains to protect, that one plan decides.
+/// Claims, or grains to protect, in one plan.
 const CHUNK: usize = 256;
-/// Files whose checksums an audit entry names.
+/// Most files whose checksums an audit entry names.
 const MAX_NAMED: usize = 16;
 
-/// Grains that are left out of an import, each with what it would replace without asking its policy.
+/// Grains to leave out of an import, each with the grain it would replace without asking its policy.
 pub(super) type LeftOut = BTreeMap<ContentAddress, ContentAddress>;
 
-/// Writes what files hold, but for what is left out, into the transaction of this ground. Nothing where
-/// others wrote something since the first pass that the files speak of, or where more is to be left out.
+/// Writes the grains of the files, except those left out, into a transaction. `None` if the store has changed
+/// since the first pass in a way that matters, or if more grains are to be left out.
 ///
 /// # Errors
 /// Those of [`Session::import`](crate::Session::import).
@@ -58,7 +58,7 @@ pub(super) fn stage<S: ReadAt>(
     if stated != checked.stated {
         return Ok(None);
     }
-    // One sync for all of them; a grain that is refused later leaves somebody a slot without rows.
+    // One sync for all users. If a grain is refused later, its user may have a slot without rows.
     ground.view.vault().enroll_people(checked.people.iter().map(String::as_str))?;
     let mut stage = Stage {
         ground,
@@ -96,27 +96,27 @@ pub(super) fn stage<S: ReadAt>(
     stage.finish(files).map(Some)
 }
 
-/// An import under way.
+/// An import in progress.
 struct Stage<'s> {
     ground: &'s Ground<'s>,
     checked: &'s Checked,
     author: &'s Author,
     cancel: &'s Cancel,
     staging: Staging<'s>,
-    /// New grains that restrict who replaces them, or derive from others.
+    /// New grains that restrict their replacement, or derive from others.
     protecting: Vec<Sequence>,
-    /// New grains that withdraw a consent.
+    /// New withdrawals of consent.
     withdrawals: Vec<Sequence>,
     /// New grants of consent.
     grants: Vec<ContentAddress>,
-    /// Grains that were found to replace others without asking their policies.
+    /// Grains to leave out, since they would replace others without asking their policies.
     left_out: &'s LeftOut,
     /// New grains that derive from others.
     deriving: Vec<Sequence>,
-    /// Grains whose supersession may close a circle: as a file states it, and not borne out by a new
-    /// grain that derives from them.
+    /// Grains whose supersession may close a cycle: it is only stated by a file, without a new grain that
+    /// derives from them.
     suspects: Vec<Sequence>,
-    /// The entries behind that of the import as a whole.
+    /// Audit entries after that of the import itself.
     audit: Vec<AuditRecord>,
     conflicts: Conflicts,
     counts: Imported,
@@ -148,7 +148,7 @@ impl Stage<'_> {
 
     fn grain(&mut self, entry: Entry, is_valid: bool) -> Result<()> {
         let address = entry.address();
-        // It may have been erased since it was checked.
+        // The user may have been erased since the first pass.
         if let Err(error) = check_not_erased(self.ground.view, &address, entry.grain()) {
             self.counts.refused += u64::from(error.is_erased());
             return if error.is_erased() { Ok(()) } else { Err(error) };
@@ -199,8 +199,8 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Takes the envelope of a grain that is here already, where that is worth more than the one
-    /// that is kept.
+    /// Takes over the envelope of a grain that is stored already, if its signature is valid and that of the
+    /// stored one is not.
     fn improve(&mut self, entry: Entry, sequence: Sequence, is_valid: bool) -> Result<()> {
         let kept = || -> Result<bool> {
             Ok(self.ground.view.wrapping_at(sequence)?.is_some_and(|kept| kept.valid))
@@ -217,7 +217,7 @@ impl Stage<'_> {
         self.write(outcome)
     }
 
-    /// Gives new grains the states that the manifests state.
+    /// Sets the states of new grains that the manifests state.
     fn states<S: ReadAt>(&mut self, files: &Files<S>) -> Result<()> {
         let entry = self.entry();
         files.each_manifest_entry(|address, carried| {
@@ -225,7 +225,7 @@ impl Stage<'_> {
             let before = self.staging.state_at(sequence)?;
             let refused = self.unreviewed(sequence, &carried)?;
             let state = arriving(&carried, before.held, refused.is_none());
-            // Several files may speak of one grain: the first that does counts.
+            // If several files state a state for one grain, the first counts.
             let is_first = before == GrainState { held: before.held, ..GrainState::default() };
             if let Some(rule) = refused.filter(|_| is_first) {
                 claims::check_room(self.audit.len())?;
@@ -244,7 +244,7 @@ impl Stage<'_> {
         })
     }
 
-    /// Why the word of a file is not enough that a new grain was reviewed, if it is not.
+    /// Returns the rule by which a file cannot confirm the review of a new grain, `None` if it can.
     fn unreviewed(&self, sequence: Sequence, carried: &Carried) -> Result<Option<Rule>> {
         if carried.state.verification_status != VerificationStatus::Verified {
             return Ok(None);
@@ -257,7 +257,7 @@ impl Stage<'_> {
         unreviewed(carried, &blob, signer.as_deref(), self.author)
     }
 
-    /// Breaks the circles that stated supersessions close.
+    /// Breaks the cycles that stated supersessions close.
     fn break_circles(&mut self) -> Result<()> {
         let Checked { claims, successors, .. } = self.checked;
         let claimed = claims.iter().filter(|claim| claim.stated.superseded_by.is_some());
@@ -274,7 +274,7 @@ impl Stage<'_> {
         self.write(outcome)
     }
 
-    /// Notes that a grain is left out, since it would replace this one without asking its policy.
+    /// Records that a grain is left out, since it would replace this one without asking its policy.
     fn leave_out(&mut self, address: ContentAddress, old: ContentAddress) -> Result<()> {
         claims::check_room(self.audit.len())?;
         self.counts.refused += 1;
@@ -285,13 +285,13 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Notes a refusal, unless it is equal to one of the last minute.
+    /// Adds an audit entry for a refusal, unless an equal one was audited within the last minute.
     fn tell(&mut self, refusal: AuditRecord) {
         self.audit.extend(self.ground.refusals.borrow_mut().fold(vec![refusal], self.ground.now));
     }
 
-    /// Finds the new grains that would replace others without a word: those to be left out, where what
-    /// they would replace is protected. The others are marked for review.
+    /// Finds the new grains that would replace others without a supersession. Returns those to leave out,
+    /// because what they would replace is protected; the others are marked for review.
     fn unmask(&mut self) -> Result<LeftOut> {
         let mut deriving = std::mem::take(&mut self.deriving);
         for by in self.checked.successors.keys() {
@@ -315,7 +315,7 @@ impl Stage<'_> {
             let outcome = Outcome::of(plan, self.next_entry(), self.ground.refusals)?;
             self.write(outcome)?;
         }
-        // What would replace one that is left out goes with it.
+        // A grain that would replace one that is left out is left out, too.
         let mut grown = !left_out.is_empty();
         while std::mem::take(&mut grown) {
             open.retain(|one| {
@@ -327,7 +327,7 @@ impl Stage<'_> {
         Ok(left_out)
     }
 
-    /// Notes what protects the new grains, and what they protect.
+    /// Records the roots of the new grains, and of the grains they protect.
     fn protect(&mut self) -> Result<()> {
         for chunk in std::mem::take(&mut self.protecting).chunks(CHUNK) {
             let mut plan = self.plan()?;
@@ -338,7 +338,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Decides what is claimed of grains that are here already.
+    /// Decides the claims about stored grains.
     fn claim(&mut self) -> Result<()> {
         let Checked { claims, successors, .. } = self.checked;
         let groups: Vec<_> = by_successor(claims).into_iter().collect();
@@ -428,18 +428,18 @@ impl Stage<'_> {
         self.staging.write(outcome, entry)
     }
 
-    /// The audit entry of the import as a whole.
+    /// Sequence of the audit entry of the import itself.
     fn entry(&self) -> u64 {
         self.ground.first_entry
     }
 
-    /// The audit entry that comes next.
+    /// Sequence of the next audit entry.
     fn next_entry(&self) -> u64 {
         self.entry().saturating_add(1).saturating_add(self.audit.len() as u64)
     }
 }
 
-/// A plan that sees what is staged.
+/// Returns a plan that sees the uncommitted rows of the import.
 fn plan<'p>(ground: &'p Ground<'_>, staging: &'p Staging<'_>) -> Result<Plan<'p>> {
     let plan = Plan::over(ground.view, staging, ground.now)?;
     Ok(plan.accepting_signatures(ground.locked_accepts_signature))

@@ -1,7 +1,6 @@
-//! The tables of a transaction that an import writes, and what a plan reads of them before they are
-//! committed.
+//! The tables that an import writes in its transaction, and the reads of uncommitted rows that a plan needs.
 //!
-//! Two tables of them are gone before the commit: where new grains lie, and what derives from what.
+//! Two of them are deleted before the commit: sequences of the new grains by address, and derivations.
 //! Decides nothing.
 
 use std::cell::RefCell;
@@ -12,19 +11,20 @@ use grainstore_index::Sequence;
 use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::disk::keys::{self, RowKey, STATE_LEN, StateRecord, Wrapping};
 use crate::rules::preset::Regime;
 use crate::state::audit::{AuditRecord, Refusals};
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 use crate::write::plan::{Beneath, Plan};
 
-/// Address -> place, of the grains that are new.
+/// Address -> sequence, for new grains.
 const PLACES: TableDefinition<'static, [u8; 32], u64> = TableDefinition::new("import.places");
-/// Address of a parent, place of a new grain that derives from it.
+/// Address of a parent, sequence of a new grain derived from it.
 const CHILDREN: TableDefinition<'static, ([u8; 32], u64), ()> =
     TableDefinition::new("import.children");
 
-/// The tables, open.
+/// The open tables.
 pub(super) struct Staging<'t> {
     view: &'t View,
     regime: &'t Regime,
@@ -32,27 +32,28 @@ pub(super) struct Staging<'t> {
     log: Table<'t, u64, &'static [u8]>,
     states: Table<'t, u64, &'static [u8; STATE_LEN]>,
     roots: Table<'t, u64, &'static [u8]>,
-    /// Comes with its first row.
+    /// Opened with its first row.
     signatures: Option<Table<'t, u64, &'static [u8]>>,
     places: Table<'t, [u8; 32], u64>,
     children: Table<'t, ([u8; 32], u64), ()>,
-    /// The last place before the import.
+    /// Last sequence of the log before the import.
     before: Sequence,
     last: Sequence,
 }
 
-/// What a plan decided, taken out of it so that it can be written beneath it.
+/// The decisions of a plan, detached from it so that they can be written while no plan borrows the tables.
 pub(super) struct Outcome {
     grains: Vec<(Sequence, Vec<u8>, ContentAddress, Vec<ContentAddress>)>,
     wrappings: Vec<(Sequence, std::sync::Arc<Wrapping>)>,
     states: HashMap<Sequence, GrainState>,
     roots: HashMap<Sequence, Vec<Sequence>>,
-    /// The audit entries by which grains stopped being current.
+    /// Indexes of the audit entries by which grains stopped being current.
     ends: HashMap<Sequence, u64>,
 }
 
 impl Outcome {
-    /// What a plan will do whose first audit entry is this, and its entries: equal refusals are folded.
+    /// Returns the decisions of a plan whose first audit entry has the sequence `first`, and its entries,
+    /// with equal refusals merged.
     pub(super) fn of(
         mut plan: Plan<'_>,
         first: u64,
@@ -103,15 +104,15 @@ impl<'t> Staging<'t> {
         })
     }
 
-    /// Where the log ended before.
+    /// The last sequence of the log before the import.
     pub(super) fn before(&self) -> Sequence {
         self.before
     }
 
-    /// Writes a grain at the next place.
+    /// Appends a grain to the log.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where the log is full; `ERR_IO`.
+    /// `ERR_LIMIT` if the log is full; `ERR_IO`.
     pub(super) fn append(
         &mut self,
         address: &ContentAddress,
@@ -140,7 +141,7 @@ impl<'t> Staging<'t> {
         Ok(sequence)
     }
 
-    /// Whether a grain is new and derives from the other.
+    /// Returns `true` if `child` is new and derives from `parent`.
     pub(super) fn derives(&self, child: &ContentAddress, parent: &ContentAddress) -> Result<bool> {
         let Some(place) = self.places.get(child.as_bytes())? else { return Ok(false) };
         Ok(self.children.get((*parent.as_bytes(), place.value()))?.is_some())
@@ -159,7 +160,7 @@ impl<'t> Staging<'t> {
         Ok(())
     }
 
-    /// Writes what a plan over this decided. A grain that ends by no entry of the plan's own does so
+    /// Writes the decisions of a plan over these tables. A grain that ends by no audit entry of the plan ends
     /// by `otherwise`.
     pub(super) fn write(&mut self, outcome: Outcome, otherwise: u64) -> Result<()> {
         for (sequence, blob, address, parents) in outcome.grains {
@@ -180,7 +181,7 @@ impl<'t> Staging<'t> {
         Ok(())
     }
 
-    /// Ends the work: what was only kept for it goes.
+    /// Deletes the temporary tables.
     pub(super) fn finish(self) -> Result<()> {
         let Self { txn, places, children, .. } = self;
         drop((places, children));
@@ -189,7 +190,7 @@ impl<'t> Staging<'t> {
         Ok(())
     }
 
-    /// The blobs of the new grains.
+    /// Iterates over the blobs of the new grains.
     pub(super) fn new_blobs(
         &self,
     ) -> Result<impl Iterator<Item = Result<(Sequence, Vec<u8>)>> + '_> {
@@ -202,14 +203,14 @@ impl<'t> Staging<'t> {
         }))
     }
 
-    /// What stands around the blob at a new place.
+    /// Returns the bytes around the blob of a new signed grain.
     pub(super) fn wrapping_at(&self, sequence: Sequence) -> Result<Option<Wrapping>> {
         let Some(signatures) = &self.signatures else { return Ok(None) };
         let row = signatures.get(sequence.get())?;
         row.map(|row| Wrapping::open(sequence, row.value(), self.view.vault())).transpose()
     }
 
-    /// Takes a valid envelope in the place of one that is not.
+    /// Replaces the envelope of a new grain by one with a valid signature.
     pub(super) fn improve(&mut self, sequence: Sequence, better: &Wrapping) -> Result<()> {
         match self.wrapping_at(sequence)? {
             Some(kept) if !kept.valid => self.put_wrapping(sequence, better),

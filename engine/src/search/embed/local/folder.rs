@@ -1,4 +1,4 @@
-//! Files of a directory that the host named. Knows their sizes, and nothing of what they say.
+//! Files of a directory the host named. Must not know what they contain.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use crate::base::error::{Error, ErrorKind, Result};
 
-/// Bytes of a file of settings.
+/// Most bytes of a settings file.
 const MOST_SETTINGS: u64 = 1 << 20;
 
-/// A directory of a model, or one within it.
+/// The directory of a model, or one within it.
 #[derive(Debug, Clone)]
 pub(super) struct Folder(PathBuf);
 
@@ -26,7 +26,7 @@ impl Folder {
         }
     }
 
-    /// A directory below this one; itself where the name is empty.
+    /// The subdirectory of this name; this one if the name is empty. A path that leads outside is refused.
     pub(super) fn within(&self, named_by: &str, name: &str) -> Result<Self> {
         let is_below =
             Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
@@ -43,18 +43,18 @@ impl Folder {
         path.file_name().map(|name| name.to_string_lossy().into_owned())
     }
 
-    /// The bytes of a file that has no more than this.
+    /// Reads a file of at most this many bytes.
     pub(super) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         self.bytes(name, most).map_err(|error| self.refused(name, error))
     }
 
-    /// What a file of settings says.
+    /// Reads and parses a settings file.
     pub(super) fn settings<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let bytes = self.read(name, MOST_SETTINGS)?;
         serde_json::from_slice(&bytes).map_err(|error| self.refused(name, error))
     }
 
-    /// The same of a file that may be missing.
+    /// Reads and parses a settings file; the default if it is missing.
     pub(super) fn settings_or_default<T: DeserializeOwned + Default>(
         &self,
         name: &str,
@@ -66,18 +66,18 @@ impl Folder {
         }
     }
 
-    /// Why a file of it is of no use.
+    /// The error for a file that cannot be used.
     pub(super) fn refused(&self, name: &str, why: impl std::fmt::Display) -> Error {
         let path = if name.is_empty() { self.0.clone() } else { self.0.join(name) };
-        // Errors of libraries may go on with a backtrace.
+        // Errors of libraries may contain a backtrace after the first line.
         let why = why.to_string();
         let why = why.lines().next().unwrap_or_default();
         Error::new(ErrorKind::Embedder, format!("{}: {why}", path.display()))
             .with_hint("name a whole directory of a BERT model, as sentence-transformers saves it")
     }
 
-    /// Runs what a library does with a file of it. One that stops at a surprise has said something about
-    /// the file, and the host goes on.
+    /// Runs library code on a file, and turns a panic into an error about that file, so that the host goes
+    /// on.
     pub(super) fn guarded<T>(&self, name: &str, run: impl FnOnce() -> Result<T>) -> Result<T> {
         catch_unwind(AssertUnwindSafe(run))
             .unwrap_or_else(|_| Err(self.refused(name, "the library that reads it failed on it")))
@@ -85,7 +85,7 @@ impl Folder {
 
     fn bytes(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let path = self.0.join(name);
-        // Asked before it is opened: opening a pipe would wait for its other end.
+        // Checked before the file is opened: opening a named pipe would wait for its other end.
         let about = fs::metadata(&path)?;
         if !about.is_file() {
             return Err(io::Error::other("it is no file"));

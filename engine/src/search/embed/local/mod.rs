@@ -1,10 +1,10 @@
-//! An embedder in the process: a BERT model as sentence-transformers saves it, in a directory of the
-//! host's. Reads that directory and nothing else; see docs/embedding.md.
+//! An embedder in the process: a BERT model as saved by sentence-transformers, in a directory of the host.
+//! Must read that directory and no other; see docs/embedding.md.
 //!
-//! - `folder`: its files
-//! - `recipe`: what they say is done with a text
-//! - `words`: texts as tokens
-//! - `model`: tokens as vectors
+//! - `directory`: its files
+//! - `pipeline`: the processing of a text they describe
+//! - `tokenizer`: texts to tokens
+//! - `model`: tokens to vectors
 
 mod folder;
 mod model;
@@ -22,31 +22,31 @@ use super::{Embedder, Metric, Space, Vector, check_texts, checked};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::Mutex;
 
-/// Tokens the model is given at once, those that fill up shorter texts included, unless one text has more:
-/// what bounds the memory of a call.
+/// Most tokens of one batch, padding included, unless a single text has more: this bounds the memory of a
+/// call.
 const TOKENS_AT_ONCE: usize = 1_024;
-/// Texts of one batch.
+/// Most texts of one batch.
 const TEXTS_AT_ONCE: usize = 32;
 
-/// Where a model lies.
+/// Location of a model.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
-    /// The directory, as sentence-transformers saves it.
+    /// The directory, as saved by sentence-transformers.
     pub directory: PathBuf,
-    /// The name of the model; that of the directory where none is given.
+    /// The name of the model; by default that of the directory.
     pub model: Option<String>,
 }
 
 impl LocalOptions {
-    /// The model of a directory, by the name of the directory.
+    /// The model of a directory, named after the directory.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), model: None }
     }
 }
 
-/// A model in memory that embeds on the caller's thread and those of the process-wide pool of `rayon`. One
-/// batch is embedded at a time, whoever asks.
+/// A model in memory that embeds on the caller's thread and the process-wide pool of `rayon`. Concurrent
+/// calls embed one batch at a time.
 pub struct LocalEmbedder {
     name: String,
     folder: Folder,
@@ -64,13 +64,13 @@ impl std::fmt::Debug for LocalEmbedder {
 }
 
 impl LocalEmbedder {
-    /// Reads a model, and tries it on a word. Takes about twice the bytes of its weights meanwhile, and as
-    /// many as those have, at four bytes a number, from then on.
+    /// Reads a model and tries it on one word. Takes about twice the bytes of its weights while reading, and
+    /// four bytes a weight afterwards.
     ///
     /// # Errors
-    /// `ERR_EMBEDDER`, with the file and the reason: a file is missing, damaged, or does not fit the others,
-    /// or asks for what is not known here, such as another type of model than bert or another pooling than
-    /// mean and cls. `ERR_SCHEMA` for a name of the model that is empty or longer than 256 bytes.
+    /// `ERR_EMBEDDER`, with the file and the reason, if a file is missing, damaged, or does not fit the
+    /// others, or asks for what is not supported, such as a model type other than bert or a pooling other
+    /// than mean and cls. `ERR_SCHEMA` for a model name that is empty or longer than 256 bytes.
     pub fn new(options: LocalOptions) -> Result<Self> {
         let LocalOptions { directory, model } = options;
         let folder = Folder::new(&directory)?;
@@ -118,7 +118,7 @@ impl LocalEmbedder {
         texts.iter().enumerate().map(of).collect()
     }
 
-    /// A vector of each of these texts, as the directory says.
+    /// Embeds one batch, with the pooling and normalisation of the directory.
     fn batch(&self, texts: &[&Tokens]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = self.folder.guarded(WEIGHTS, || {
             let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +144,7 @@ impl Embedder for LocalEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>> {
         check_texts(texts)?;
         let tokens = self.tokens(texts)?;
-        // Texts of like length stand together, so that little has to be filled up.
+        // Sorting by length keeps padding short.
         let mut order: Vec<(usize, &Tokens)> = tokens.iter().enumerate().collect();
         order.sort_by_key(|(_, text)| text.ids.len());
         let mut made: Vec<(usize, Vec<f32>)> = Vec::with_capacity(texts.len());
@@ -162,7 +162,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// How many of these texts, the shortest first, are embedded at once: one at least.
+/// Number of texts in the next batch, which are sorted by length: one at least.
 fn at_once(texts: &[(usize, &Tokens)]) -> usize {
     let fits = texts.iter().take(TEXTS_AT_ONCE).enumerate().take_while(|(before, (_, text))| {
         (before + 1).saturating_mul(text.ids.len()) <= TOKENS_AT_ONCE
@@ -170,7 +170,7 @@ fn at_once(texts: &[(usize, &Tokens)]) -> usize {
     fits.count().max(1)
 }
 
-/// Brings a vector to length one; one of zeros stays as it is.
+/// Scales a vector to length one; a zero vector stays as it is.
 fn normalise(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt().max(1e-12);
     vector.iter_mut().for_each(|value| *value /= length);

@@ -1,4 +1,4 @@
-//! A BERT model: its settings, its weights, and the vectors it makes of tokens. Knows no texts.
+//! A BERT model: its settings, its weights, and the vectors it makes of tokens. Must not know texts.
 
 use candle_core::safetensors::load_buffer;
 use candle_core::{DType, Device, Tensor};
@@ -13,7 +13,7 @@ use crate::base::error::Result;
 
 const CONFIG: &str = "config.json";
 pub(super) const WEIGHTS: &str = "model.safetensors";
-/// Bytes of weights: the largest BERT models have a third of it.
+/// Most bytes of weights: the largest BERT models have a third of it.
 const MOST_BYTES: u64 = 4 << 30;
 
 /// A model in memory.
@@ -24,7 +24,7 @@ struct Kind {
     model_type: String,
 }
 
-/// What `config.json` says, as far as it matters here.
+/// The settings of `config.json` that are used.
 #[derive(Deserialize)]
 pub(super) struct Settings {
     pub(super) vocab_size: usize,
@@ -42,7 +42,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads and checks them: nothing of their size is allocated before.
+    /// Reads and checks the settings, so that no memory is allocated for sizes out of range.
     pub(super) fn read(folder: &Folder) -> Result<Self> {
         let refused = |why: String| Err(folder.refused(CONFIG, why));
         let Kind { model_type } = folder.settings(CONFIG)?;
@@ -77,7 +77,7 @@ impl Settings {
         }
     }
 
-    /// Names, sizes, and what is the most of each.
+    /// Name, value and maximum of each size.
     fn sizes(&self) -> [(&'static str, usize, usize); 7] {
         [
             ("vocab_size", self.vocab_size, 1 << 20),
@@ -99,7 +99,7 @@ impl Settings {
         }
     }
 
-    /// The same for the library.
+    /// The settings in the form candle takes.
     fn config(&self) -> bert::Config {
         bert::Config {
             vocab_size: self.vocab_size,
@@ -118,14 +118,14 @@ impl Settings {
 }
 
 impl Model {
-    /// Reads the weights of a model of these settings.
+    /// Reads the weights of a model with these settings.
     pub(super) fn read(folder: &Folder, settings: &Settings) -> Result<Self> {
         let bytes = folder.read(WEIGHTS, MOST_BYTES)?;
         let refused = |error: candle_core::Error| folder.refused(WEIGHTS, error);
         let tensors =
             folder.guarded(WEIGHTS, || load_buffer(&bytes, &Device::Cpu).map_err(refused))?;
         drop(bytes);
-        // Places are numbered from 0 on whether or not they are listed.
+        // `position_ids` are integers; positions are numbered from 0 whether or not they are listed.
         let odd = tensors.iter().find(|(name, tensor)| {
             !is_of_floats(tensor.dtype()) && !name.ends_with("position_ids")
         });
@@ -138,8 +138,8 @@ impl Model {
         folder.guarded(WEIGHTS, model).map(Self)
     }
 
-    /// A vector of each of these texts, none of which is without tokens. Which others stand beside a text
-    /// changes its vector by no more than the rounding of sums.
+    /// Embeds texts, each of which has tokens. The other texts of the batch change a vector only by the
+    /// rounding of sums.
     pub(super) fn vectors(
         &self,
         texts: &[&Tokens],

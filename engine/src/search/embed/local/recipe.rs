@@ -1,5 +1,5 @@
-//! What a sentence-transformers directory says is to be done with a text: which parts follow each
-//! other, how many tokens are read, and how their vectors become one. Knows no tensors.
+//! The processing of a text that a sentence-transformers directory describes: its modules, how many tokens
+//! are read, and how token vectors are pooled. Must not know tensors.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,39 +7,39 @@ use serde_json::{Map, Value};
 use super::folder::Folder;
 use crate::base::error::Result;
 
-/// How the vectors of the tokens of a text become one.
+/// Method that pools the vectors of tokens into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pooling {
     /// Their mean.
     Mean,
-    /// That of the first token.
+    /// The vector of the first token.
     First,
 }
 
-/// What is done with a text.
+/// The processing of a text.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// Where the model and its tokenizer lie.
+    /// Directory of the model and its tokenizer.
     pub(super) transformer: Folder,
     pub(super) pooling: Pooling,
-    /// Numbers of a vector, by the word of the pooling.
+    /// Numbers of a vector, according to the pooling module.
     pub(super) dimension: usize,
-    /// Whether the vector is brought to length one.
+    /// True if the vector is scaled to length one.
     pub(super) is_normalised: bool,
-    /// Whether the text is put in lower case before the tokenizer sees it.
+    /// True if the text is put in lower case before the tokenizer gets it.
     pub(super) is_lowered: bool,
-    /// Tokens that are read of a text, if anything is said.
+    /// Most tokens read of a text, if the directory limits them.
     pub(super) most_tokens: Option<usize>,
     pub(super) tokenizer: TokenizerSettings,
 }
 
-/// What `tokenizer_config.json` says beside the tokenizer itself.
+/// Settings of `tokenizer_config.json` beside the tokenizer itself.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct TokenizerSettings {
     pub(super) do_lower_case: Option<bool>,
     pub(super) strip_accents: Option<bool>,
     pub(super) tokenize_chinese_chars: Option<bool>,
-    /// Some directories write 10^30 for "any".
+    /// Some directories write 10^30 for "no limit".
     model_max_length: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ const SENTENCES: &str = "sentence_bert_config.json";
 const WHOLE: &str = "config_sentence_transformers.json";
 
 impl Recipe {
-    /// Reads what the directory says.
+    /// Reads the settings files of a directory.
     pub(super) fn read(folder: &Folder) -> Result<Self> {
         let modules: Vec<Module> = folder.settings(MODULES)?;
         let kinds: Option<Vec<&str>> = modules.iter().map(Module::kind).collect();
@@ -111,7 +111,7 @@ impl Recipe {
 }
 
 impl Module {
-    /// The last part of its name, where it is one of the library's own.
+    /// The last part of its name, if it is a module of sentence-transformers.
     fn kind(&self) -> Option<&str> {
         let own = self.kind.strip_prefix("sentence_transformers.")?;
         own.rsplit('.').next()
@@ -121,7 +121,7 @@ impl Module {
 impl TokenizerSettings {
     fn most_tokens(&self) -> Option<usize> {
         let most = self.model_max_length?;
-        // Far more than any model here has places.
+        // Far beyond the positions of any model supported here.
         (1.0..1e6).contains(&most).then(|| {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -134,7 +134,7 @@ impl TokenizerSettings {
     }
 }
 
-/// The one way of pooling that is named, and the numbers of a vector.
+/// Reads the one pooling method that is set, and the numbers of a vector.
 fn pooling(folder: &Folder) -> Result<(Pooling, usize)> {
     const CONFIG: &str = "config.json";
     let said: Map<String, Value> = folder.settings(CONFIG)?;

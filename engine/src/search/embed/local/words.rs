@@ -1,4 +1,4 @@
-//! Texts as tokens of a model. Knows no tensors.
+//! Texts to tokens of a model. Must not know tensors.
 
 use serde::de::IgnoredAny;
 use tokenizers::{
@@ -11,16 +11,16 @@ use super::recipe::{Recipe, TokenizerSettings};
 use crate::base::error::Result;
 
 const FILE: &str = "tokenizer.json";
-/// Bytes of a tokenizer: those of the largest vocabularies take 20 MiB.
+/// Most bytes of a tokenizer: the largest vocabularies take 20 MiB.
 const MOST_BYTES: u64 = 64 << 20;
-/// Bytes of a text that are looked at: several times what the tokens that are read take.
+/// Bytes of a text that are tokenized: several times what the tokens that are read take.
 const MOST_TEXT: usize = 64 << 10;
 
-/// What a model reads of a text.
+/// Tokens of a text.
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub(super) ids: Vec<u32>,
-    /// Which sentence each is of.
+    /// Segment id of each token.
     pub(super) kinds: Vec<u32>,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Reads the tokenizer of a model that has this many tokens, and places for so many of them.
+    /// Reads the tokenizer of a model with `vocabulary` tokens that reads at most `most_tokens` of a text.
     pub(super) fn read(recipe: &Recipe, vocabulary: usize, most_tokens: usize) -> Result<Self> {
         let folder = recipe.transformer.clone();
         let bytes = folder.read(FILE, MOST_BYTES)?;
         let refused = |why: &dyn std::fmt::Display| folder.refused(FILE, why);
-        // The library does not expect what is no JSON at all.
+        // The library may panic on a file that is not JSON.
         serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|error| refused(&error))?;
         let tokenizer = || Tokenizer::from_bytes(bytes).map_err(|error| refused(&error));
         let mut tokenizer = folder.guarded(FILE, tokenizer)?;
@@ -47,7 +47,7 @@ impl Words {
             let why = format!("it has token {last}, and the model has {vocabulary} from 0 on");
             return Err(refused(&why));
         }
-        // Texts are cut and filled up as the directory says, not as the tokenizer was last used.
+        // Truncation and padding follow the directory, not what the tokenizer file was last used with.
         let added = tokenizer.get_post_processor().map_or(0, |made| made.added_tokens(false));
         if added >= most_tokens {
             let why = format!("it adds {added} tokens to a text, of which {most_tokens} are read");
@@ -65,7 +65,7 @@ impl Words {
         Ok(Self { tokenizer, folder, is_lowered: recipe.is_lowered, most_tokens })
     }
 
-    /// The tokens of a text, no more than are read; none of a text that has none.
+    /// The tokens of a text, at most `most_tokens`; empty for a text without tokens.
     pub(super) fn of(&self, text: &str) -> Result<Tokens> {
         let start = text.get(..text.floor_char_boundary(MOST_TEXT)).unwrap_or_default();
         let encoded = self.folder.guarded(FILE, || {
@@ -84,8 +84,8 @@ impl Words {
     }
 }
 
-/// What is said beside the tokenizer about how letters are changed holds, as where it is used by the
-/// library that the directory is of.
+/// Applies the normalisation settings of `tokenizer_config.json`, which override those of the tokenizer file
+/// as in sentence-transformers.
 fn adjust(
     tokenizer: &mut Tokenizer,
     settings: &TokenizerSettings,

@@ -1,5 +1,5 @@
-//! What a store says of itself: its stamp, identity, keys, rules and wording, written when it is created
-//! and checked when it is opened. Knows no sessions, and nothing of what runs while a store is open.
+//! The metadata of a store: format stamp, identity, keys, rules and wording, written when it is created and
+//! checked when it is opened. Knows no sessions, and nothing of what runs while a store is open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use sha2::{Digest, Sha256};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::directory;
 use crate::disk::keyring::{Keyring, fill};
-use crate::disk::keys::{self, AuditHead};
+use crate::disk::keys::{self, AuditHead, Envelope};
 use crate::disk::vault::Vault;
+use crate::handle::cal_switch::CalSwitch;
 use crate::handle::options::OpenOptions;
-use crate::operate::upgrade::format_of;
-use crate::read::calls::CalSwitch;
+use crate::handle::upgrade::format_of;
 use crate::rules::preset::{Kept, Preset, RuleSet};
 use crate::search::texts::Wording;
+use crate::state::audit::append_audit;
 use crate::state::audit::{AuditRecord, Chain, Operation};
-use crate::write::writer::append_audit;
 
-/// Writes the tables, the stamp and the genesis of a new store.
+/// Writes the tables, the format stamp and the genesis entry of a new store.
 pub(crate) fn set_up(
     db: &Database,
     Identity { store_id, audit_key }: &Identity,
@@ -44,7 +44,7 @@ pub(crate) fn set_up(
             meta.insert(keys::META_COMPRESSION, keys::COMPRESSED.as_slice())?;
         }
         if let Some(preset) = options.preset.filter(|preset| *preset != Preset::default()) {
-            meta.insert(keys::META_PRESET, Kept::of(preset).seal()?.as_slice())?;
+            meta.insert(keys::META_PRESET, seal_rules(&Kept::of(preset))?.as_slice())?;
         }
     }
     let genesis = AuditRecord::of(Operation::Create, Vec::new());
@@ -54,7 +54,8 @@ pub(crate) fn set_up(
     Ok(())
 }
 
-/// How grains are read for their words: as the options say, which is kept, or as it was kept.
+/// Returns the text analysis settings of the store. Settings in the options replace the stored ones and are
+/// stored.
 pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_WORDING)? {
         Some(row) => Some(Wording::open(row.value())?),
@@ -69,7 +70,8 @@ pub(crate) fn wording_of(db: &Database, options: &OpenOptions) -> Result<Wording
     Ok(said.clone())
 }
 
-/// Whether blobs are compressed that are written: as the options say, which is kept, or as it was kept.
+/// Returns `true` if newly written blobs are compressed. A choice in the options replaces the stored one and
+/// is stored.
 pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<bool> {
     let kept = match db.begin_read()?.open_table(keys::META)?.get(keys::META_COMPRESSION)? {
         Some(row) if *row.value() == keys::COMPRESSED => true,
@@ -92,7 +94,7 @@ pub(crate) fn compression_of(db: &Database, options: &OpenOptions) -> Result<boo
     Ok(said)
 }
 
-/// The rules of the store, which are those that the options name where they name any.
+/// Returns the rules of the store, and refuses options that name another preset.
 pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> {
     let kept = kept_rules(&db.begin_read()?.open_table(keys::META)?)?;
     let asked = options.preset.map(Preset::name);
@@ -106,30 +108,30 @@ pub(crate) fn rules_of(db: &Database, options: &OpenOptions) -> Result<RuleSet> 
     kept.rules()
 }
 
-/// What is kept of the rules of a store.
+/// Reads the stored rules; those of the default preset if none are stored.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
 pub(crate) fn kept_rules(meta: &impl ReadableTable<&'static str, &'static [u8]>) -> Result<Kept> {
     match meta.get(keys::META_PRESET)? {
-        Some(row) => Kept::open(row.value()),
+        Some(row) => Kept::from_json(Envelope::open(0, row.value())?),
         None => Ok(Kept::of(Preset::default())),
     }
 }
 
-/// What a store says about itself.
+/// The metadata that an open store needs.
 pub(crate) struct Meta {
-    /// What cursors are sealed with.
+    /// Key that seals cursors.
     pub(crate) cursor_key: [u8; 32],
-    /// What capability tokens are signed with.
+    /// Key that signs capability tokens.
     pub(crate) token_key: [u8; 32],
-    /// How far CAL runs.
+    /// The enabled level of CAL.
     pub(crate) switch: CalSwitch,
-    /// Where the audit log goes on.
+    /// The end of the audit log.
     pub(crate) chain: Chain,
 }
 
-/// Checks the stamp and reads what the store says about itself.
+/// Checks the format stamp and the keyring, and reads the metadata.
 pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) -> Result<Meta> {
     let txn = db.begin_read()?;
     let format = format_of(&txn)?;
@@ -139,7 +141,7 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     };
     let missing = || Error::integrity("the store lacks its audit key or its audit head");
     check_keyring(&row, vault, options.key.is_some())?;
-    // Format 1 did not mark what it destroyed; the upgrade does.
+    // Format 1 did not mark destroyed keys; the upgrade does.
     if format >= keys::MARKS_DESTROYED {
         vault.check_destroyed(&txn)?;
     }
@@ -155,7 +157,7 @@ pub(crate) fn check_meta(db: &Database, vault: &Vault, options: &OpenOptions) ->
     Ok(Meta { cursor_key, token_key, switch, chain })
 }
 
-/// Checks that the keyring is the one of this store, and that it is there where it must be.
+/// Checks that the keyring belongs to this store, and that there is one if there must be.
 fn check_keyring(
     row: &impl Fn(&str) -> Result<Option<Vec<u8>>>,
     vault: &Vault,
@@ -191,15 +193,15 @@ fn check_keyring(
     }
 }
 
-/// What tells a store from others, and what its audit log is keyed with.
+/// The id of a store and the key of its audit log.
 pub(crate) struct Identity {
     store_id: [u8; 16],
     audit_key: [u8; 32],
 }
 
 impl Identity {
-    /// That of a store that is created in a directory, and its keys. A keyring that lies there already is
-    /// never written over: it may be all that is left of a store, or of an attempt to create this one.
+    /// Creates the identity and the keys of a new store in a directory. An existing keyring is never
+    /// overwritten: it may be all that is left of a store, or of an attempt to create this one.
     pub(crate) fn new(path: &Path, options: &OpenOptions) -> Result<(Self, Vault)> {
         let mut identity = Self::random()?;
         let Some(key) = &options.key else {
@@ -229,10 +231,10 @@ impl Identity {
     }
 }
 
-/// The keys of the store in a directory, opened before anything else of it.
+/// Opens the keys of the store in a directory, before anything else of it.
 ///
 /// # Errors
-/// `ERR_KEY` where the key is another one, is missing, or there is nothing to open with it.
+/// `ERR_KEY` if the key is wrong or missing, or there is nothing to open with it.
 pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
     let is_encrypted = directory::keyring(path).exists();
     match &options.key {
@@ -241,7 +243,7 @@ pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
             "give the key or the passphrase it opens with",
         )),
         None => Ok(Vault::default()),
-        // What the store says of itself tells whether its keyring is gone, or it never had one.
+        // The metadata tells later if the keyring was lost or never existed (see `check_keyring`).
         Some(key) => {
             let keyring = match options.read_only {
                 true => Keyring::open_frozen(path, key.0.as_ref())?,
@@ -254,4 +256,9 @@ pub(crate) fn vault_at(path: &Path, options: &OpenOptions) -> Result<Vault> {
 
 fn bad_key(message: &str, hint: &'static str) -> Error {
     Error::new(ErrorKind::Format(grainstore_format::ErrorKind::Key), message).with_hint(hint)
+}
+
+/// The row of the meta table that keeps the rules: an envelope of JSON.
+pub(crate) fn seal_rules(kept: &Kept) -> Result<Vec<u8>> {
+    Ok(Envelope::seal(0, &kept.to_json()?))
 }

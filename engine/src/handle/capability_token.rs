@@ -1,5 +1,4 @@
-//! A capability token: what it says, and the signature that no one makes without the store's key (spec
-//! section 6; CAL 18.1).
+//! Capability tokens (CAL 18.1): their fields, and a signature that cannot be made without the store's key.
 
 use data_encoding::HEXLOWER;
 use grainstore_cal::Operation;
@@ -11,13 +10,13 @@ use sha2::Sha256;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keyring::fill;
 
-/// How long a token holds, and the longest it may: five minutes.
+/// Default and longest life of a token: five minutes.
 pub(crate) const LIFE_MS: u32 = 5 * 60 * 1000;
-/// Times one may be used at most.
+/// Most uses of one token.
 const MAX_USES: u32 = 100;
 
-/// What a prepared statement is executed with. It holds for that statement alone, in the store that
-/// gave it, until that is closed.
+/// A token to execute a prepared statement with. It is valid for that statement only, in the store that
+/// issued it, until the store is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -26,41 +25,41 @@ pub struct CapabilityToken {
     pub token_id: String,
     /// The namespace it works in, whatever the statement says; null for all of them.
     pub namespace: Option<String>,
-    /// The person it works for.
+    /// The user of the session that prepared it.
     pub user_id: Option<String>,
-    /// The agent that asked.
+    /// The agent of the session that prepared it.
     pub agent_id: Option<String>,
     /// 0 reads, 1 evolves.
     pub tier: u8,
-    /// What it may do.
+    /// The operations it allows.
     pub allowed_ops: Vec<Operation>,
-    /// The grain types it may read, where it names any, and write.
+    /// The grain types it may write, and those it may read if there are any.
     pub allowed_grain_types: Vec<String>,
-    /// Since when it holds, epoch milliseconds.
+    /// Start of its life, epoch milliseconds.
     pub issued_at: i64,
-    /// From when on it does not.
+    /// End of its life, epoch milliseconds.
     pub expires_at: i64,
-    /// How often it may be used.
+    /// Number of times it may be used.
     pub max_uses: u32,
-    /// How many writes it may make.
+    /// Number of writes it may make.
     pub write_quota_remaining: u32,
-    /// HMAC-SHA256 over the rest and the prepared statement, in hex.
+    /// HMAC-SHA256 over the other fields and the prepared statement, in hex.
     pub signature: String,
 }
 
-/// What a host wants a token to allow; the default is one use of what the statement needs.
+/// Limits a host sets on a token. The default is one use of what the statement needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
-    /// How often it may be used: once.
+    /// Number of times it may be used; 1 by default.
     pub max_uses: u32,
-    /// How long it holds, in milliseconds: five minutes, which is the most there is.
+    /// Its life in milliseconds; by default five minutes, which is the maximum.
     pub life_ms: u32,
-    /// What it may do; everything of the statement's tier where nothing is said.
+    /// The operations it allows; by default all of the statement's tier.
     pub allowed_ops: Option<Vec<Operation>>,
-    /// The grain types it may read, where any are named, and write. Where none are named it reads all, and
-    /// writes the type that the statement writes.
+    /// The grain types it may write, and those it may read if there are any. If empty, it reads all types and
+    /// writes the type the statement writes.
     pub allowed_grain_types: Vec<GrainType>,
-    /// How many writes it may make; one for each use where nothing is said.
+    /// Number of writes it may make; by default one for each use.
     pub write_quota: Option<u32>,
 }
 
@@ -77,7 +76,7 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Holds them to what a token may be.
+    /// Checks the limits against the maximums of a token.
     ///
     /// # Errors
     /// `ERR_SCHEMA`.
@@ -96,23 +95,24 @@ impl Terms {
 }
 
 impl CapabilityToken {
-    /// Whether it covers these operations.
+    /// Returns `true` if it allows all these operations.
     pub(crate) fn allows(&self, operations: &[Operation]) -> bool {
         operations.iter().all(|operation| self.allowed_ops.contains(operation))
     }
 
-    /// Whether it names this type.
+    /// Returns `true` if it names this type.
     pub(crate) fn names(&self, grain_type: GrainType) -> bool {
         self.allowed_grain_types.iter().any(|name| name == grain_type.name())
     }
 
-    /// The grain types it may read; nothing for all of them.
+    /// The grain types it may read; `None` for all of them.
     pub(crate) fn readable(&self) -> Option<Vec<GrainType>> {
         let named = GrainType::STANDARD.into_iter().filter(|of| self.names(*of));
         (!self.allowed_grain_types.is_empty()).then(|| named.collect())
     }
 
-    /// The bytes the signature is over, beside the statement: canonical, so that one token has one form.
+    /// The bytes that are signed beside the statement, in a canonical encoding, so that a token has one
+    /// signed form.
     fn signed(&self) -> Vec<u8> {
         let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
         let ops = self.allowed_ops.iter().map(|of| Value::from(format!("{of:?}")));
@@ -140,17 +140,18 @@ impl CapabilityToken {
         encode_value(&Value::Map(fields), Encoding::MessagePack)
     }
 
-    /// The same token, signed for the statement with this hash.
+    /// Signs the token for the statement with this hash.
     ///
     /// # Errors
-    /// `ERR_KEY`, which HMAC with its keys of any length never gives.
+    /// `ERR_KEY`, which HMAC never gives since it takes keys of any length.
     pub(crate) fn sealed(mut self, key: &[u8; 32], statement: &[u8; 32]) -> Result<Self> {
         let signature = mac(key, &self.signed(), statement)?.finalize().into_bytes();
         self.signature = HEXLOWER.encode(&signature);
         Ok(self)
     }
 
-    /// Whether the store with this key signed it for the statement with this hash; takes as long either way.
+    /// Returns `true` if this key signed the token for the statement with this hash. The comparison takes
+    /// constant time.
     pub(crate) fn is_sealed(&self, key: &[u8; 32], statement: &[u8; 32]) -> bool {
         let given = HEXLOWER.decode(self.signature.as_bytes()).unwrap_or_default();
         mac(key, &self.signed(), statement).is_ok_and(|mac| mac.verify_slice(&given).is_ok())

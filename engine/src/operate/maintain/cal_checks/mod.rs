@@ -1,5 +1,5 @@
-//! The sixteen self-checks of CAL (CAL 23): whether what is promised of the language holds in this store, now.
-//! Each tries what it is about, or looks at what the audit log and the newest grains say of it.
+//! The sixteen self-checks of CAL (CAL 23): whether the guarantees of the language hold in this store now.
+//! Each tries what it checks, or examines the audit log and the newest grains.
 
 mod data;
 mod language;
@@ -11,39 +11,39 @@ use std::sync::Arc;
 
 use grainstore_cal::{self as cal, Options, Params, Response, Writes};
 
-use super::switch::CalSwitch;
 use crate::base::error::Result;
-use crate::handle::options::SessionOptions;
+use crate::handle::cal_switch::CalSwitch;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::operate::maintain::{Finding, Health};
+use crate::read::read_log::ReadsRecorded;
 use crate::state::audit::AuditEntry;
+use crate::state::session_options::SessionOptions;
 use crate::state::view::View;
-use crate::write::reads::ReadsRecorded;
 
-/// Entries of the audit log, from its end, that are looked at.
+/// Number of last audit entries that are examined.
 const ENTRIES: u64 = 1000;
-/// What to do where a check fails.
+/// Advice for a failed check.
 const ADVICE: &str =
     "run `grain verify`; if that finds nothing, report it as a fault of the program";
 
-/// What to do where reads are recorded nowhere.
+/// Advice if reads are not recorded anywhere.
 const SWITCH_ON: &str =
     "open the store without --no-audit-reads (`audit_reads` of the library and of rpc)";
-/// The same where the store was opened to be read.
+/// Advice if reads are not recorded because the store was opened read-only.
 const OPEN_TO_WRITE: &str = "open the store to write, without --read-only";
-/// The one check whose failing may be the operator's wish.
+/// The one check that may fail by the operator's choice.
 const AUDIT_LOGGING: &str = "cal_audit_logging";
 
-/// What a check found: what holds, or what does not.
+/// Outcome of a check: `Ok` with what holds, or `Err` with what does not.
 type Checked = Result<std::result::Result<String, String>>;
 
 /// One check.
 struct Check {
     name: &'static str,
-    /// Whether a store that fails it is not fit for use.
+    /// True if a store that fails it is not fit for use.
     critical: bool,
-    /// Whether it runs statements, which a store where CAL is switched off does not.
+    /// True if it runs statements and is therefore skipped where CAL is switched off.
     runs: bool,
     of: fn(&Subject) -> Checked,
 }
@@ -75,7 +75,7 @@ const CHECKS: [Check; 16] = [
     high("cal_consent_on_read", false, data::consent_on_read),
 ];
 
-/// What is looked at.
+/// The store under check.
 struct Subject {
     session: Session,
     view: Arc<View>,
@@ -84,11 +84,11 @@ struct Subject {
 }
 
 impl Store {
-    /// Runs the self-checks of CAL, one finding each, under their names in the standard. Nothing is written
-    /// but what every call leaves: one of the checks asks for real, and looks for its entry.
+    /// Runs the self-checks of CAL: one finding each, under its name in the standard. Writes only the entry
+    /// that every call leaves, since one of the checks makes a real call and looks for it.
     ///
     /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY` where the audit log cannot be read.
+    /// `ERR_IO`, `ERR_INTEGRITY` if the audit log cannot be read.
     pub fn check_cal(&self) -> Result<Vec<Finding>> {
         let session = self.session(SessionOptions::default());
         let (count, _) = session.audit_head()?;
@@ -105,14 +105,14 @@ impl Check {
             true => Ok(Ok("CAL is switched off, and nothing of it runs".to_owned())),
             false => (self.of)(subject),
         };
-        // What the operator has switched off is no fault.
+        // What the operator has switched off is not a fault.
         let wanted = self.name == AUDIT_LOGGING
             && subject.session.store().reads_recorded() == ReadsRecorded::Nowhere;
         let failed = if self.critical && !wanted { Health::Bad } else { Health::Notice };
         let (health, detail, code) = match found {
             Ok(Ok(detail)) => (Health::Good, detail, None),
             Ok(Err(detail)) => (failed, detail, None),
-            // Of grains under the keys of people nobody is named.
+            // Grains under the keys of users cannot be read without them: not a failure.
             Err(error) if error.code() == "ERR_KEY" => {
                 (Health::Good, format!("not looked at: {error}"), None)
             }
@@ -129,7 +129,7 @@ impl Check {
 }
 
 impl Subject {
-    /// Runs a statement that reads, as the operator, without a trace: who it is for is nobody.
+    /// Runs a reading statement as the operator. Leaves no audit entry, since no caller gets the answer.
     fn ask(&self, query: &str, params: Params) -> Result<Response, cal::Error> {
         self.ask_as(&self.session, query, params)
     }
@@ -140,13 +140,13 @@ impl Subject {
         query: &str,
         params: Params,
     ) -> Result<Response, cal::Error> {
-        let reading = session.reading().map_err(super::prepare::refused)?;
+        let reading = session.reading().map_err(crate::read::calls::refused)?;
         let options = Options { params, totals: false, ..Options::at(self.session.now()) };
         cal::execute(&reading, query, &options, &Writes::default())
     }
 }
 
-/// Values of parameters.
+/// Binds parameters to text values.
 fn params(pairs: &[(&str, &str)]) -> Result<Params, cal::Error> {
     let mut params = Params::new();
     for (name, value) in pairs {
@@ -155,7 +155,7 @@ fn params(pairs: &[(&str, &str)]) -> Result<Params, cal::Error> {
     Ok(params)
 }
 
-/// What a check says that could not ask: nothing of it holds until it can.
+/// The outcome of a check whose query failed: a failure, except where keys are missing.
 fn unasked(error: &cal::Error) -> Checked {
     match error.code() {
         "ERR_KEY" => Ok(Ok(format!("not looked at: {}", error.message()))),

@@ -1,5 +1,5 @@
-//! Statements that were prepared and wait for their tokens. They are in memory alone: when the store is
-//! closed every token ends, so none can be used twice by opening it again, and no query is ever on the disk.
+//! Prepared statements that wait for their tokens, in memory only: closing the store ends every token, so
+//! reopening it cannot make a token usable twice, and no query is ever on disk.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,49 +8,49 @@ use std::time::{Duration, Instant};
 use grainstore_cal::{Format, Params};
 use grainstore_format::{ContentAddress, EpochMs};
 
-use super::token::CapabilityToken;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::handle::options::SessionOptions;
+use crate::handle::capability_token::CapabilityToken;
 use crate::state::reach::in_scope;
+use crate::state::session_options::SessionOptions;
 
-/// Tokens that may be in force at once.
+/// Most tokens in force at once.
 const MOST: usize = 4096;
-/// Of one who asks.
+/// Most tokens of one session identity.
 const MOST_OF_ONE: usize = 256;
-/// Bytes that their statements may take with their parameters, and those of one who asks.
+/// Most bytes of all prepared statements with their parameters, and those of one session identity.
 const MOST_BYTES: usize = 64 << 20;
 const MOST_BYTES_OF_ONE: usize = 16 << 20;
 
-/// A statement, as it was prepared.
+/// A prepared statement.
 #[derive(Debug)]
 pub(crate) struct Statement {
     pub(crate) text: String,
     pub(crate) params: Params,
     pub(crate) format: Option<Format>,
-    /// The present it was prepared for, where the host named one.
+    /// The now it was prepared for, if the host named one.
     pub(crate) now: Option<EpochMs>,
     /// The grain it replaces.
     pub(crate) target: Option<ContentAddress>,
-    /// As whom it runs.
+    /// The session identity it runs with.
     pub(crate) session: SessionOptions,
 }
 
 /// A token in force.
 #[derive(Debug)]
 struct Entry {
-    /// Nothing once it was used for the last time.
+    /// `None` after its last use.
     statement: Option<Arc<Statement>>,
     hash: [u8; 32],
     uses: u32,
     writes: u32,
-    /// When it ends, by a clock that nobody sets back.
+    /// Its end by a monotonic clock, which cannot be set back.
     until: Instant,
-    /// When it ends, by the store's.
+    /// Its end by the clock of the store, in milliseconds.
     expires_at: i64,
     asker: SessionOptions,
 }
 
-/// What was prepared.
+/// The prepared statements of a store.
 #[derive(Debug)]
 pub(crate) struct Kept {
     key: [u8; 32],
@@ -58,15 +58,15 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet; tokens are signed with this key.
+    /// An empty set; tokens are signed with this key.
     pub(crate) fn new(key: [u8; 32]) -> Self {
         Self { key, entries: Mutex::default() }
     }
 
-    /// Keeps a statement with this hash, and signs its token.
+    /// Stores a statement with its hash, and signs its token.
     ///
     /// # Errors
-    /// `ERR_LIMIT` where too many wait already.
+    /// `ERR_LIMIT` if too many statements wait already.
     pub(crate) fn keep(
         &self,
         token: CapabilityToken,
@@ -106,8 +106,8 @@ impl Kept {
         Ok(token)
     }
 
-    /// Takes one use of a token: of all who try at once, as many get it as it has uses. It is used up by
-    /// trying: a statement that is refused when it runs has to be prepared again.
+    /// Uses a token once: of concurrent callers, as many succeed as it has uses. A use is consumed by the
+    /// attempt: a statement that is refused when it runs has to be prepared again.
     ///
     /// # Errors
     /// `ERR_TOKEN`.
@@ -119,7 +119,8 @@ impl Kept {
     ) -> Result<Arc<Statement>> {
         let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&token.token_id) else {
-            // As long as for one that is there.
+            // Verify a signature although the token is unknown, so that a response takes the same time for an
+            // unknown id as for a known one with a bad signature, and timing does not reveal which ids exist.
             token.is_sealed(&self.key, &[0; 32]);
             return Err(unknown());
         };
@@ -154,20 +155,20 @@ impl Kept {
 }
 
 impl Entry {
-    /// Whether its time is over: by the store's clock, or by one that goes forward alone.
+    /// Returns `true` if it has ended by the store's clock or by the monotonic one.
     fn is_over(&self, now: EpochMs) -> bool {
         now.get() >= self.expires_at || Instant::now() >= self.until
     }
 }
 
-/// What statements take that may still be executed.
+/// Number and bytes of statements that may still be executed.
 struct Held {
     statements: usize,
     bytes: usize,
 }
 
 impl Held {
-    /// Of these, and one more.
+    /// Totals of these entries and one more statement.
     fn by<'e>(entries: impl Iterator<Item = &'e Entry>, more: &Statement) -> Self {
         let mut held = Self { statements: 1, bytes: more.bytes() };
         for statement in entries.filter_map(|entry| entry.statement.as_ref()) {
@@ -184,7 +185,8 @@ impl Statement {
     }
 }
 
-/// Whether a session may execute what another prepared: it must be the same, or a wider one.
+/// Returns `true` if `executor` may execute what `asker` prepared: it must have the same identity or a wider
+/// one.
 fn covers(executor: &SessionOptions, asker: &SessionOptions) -> bool {
     let same = |wide: &Option<String>, own: &Option<String>| wide.is_none() || wide == own;
     let namespace = match (&executor.namespace, &asker.namespace) {
@@ -201,7 +203,7 @@ fn covers(executor: &SessionOptions, asker: &SessionOptions) -> bool {
         && (is_operator || asker.purposes.iter().all(|of| executor.purposes.contains(of)))
 }
 
-/// The one answer to what is no token of this store, whatever is wrong with it.
+/// The one error for any token that is not in force here, whatever is wrong with it.
 fn unknown() -> Error {
     refused("this is no token of this store that is in force")
 }

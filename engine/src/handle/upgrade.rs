@@ -1,36 +1,36 @@
-//! A store of an earlier format, made one of this: in one transaction, so that a crash leaves the one or
-//! the other. Knows versions and what changed between them, nothing of what runs on a store.
+//! Upgrade of a store of an earlier format, in one transaction, so that a crash leaves the one format or the
+//! other. Knows the versions and their differences, not the operations of a store.
 
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys;
 use crate::disk::vault::Vault;
+use crate::handle::meta::Meta;
 use crate::handle::options::OpenOptions;
+use crate::state::audit::append_audit;
 use crate::state::audit::{AuditRecord, Operation};
-use crate::state::meta::Meta;
-use crate::write::writer::append_audit;
 
-/// What makes a store of one format one of the next.
+/// An upgrade from one format to the next.
 struct Step {
-    /// The format it makes.
+    /// Resulting format version.
     to: u32,
-    /// How the audit log calls it.
+    /// Name in the audit log.
     rule: &'static str,
-    /// What it changes beside the stamp.
+    /// Changes to the data, apart from the format stamp.
     change: fn(&WriteTransaction, &Vault) -> Result<()>,
 }
 
-/// From each format to the next, the first from format 1.
+/// One step for each format, the first from format 1.
 const STEPS: [Step; 1] = [
-    // All else that is new in format 2 comes with its first row.
+    // Everything else that is new in format 2 is created with its first row.
     Step { to: 2, rule: "format_2", change: |txn, vault| vault.mark_all_destroyed(txn) },
 ];
 
-/// The format a store says it has, which is this one or an earlier one.
+/// Returns the format version of a store, which is the current one or earlier.
 ///
 /// # Errors
-/// `ERR_STORE_VERSION` for no store, and for a later format, by its number; `ERR_IO`.
+/// `ERR_STORE_VERSION` for a database that is no store, and for a later format, with its number; `ERR_IO`.
 pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
     let refused = |message: String| Error::new(ErrorKind::StoreVersion, message);
     let meta = match txn.open_table(keys::META) {
@@ -52,10 +52,10 @@ pub(crate) fn format_of(txn: &ReadTransaction) -> Result<u32> {
     }
 }
 
-/// Makes it a store of this format, where it is of an earlier one; the audit log tells of it.
+/// Upgrades a store of an earlier format, with an audit entry.
 ///
 /// # Errors
-/// `ERR_IO`, `ERR_INTEGRITY`; nothing has changed then.
+/// `ERR_IO`, `ERR_INTEGRITY`; the store is unchanged then.
 pub(crate) fn upgrade(db: &Database, meta: &mut Meta, options: &OpenOptions) -> Result<()> {
     let format = format_of(&db.begin_read()?)?;
     if format == keys::FORMAT {

@@ -1,6 +1,6 @@
-//! What stands against an erasure: litigation holds, and how long grains have to be kept.
+//! Obstacles to an erasure: litigation holds and retention periods.
 //!
-//! Held grains are found in the states, retained ones by the index, so that nothing else of a user is
+//! Held grains are found by their states, retained ones by the index, so that no other grain of a user is
 //! read. Reads one view and decides; nothing here writes.
 
 use std::collections::HashSet;
@@ -11,37 +11,38 @@ use grainstore_index::{Field, Order, Scope, Sequence, Shape, TimeRange};
 use super::retention::{self, Retention};
 use super::ruled;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::disk::blob::with_fields;
 use crate::rules::policy::{Rule, Terms};
 use crate::rules::preset::Regime;
-use crate::state::view::{View, with_fields};
+use crate::state::view::View;
 
-/// Held grains that a refusal names in words; all are listed beside.
+/// Maximum number of held grains named in the message of a refusal; the verdict lists all.
 const MAX_NAMED: usize = 8;
 
-/// What decides beside the grains themselves.
+/// The circumstances of an erasure, apart from the grains themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) now: EpochMs,
     pub(crate) reason: &'a str,
-    /// Whether a malformed retention policy is overridden.
+    /// True if a malformed retention policy is overridden.
     pub(crate) overrides: bool,
     /// The rules of the store.
     pub(crate) regime: &'a Regime,
 }
 
-/// What stands against an erasure.
+/// The outcome of the checks before an erasure.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     /// The grains under hold.
     pub(crate) holds: Vec<ContentAddress>,
-    /// The rules that were applied; where it is refused the last of them refused.
+    /// The rules that were applied; if it is refused, the last of them refused.
     pub(crate) rules: Vec<&'static str>,
-    /// The first grain that stands against it.
+    /// The first grain that prevents the erasure.
     pub(crate) refused_by: Option<ContentAddress>,
     pub(crate) refusal: Option<Error>,
 }
 
-/// What a grain itself says of its erasure.
+/// The parts of a grain that can prevent its erasure.
 struct Duty {
     retention: Retention,
     terms: Terms,
@@ -81,7 +82,7 @@ impl Verdict {
         }
     }
 
-    /// Asks the rules of the store about a grain, if nothing stands against it yet.
+    /// Checks the rules of the store for a grain, unless the erasure is refused already.
     fn ask_rules(&mut self, (view, at): (&View, Sequence), asked: &Asked<'_>) -> Result<()> {
         if self.refusal.is_some() {
             return Ok(());
@@ -100,7 +101,7 @@ impl Verdict {
         Ok(())
     }
 
-    /// Holds are named before anything else.
+    /// Holds take precedence over all other refusals.
     fn finish(mut self) -> Self {
         if let Some(first) = self.holds.first() {
             let named: Vec<_> =
@@ -120,7 +121,7 @@ impl Verdict {
     }
 }
 
-/// What stands against the erasure of all of a user.
+/// Checks the erasure of all grains of a user.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -145,7 +146,7 @@ pub(crate) fn judge_user(view: &View, user: &str, asked: &Asked<'_>) -> Result<V
     Ok(verdict.finish())
 }
 
-/// What stands against the erasure of the grain at a place of the log.
+/// Checks the erasure of the grain at a sequence.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -162,7 +163,7 @@ pub(crate) fn judge_grain(view: &View, at: Sequence, asked: &Asked<'_>) -> Resul
     Ok(verdict.finish())
 }
 
-/// The places of the grains of a user that were not erased, the newest first.
+/// Returns the sequences of a user's grains that were not erased, newest first.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -170,7 +171,7 @@ pub(crate) fn places_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
     listed(view, Field::User, user)
 }
 
-/// The places of the consents of a user that were not erased.
+/// Returns the sequences of a user's consents that were not erased.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -185,7 +186,7 @@ pub(crate) fn consents_of(view: &View, user: &str) -> Result<Vec<Sequence>> {
     Ok(found)
 }
 
-/// Whether a grain is of a user.
+/// Returns `true` if a grain belongs to a user.
 pub(crate) fn is_of(grain: &GrainRef<'_>, user: &str) -> bool {
     grain.text("user_id") == Some(user)
 }

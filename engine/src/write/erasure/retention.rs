@@ -1,4 +1,4 @@
-//! How long a grain has to be kept (ruling 42 of the project's reading; OMS 6.1, A.3).
+//! Retention periods of grains (ruling 42; OMS 6.1, A.3).
 //!
 //! Knows one grain and a clock.
 
@@ -10,23 +10,23 @@ use crate::rules::policy::Rule;
 const POLICY: &str = "retention_policy";
 const YEARS: &str = "minimum_retention_years";
 const REQUIRES: &str = "deletion_requires";
-/// Whose law it is; it only has to be text.
+/// The regulation behind the policy; only checked to be text.
 const REGULATION: &str = "regulation";
-/// The field of the finance profile, at the top of a grain or in its `context`.
+/// The field of the finance profile, at the top level of a grain or in its `context`.
 const FINANCE: &str = "fin:retention_years";
 
-/// What a grain says of how long it is kept.
+/// The retention that a grain states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Retention {
-    /// Nothing.
+    /// No retention.
     Free,
     Kept {
-        /// Until when; nothing where no calendar reaches so far.
+        /// End of the period; `None` if it is beyond the calendar.
         until: Option<EpochMs>,
-        /// What the reason of an erasure has to name.
+        /// A text that the reason of an erasure must contain.
         requires: Option<String>,
     },
-    /// Something nobody can hold a calendar to.
+    /// A policy that cannot be parsed.
     Malformed,
 }
 
@@ -43,8 +43,8 @@ impl Retention {
         Self::Kept { until: created_at(grain).years_later(years), requires }
     }
 
-    /// Why it may not be erased now for this reason; nothing where it may. The rule that was applied is
-    /// named also where the operator overrides it.
+    /// Returns the rule that forbids an erasure now for this reason, and the explanation; `None` if it is
+    /// allowed. `overrides` ignores a malformed policy.
     pub(super) fn forbids(
         &self,
         (now, reason): (EpochMs, &str),
@@ -72,13 +72,13 @@ impl Retention {
     }
 }
 
-/// When a grain was created.
+/// Returns the creation time of a grain.
 pub(super) fn created_at(grain: &GrainRef<'_>) -> EpochMs {
     let second = i64::from(grain.header().created_at_sec).saturating_mul(1000);
     EpochMs::new(grain.int("created_at").unwrap_or(second))
 }
 
-/// The refusal of an erasure.
+/// The error of a refused erasure.
 pub(super) fn refusal(message: String) -> Error {
     Error::new(ErrorKind::Policy, message).with_hint(
         "wait until the date, name in the reason what deletion requires, or override a malformed \
@@ -86,12 +86,12 @@ pub(super) fn refusal(message: String) -> Error {
     )
 }
 
-/// Whether a reason names something, whatever the case of its letters.
+/// Returns `true` if a reason contains a text, ignoring case.
 fn names(reason: &str, what: &str) -> bool {
     reason.to_lowercase().contains(&what.to_lowercase())
 }
 
-/// What the policy says: years, and what deletion requires.
+/// Parses the policy: years, and the text that a deletion requires.
 fn policy(grain: &GrainRef<'_>) -> Result<Option<(u64, Option<String>)>, ()> {
     match grain.get(POLICY) {
         None => Ok(None),
@@ -104,7 +104,7 @@ fn policy(grain: &GrainRef<'_>) -> Result<Option<(u64, Option<String>)>, ()> {
     }
 }
 
-/// What the finance profile says.
+/// Parses the field of the finance profile.
 fn finance(grain: &GrainRef<'_>) -> Result<Option<u64>, ()> {
     let within = grain.get("context").and_then(|context| context.as_map()?.get(FINANCE));
     let said = [grain.get(FINANCE), within];
@@ -131,7 +131,7 @@ fn text(map: MapRef<'_>, name: &str) -> Result<Option<String>, ()> {
 mod tests {
     use super::*;
     use crate::Grain;
-    use crate::state::view::with_fields;
+    use crate::disk::blob::with_fields;
 
     /// 2024-01-31T00:00:00Z.
     const CREATED: i64 = 1_706_659_200_000;

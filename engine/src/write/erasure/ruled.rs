@@ -1,5 +1,5 @@
-//! What the rules of the store say to the erasure of a grain: how long everything is kept, and the rules
-//! that bear on erasing.
+//! The rules of the store on the erasure of a grain: the minimum retention of all grains, and the rules for
+//! erasures.
 
 use grainstore_format::{EpochMs, GrainRef, VerificationStatus};
 use grainstore_index::Sequence;
@@ -13,12 +13,12 @@ use crate::state::view::View;
 use super::judge::Asked;
 use super::retention::created_at;
 
-/// Whether rules of the store have to be asked about each grain at all.
+/// Returns `true` if rules of the store must be checked for each grain.
 pub(super) fn asks(rules: &RuleSet) -> bool {
     rules.settings.minimum_retention_years.value > 0 || rules.rules_on(Deed::Erase)
 }
 
-/// The rule that refuses to have a grain erased now, and the refusal.
+/// Returns the rule that refuses the erasure of a grain, and the error.
 ///
 /// # Errors
 /// `ERR_INTEGRITY`, `ERR_IO`.
@@ -48,7 +48,7 @@ pub(super) fn refusal(
     Ok(refusal.map(|refusal| (refusal.id, Error::from(refusal))))
 }
 
-/// Why a grain has to be kept, as everything in the store has.
+/// Returns the refusal of an erasure within the minimum retention of the store.
 fn retained(grain: &GrainRef<'_>, rules: &RuleSet, now: EpochMs) -> Option<Error> {
     let least = &rules.settings.minimum_retention_years;
     if least.value == 0 {

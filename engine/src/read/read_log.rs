@@ -1,34 +1,34 @@
-//! What sessions are shown of the read log.
+//! Access of sessions to the read log.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 
-use super::ReadLog;
-use super::group::{self, Read, ReadNote};
-use super::segment::{self, Frames, Start};
 use crate::base::error::{Error, Result};
+use crate::handle::session::MAX_ENTRIES;
 use crate::handle::session::Session;
 use crate::handle::store::Store;
-use crate::operate::report::MAX_ENTRIES;
 use crate::state::audit::{AuditEntry, Chain};
+use crate::write::reads::ReadLog;
+use crate::write::reads::group::{self, Read, ReadNote};
+use crate::write::reads::segment::{self, Frames, Start};
 
-/// Where the calls in CAL are recorded that read.
+/// The log that records CAL calls that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadsRecorded {
-    /// In the read log.
+    /// The read log.
     ReadLog,
-    /// In the audit log, since the rules of the store want it so.
+    /// The audit log, because the rules of the store require it.
     AuditLog,
-    /// Nowhere: the operator has switched it off, or the store was opened to be read. Where its rules want
-    /// them recorded they are refused then.
+    /// None: the operator has switched the read log off, or the store is read-only. If its rules require an
+    /// audit of reads, reads are refused then.
     Nowhere,
 }
 
 impl Store {
-    /// Where the calls in CAL are recorded that read, or are refused to.
+    /// Returns the log that records CAL calls that read, or are refused to.
     #[must_use]
     pub fn reads_recorded(&self) -> ReadsRecorded {
         let inner = self.inner();
@@ -40,7 +40,7 @@ impl Store {
         }
     }
 
-    /// Reads that stand nowhere since the store was opened, because no disk took them.
+    /// Number of reads since the store was opened that could not be written to disk.
     #[must_use]
     pub fn lost_reads(&self) -> u64 {
         self.inner().reads().map_or(0, |reads| reads.lost_so_far())
@@ -48,25 +48,25 @@ impl Store {
 }
 
 impl Session {
-    /// Entries of the read log after a number, oldest first, in the shape of those of the audit log: calls
-    /// in CAL that read, or were refused to. The operator is shown all of them, a session with a namespace or
-    /// a user what sessions of its namespace, of those below it, and of its user did; in an encrypted store,
-    /// where the log names namespaces by pseudonyms, of its very namespace alone. A session with neither that
-    /// is not the operator's is shown what its own actor did.
+    /// Returns entries of the read log after a number, oldest first, in the form of audit entries: CAL calls
+    /// that read, or were refused to. The operator sees all of them. A session with a namespace or a user
+    /// sees those of sessions of its namespace, of those below it, and of its user; in an encrypted store,
+    /// where the log has pseudonyms of namespaces, only those of exactly its namespace. A session with
+    /// neither that is not the operator's sees those of its own actor.
     ///
-    /// There may be fewer than `limit` before the log ends: an answer holds [`MAX_ENTRIES`]. None at all
-    /// means the end.
+    /// There may be fewer than `limit` before the end of the log: an answer has at most [`MAX_ENTRIES`]. An
+    /// empty answer means the end.
     ///
     /// # Errors
-    /// `ERR_INTEGRITY` where the log is damaged; `ERR_IO`.
+    /// `ERR_INTEGRITY` if the log is damaged; `ERR_IO`.
     pub fn reads(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
         self.chosen(after, limit, None)
     }
 
-    /// As [`Session::reads`], what this actor did alone.
+    /// Like [`Session::reads`], limited to one actor.
     ///
     /// # Errors
-    /// As [`Session::reads`].
+    /// The errors of [`Session::reads`].
     pub fn reads_by(
         &self,
         actor: &str,
@@ -76,11 +76,11 @@ impl Session {
         self.chosen(after, limit, Some(actor))
     }
 
-    /// Where the read log ends: its number of entries, those among them that made room for others, and the
-    /// hash of its last group in hex. Nothing where nothing was ever recorded.
+    /// Returns the end of the read log: its number of entries, including deleted ones, and the hash of its
+    /// last group in hex. `None` if nothing was ever recorded.
     ///
     /// # Errors
-    /// As [`Session::reads`].
+    /// The errors of [`Session::reads`].
     pub fn reads_head(&self) -> Result<Option<(u64, String)>> {
         let Some(reads) = self.store().inner().reads() else { return Ok(None) };
         let store = self.settled(reads)?;
@@ -93,20 +93,20 @@ impl Session {
         Ok(Some((frames.end.count, HEXLOWER.encode(&frames.end.hash))))
     }
 
-    /// Notes a call that read.
+    /// Records a call that read.
     ///
     /// # Errors
-    /// `ERR_IO` once the store is closed.
+    /// `ERR_IO` if the store is closed.
     pub(crate) fn record_read(&self, note: ReadNote) -> Result<()> {
         self.store().inner().reads().map_or(Ok(()), |reads| reads.push(note))
     }
 
-    /// Whether reads go into the read log.
+    /// Returns `true` if reads are recorded in the read log.
     pub(crate) fn records_reads(&self) -> bool {
         self.store().reads_recorded() == ReadsRecorded::ReadLog
     }
 
-    /// Writes what waits. Gives the store's id.
+    /// Writes waiting entries. Returns the store's id.
     fn settled(&self, reads: &Arc<ReadLog>) -> Result<[u8; 16]> {
         reads.settle()?;
         self.view()?.store_id()
@@ -138,7 +138,7 @@ impl Session {
     }
 }
 
-/// Goes through the entries from this number on, until it is told to end.
+/// Visits the entries from a number on, until `take` returns `false`.
 fn walk(dir: &Path, store: &[u8; 16], from: u64, take: &mut dyn FnMut(Read) -> bool) -> Result<()> {
     let numbers = segment::numbers(dir)?;
     let starts = numbers.iter().map(|number| segment::start_of(dir, *number, store));
@@ -166,9 +166,9 @@ fn walk(dir: &Path, store: &[u8; 16], from: u64, take: &mut dyn FnMut(Read) -> b
     Ok(())
 }
 
-/// Which entries a session is shown.
+/// The filter for the entries that a session sees.
 struct Sight {
-    /// The namespace, and where names lie in the open how those below it begin.
+    /// The namespace as written in the log, and the prefix of those below it if names are in the clear.
     namespace: Option<(String, Option<String>)>,
     user: Option<String>,
     actor: Option<String>,

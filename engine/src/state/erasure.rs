@@ -1,4 +1,4 @@
-//! What was erased does not come back: the check that every way into the log goes through.
+//! The check that keeps erased grains from being stored again; every path into the log makes it.
 
 use grainstore_format::{ContentAddress, EpochMs, Grain};
 
@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::state::audit::AuditEntry;
 use crate::state::view::View;
 
-/// Refuses a grain that was erased, and one of a user who was erased, unless it was created after that.
+/// Refuses a grain that was erased, and one of an erased user unless it was created after the erasure.
 ///
 /// # Errors
 /// `ERR_ERASED`; `ERR_INTEGRITY`, `ERR_IO`.
@@ -28,14 +28,14 @@ pub(crate) fn check_not_erased(view: &View, address: &ContentAddress, grain: &Gr
         .with_hint("what the user has said since is a grain of its own, created since"))
 }
 
-/// The refusal of a grain that was erased.
+/// The error for a grain that was erased.
 pub(crate) fn erased(address: &ContentAddress) -> Error {
     Error::erased(format!("{address} was erased"))
 }
 
 impl View {
-    /// Whether the reason beside an audit entry is about something that was erased, and therefore gone as
-    /// well. What was said of an erasure itself stays.
+    /// Returns `true` if the reason of an audit entry is about an erased grain and must be removed with it.
+    /// Reasons of erasures themselves stay.
     ///
     /// # Errors
     /// `ERR_INTEGRITY`, `ERR_IO`.

@@ -1,5 +1,5 @@
-//! Reads on their way into the audit log, where the rules of the store want them there: kept in memory
-//! and written with the next commit, at most a second late (ruling 50 of the project's reading).
+//! A buffer of reads that the rules of the store require in the audit log: they are written with the next
+//! commit, at most a second late (ruling 50).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,14 +7,14 @@ use grainstore_format::EpochMs;
 
 use crate::state::audit::AuditRecord;
 
-/// How long a read waits to be written.
+/// Maximum time that a read stays in the buffer.
 const AGE_MS: i64 = 1000;
-/// Reads that are written at once.
+/// Number of buffered reads that triggers a write.
 const MANY: usize = 1024;
-/// Reads that wait at most: whoever reads on waits for the disk.
+/// Maximum number of buffered reads; beyond it readers wait for the disk.
 const MOST: usize = 4 * MANY;
 
-/// What waits, and since when.
+/// Buffered reads and the time of the first.
 #[derive(Debug, Default)]
 struct Waiting {
     records: Vec<AuditRecord>,
@@ -25,19 +25,19 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(crate) struct Notes(Mutex<Waiting>);
 
-/// What a read that was noted asks for.
+/// The action required after a read was buffered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noted {
-    /// Nothing.
+    /// None.
     Kept,
-    /// That the writer looks at the clock.
+    /// Wake the writer, so that it sets a timer or writes.
     Due,
-    /// That they are written before anybody reads on.
+    /// Write the buffer before the next read.
     Full,
 }
 
 impl Notes {
-    /// Keeps a read.
+    /// Buffers a read.
     pub(crate) fn push(&self, record: AuditRecord, now: EpochMs) -> Noted {
         let mut waiting = self.lock();
         if waiting.records.is_empty() {
@@ -51,12 +51,12 @@ impl Notes {
         }
     }
 
-    /// Whether any wait.
+    /// Returns `true` if reads are buffered.
     pub(crate) fn are_there(&self) -> bool {
         !self.lock().records.is_empty()
     }
 
-    /// Whether they should be written now. A clock that was set back must not make them wait.
+    /// Returns `true` if the buffer should be written now. A clock that was set back must not delay it.
     pub(crate) fn are_due(&self, now: EpochMs) -> bool {
         let waiting = self.lock();
         let age = now.get().saturating_sub(waiting.since.get());
@@ -64,7 +64,7 @@ impl Notes {
         !waiting.records.is_empty() && (old || waiting.records.len() >= MANY)
     }
 
-    /// Takes all.
+    /// Takes all buffered reads.
     pub(crate) fn take(&self) -> Vec<AuditRecord> {
         std::mem::take(&mut self.lock().records)
     }

@@ -1,15 +1,15 @@
-//! Checks of the language and its gates: each tries what must not work.
+//! Self-checks of the language and its gates: each tries what must be refused.
 
 use grainstore_cal::{Admission, Operation, Options, Tier, parse};
 use grainstore_format::GrainType;
 
-use super::super::prepare::{Preparing, check_covers};
-use super::super::token::Terms;
 use super::{Checked, Subject, params, unasked};
-use crate::handle::options::SessionOptions;
+use crate::handle::capability_token::Terms;
+use crate::read::calls::{Preparing, check_covers};
 use crate::state::reach::in_scope;
+use crate::state::session_options::SessionOptions;
 
-/// Words that CAL does not have (spec section 1).
+/// Words that must not exist in CAL (CAL 2.4).
 const FORBIDDEN: [&str; 29] = [
     "DELETE",
     "DROP",
@@ -41,13 +41,13 @@ const FORBIDDEN: [&str; 29] = [
     "INDEX",
     "MIGRATION",
 ];
-/// What writes, if it may.
+/// A statement that writes, if it may.
 const ADD: &str =
     r#"ADD belief SET subject = "s" SET relation = "r" SET object = "o" REASON "a check""#;
-/// A namespace where nothing is.
+/// A namespace without grains.
 const NOWHERE: &str = "grainstore:cal-check";
 
-/// No word of destruction is one of the language, wherever it stands.
+/// Checks that no destructive word is accepted anywhere in a statement.
 pub(super) fn grammar_safety(_: &Subject) -> Checked {
     for word in FORBIDDEN {
         for query in [
@@ -65,7 +65,7 @@ pub(super) fn grammar_safety(_: &Subject) -> Checked {
     Ok(Ok(format!("{} words of destruction stand in no statement", FORBIDDEN.len())))
 }
 
-/// A RECALL that names no number gives few grains, and fewer where the rules say so.
+/// Checks that a RECALL without a limit returns at most 20 grains, or fewer if the rules say so.
 pub(super) fn default_minimization(subject: &Subject) -> Checked {
     let most = u64::from(subject.session.store().rules().settings.query_limit.value).min(20);
     for query in ["RECALL", "RECALL beliefs WITH superseded"] {
@@ -81,7 +81,7 @@ pub(super) fn default_minimization(subject: &Subject) -> Checked {
     Ok(Ok(format!("a RECALL that names no number gives at most {most} grains")))
 }
 
-/// A token holds once, as it was given, for its own session.
+/// Checks that a token is accepted once, unaltered, and in its own session only.
 pub(super) fn authz_enforcement(subject: &Subject) -> Checked {
     let session = &subject.session;
     let short =
@@ -116,7 +116,7 @@ pub(super) fn authz_enforcement(subject: &Subject) -> Checked {
     Ok(Ok("a token is taken once, unaltered, in its own session".to_owned()))
 }
 
-/// No statement leaves the namespace of its session.
+/// Checks that no statement reads outside the namespace of its session.
 pub(super) fn no_policy_override(subject: &Subject) -> Checked {
     let options =
         SessionOptions { namespace: Some(NOWHERE.to_owned()), ..SessionOptions::default() };
@@ -144,7 +144,7 @@ pub(super) fn no_policy_override(subject: &Subject) -> Checked {
     Ok(Ok("no statement leaves the namespace of its session".to_owned()))
 }
 
-/// What is bound to a parameter is a value, whatever it says.
+/// Checks that a bound parameter stays a value, whatever text it has.
 pub(super) fn injection_prevention(subject: &Subject) -> Checked {
     let query = "RECALL WHERE subject = $s | COUNT";
     let mut hashes = Vec::new();
@@ -168,7 +168,7 @@ pub(super) fn injection_prevention(subject: &Subject) -> Checked {
     }
 }
 
-/// What writes needs Tier 1, and a token that covers it.
+/// Checks that writing needs Tier 1 and a token that covers it.
 pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
     let session = &subject.session;
     let weigh = |tier| session.weighed(ADD, &Options { tier, ..Options::at(session.now()) });
@@ -184,7 +184,7 @@ pub(super) fn tier1_policy_gate(subject: &Subject) -> Checked {
     let _ = session.store().inner().kept().take(&reading, session.options(), session.now());
     let admission: Admission = match weigh(Tier::Evolve) {
         Ok(weighed) => weighed.admission,
-        // Tier 1 is switched off, or may not run more.
+        // Tier 1 is switched off, or the session has used up its writing statements.
         Err(error) if ["CAL-E044", "CAL-E043"].contains(&error.code()) => {
             return Ok(Ok(format!("nothing that writes runs: {}", error.message())));
         }

@@ -1,4 +1,4 @@
-//! Who asks, and why: what goes into the audit log with a write. Nothing here decides.
+//! The caller of a write and the reason given, as recorded in the audit log. Decides nothing.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::handle::session::Session;
 use crate::rules::policy::Standing;
 use crate::write::plan::Author;
 
-/// Bytes of a reason, or of a justification given with a call: both are copied into the audit log,
-/// of which one entry must always fit into an answer.
+/// Maximum size of a reason, or of a justification given with a call, in bytes. Both are copied into the
+/// audit log, of which one entry must always fit into an answer.
 pub const MAX_REASON_BYTES: usize = 16 << 10;
 
 impl Session {
-    /// Who asks, without a reason.
+    /// The caller, without a reason.
     pub(crate) fn author(&self) -> Author {
         Author {
             viewer: Arc::clone(self.viewer()),
@@ -27,7 +27,7 @@ impl Session {
         }
     }
 
-    /// Who asks, and why.
+    /// The caller, with a reason.
     ///
     /// # Errors
     /// `ERR_TOO_LARGE` beyond [`MAX_REASON_BYTES`].

@@ -1,4 +1,4 @@
-//! Checks of what the audit log says of CAL, and of the grains it tells of.
+//! Self-checks of the audit log: its entries of CAL calls, and the grains they name.
 
 use grainstore_cal as cal;
 use grainstore_format::{ContentAddress, Encoding, Grain, Value, decode_value};
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use super::{Checked, ENTRIES, Subject};
 use crate::base::error::Result;
 use crate::disk::keys;
+use crate::read::read_log::ReadsRecorded;
 use crate::state::audit::AuditEntry;
-use crate::write::reads::ReadsRecorded;
 
-/// What an entry may tell of a call.
+/// Fields an entry may have about a call.
 const TOLD: [&str; 15] = [
     "query_hash",
     "statement",
@@ -30,7 +30,7 @@ const TOLD: [&str; 15] = [
 ];
 
 impl Subject {
-    /// What CAL wrote, newest last.
+    /// Entries of writes by CAL, newest last.
     fn written(&self) -> impl Iterator<Item = &AuditEntry> {
         self.entries.iter().filter(|entry| {
             entry.decision == "done"
@@ -39,14 +39,14 @@ impl Subject {
         })
     }
 
-    /// The grain an entry tells of last, while it is there to be seen.
+    /// The grain an entry names last, if it can still be read.
     fn new_grain(&self, entry: &AuditEntry) -> Result<Option<Grain>> {
         let Some(address) = entry.subjects.last() else { return Ok(None) };
         self.session.lookup(&self.view, address)?.map(|stored| stored.grain()).transpose()
     }
 }
 
-/// A call leaves an entry: one is made, and looked for where reads are recorded.
+/// Checks that a call leaves an entry: runs one, and looks for its entry where reads are recorded.
 pub(super) fn audit_logging(subject: &Subject) -> Checked {
     let query = "DESCRIBE server";
     let session = &subject.session;
@@ -54,7 +54,7 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
     let before = match recorded {
         ReadsRecorded::ReadLog => session.reads_head()?.map_or(0, |(count, _)| count),
         ReadsRecorded::AuditLog => {
-            // A refusal like one of the minute before would be counted with it.
+            // Flushed first, because a refusal equal to one of the minute before is counted into that entry.
             session.store().flush()?;
             session.audit_head()?.0
         }
@@ -66,7 +66,7 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
             return Ok(Err(detail.to_owned()));
         }
     };
-    // Where CAL is switched off its refusal is what leaves an entry.
+    // Where CAL is switched off, the refusal leaves the entry.
     let ended = session.ask(query).err();
     let (after, most) = (before.checked_sub(1), usize::MAX);
     let (log, entries) = match recorded {
@@ -87,7 +87,7 @@ pub(super) fn audit_logging(subject: &Subject) -> Checked {
     }
 }
 
-/// What CAL wrote has its statement, its grains and its reason in the entry.
+/// Checks that entries of writes by CAL have their statement, grains and reason.
 pub(super) fn tier1_audit(subject: &Subject) -> Checked {
     let mut looked = 0_usize;
     for entry in subject.written() {
@@ -105,7 +105,7 @@ pub(super) fn tier1_audit(subject: &Subject) -> Checked {
     Ok(Ok(format!("{looked} of the last writes by CAL say what and why")))
 }
 
-/// What superseded says what it comes from.
+/// Checks that grains written by SUPERSEDE name what they derive from.
 pub(super) fn provenance_tracking(subject: &Subject) -> Checked {
     let mut looked = 0_usize;
     for entry in subject.written().filter(|entry| entry.operation == "supersede") {
@@ -123,7 +123,7 @@ pub(super) fn provenance_tracking(subject: &Subject) -> Checked {
     Ok(Ok(format!("{looked} of the last successors by CAL say what they come from")))
 }
 
-/// What CAL wrote says that an agent inferred it, or what else it comes from.
+/// Checks that grains written by ADD have a `source_type`, by default that an agent inferred them.
 pub(super) fn ai_marking(subject: &Subject) -> Checked {
     let mut looked = 0_usize;
     for entry in subject.written().filter(|entry| entry.operation == "put") {
@@ -137,7 +137,7 @@ pub(super) fn ai_marking(subject: &Subject) -> Checked {
     Ok(Ok(format!("{looked} of the last grains by CAL say who inferred them")))
 }
 
-/// Entries tell of queries by their hash, and have no room for their text.
+/// Checks that entries identify queries by hash only, and have no field with their text.
 pub(super) fn phi_in_queries(subject: &Subject) -> Checked {
     let (count, _) = subject.session.audit_head()?;
     let view = subject.session.view()?;

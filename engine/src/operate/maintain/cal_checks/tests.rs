@@ -1,4 +1,4 @@
-//! Checks of an audit log that says too little.
+//! Tests of checks against an audit log that says too little.
 
 use grainstore_cal::Tier;
 use grainstore_format::{BeliefBuilder, ContentAddress};
@@ -21,7 +21,7 @@ fn written(dir: &TempDir) -> Store {
     store
 }
 
-/// Whether a check holds once the last entry of this operation has been changed.
+/// Returns `true` if a check holds after the last entry of this operation was changed.
 fn holds(
     store: &Store,
     check: fn(&Subject) -> Checked,

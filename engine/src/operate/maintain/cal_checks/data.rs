@@ -1,17 +1,17 @@
-//! Checks of what CAL gives out of the newest grains of this store.
+//! Self-checks of the newest grains of this store as CAL returns them.
 
 use grainstore_cal::{Answer, Gate, Grains, Tier, WriteLimits};
 use grainstore_format::{BeliefBuilder, ContentAddress, Encoding, Grain};
 
-use super::super::firewall::Guard;
 use super::{Checked, Subject, params, unasked};
+use crate::read::calls::Guard;
 use crate::state::consent::Standing;
 
-/// The newest grains, some of which are looked at.
+/// Reads the newest grains, a sample of which is checked.
 const NEWEST: &str = "RECALL LIMIT 100";
 
 impl Subject {
-    /// The newest grains, as CAL gives them out.
+    /// The newest grains, as CAL returns them.
     fn newest(&self) -> Result<Vec<(ContentAddress, Grain)>, grainstore_cal::Error> {
         let answer = self.ask(NEWEST, params(&[])?)?;
         let Answer::Grains(Grains { results, .. }) = answer.answer else { return Ok(Vec::new()) };
@@ -19,7 +19,7 @@ impl Subject {
     }
 }
 
-/// Asking for a person finds all that is about them.
+/// Checks that a query for a user finds all grains about that user.
 pub(super) fn dsar_completeness(subject: &Subject) -> Checked {
     let newest = match subject.newest() {
         Ok(newest) => newest,
@@ -43,7 +43,7 @@ pub(super) fn dsar_completeness(subject: &Subject) -> Checked {
     }
 }
 
-/// Where the rules want the minimum necessary, health data is not given out whole.
+/// Checks that health data is not returned whole where the rules require the minimum necessary.
 pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
     let rules = subject.session.store().rules();
     if !rules.settings.phi_by_field.value {
@@ -60,7 +60,7 @@ pub(super) fn hipaa_minimum_necessary(subject: &Subject) -> Checked {
     }
 }
 
-/// What CAL writes in a minute has a bound.
+/// Checks that writes through CAL have a limit per minute, no higher than the language's.
 pub(super) fn rate_limiting(subject: &Subject) -> Checked {
     let limits = subject.session.store().inner().writes().limits();
     let in_words = |of: &WriteLimits| {
@@ -79,7 +79,7 @@ pub(super) fn rate_limiting(subject: &Subject) -> Checked {
     }
 }
 
-/// What CAL answers can be stored elsewhere as what it is.
+/// Checks that the grains CAL returns can be stored elsewhere as the same grains.
 pub(super) fn portability_format(subject: &Subject) -> Checked {
     let newest = match subject.newest() {
         Ok(newest) => newest,
@@ -94,7 +94,7 @@ pub(super) fn portability_format(subject: &Subject) -> Checked {
         let same = [Encoding::MessagePack, Encoding::Cbor]
             .into_iter()
             .any(|encoding| back.encode(encoding).is_ok_and(|blob| blob.address() == *address));
-        // Compressed and encrypted payloads have bytes of their own.
+        // Compressed and encrypted payloads have other bytes, and so another address.
         looked += usize::from(same);
         if !same && &back != grain {
             return Ok(Err(format!("the grain {address} is answered as another")));
@@ -103,7 +103,7 @@ pub(super) fn portability_format(subject: &Subject) -> Checked {
     Ok(Ok(format!("{looked} of the newest {} grains are the same when read back", newest.len())))
 }
 
-/// What is given out rests on no consent that was taken back or does not hold.
+/// Checks that no grain is returned whose consent was withdrawn or has lapsed.
 pub(super) fn consent_on_read(subject: &Subject) -> Checked {
     let newest = match subject.newest() {
         Ok(newest) => newest,

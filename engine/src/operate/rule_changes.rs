@@ -1,63 +1,53 @@
-//! The rules of a store, and changing them: only further rules go without saying, anything looser has to
-//! be meant, and both are in the audit log.
+//! Changes of a store's rules: stricter rules are always accepted, loosened ones only if explicitly allowed;
+//! both are recorded in the audit log.
 
 use std::sync::Arc;
 
-use redb::{ReadableDatabase, WriteTransaction};
+use redb::ReadableDatabase;
 use serde::Serialize;
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::disk::keys;
+use crate::handle::meta::{kept_rules, seal_rules};
 use crate::handle::session::Session;
 use crate::handle::store::Store;
 use crate::rules::preset::{Change, Kept, RuleSet};
 use crate::state::audit::{AuditRecord, Operation};
-use crate::state::meta::kept_rules;
 use crate::state::powers::Power;
 use crate::write::plan::Author;
-use crate::write::writer::{Writer, append_audit};
+use crate::write::writer::Writer;
 
-/// What a change of rules came to.
+/// The outcome of a rule change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RulesChanged {
-    /// Whether anything is different now.
+    /// True if the rules differ now.
     pub changed: bool,
-    /// Rules that were added.
+    /// Ids of the added rules.
     pub added: Vec<String>,
-    /// What was loosened.
+    /// Settings and rules that were loosened.
     pub loosened: Vec<String>,
 }
 
 impl Store {
-    /// The rules and settings that hold here now: those of its preset, with what changed them since.
+    /// Returns the rules and settings in force: those of the preset, with later changes.
     #[must_use]
     pub fn rules(&self) -> Arc<RuleSet> {
         self.inner().regime().rules()
     }
-
-    /// Writes an entry of the audit log about what writes nothing else.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn note(&self, record: AuditRecord) -> Result<()> {
-        self.alone(move |writer| writer.note(record, |_| Ok(())))
-    }
 }
 
 impl Session {
-    /// Changes the rules of the store as a file says, TOML or JSON (docs/presets.md): it adds rules,
-    /// those of a further preset, and stricter settings. A file that would loosen anything is refused
-    /// unless `allow_weaker` says that it is meant. Either way there is an entry in the audit log, with
-    /// the reason, and with what was loosened.
+    /// Changes the rules of the store by a file, TOML or JSON (docs/presets.md): it adds rules, those of a
+    /// further preset, and stricter settings. A file that would loosen anything is refused unless
+    /// `allow_weaker` is true. In both cases an audit entry records the reason and what would be loosened.
     ///
-    /// The rules hold from then on, for what is written, read, exported and erased; what is stored
-    /// already stays.
+    /// The rules apply from then on to writes, reads, exports and erasures; stored grains stay.
     ///
     /// # Errors
-    /// `ERR_ACCESS` where the session's actor is not the operator; `ERR_SCHEMA` for what is no file of
-    /// rules; `ERR_POLICY` where it would loosen something; `ERR_EMPTY`, `ERR_TOO_LARGE` for the reason;
-    /// `ERR_LIMIT`, `ERR_IO`.
+    /// `ERR_ACCESS` if the session's actor is not the operator; `ERR_SCHEMA` for an invalid rule file;
+    /// `ERR_POLICY` if it would loosen something; `ERR_EMPTY`, `ERR_TOO_LARGE` for the reason; `ERR_LIMIT`,
+    /// `ERR_IO`.
     pub fn change_rules(
         &self,
         file: &str,
@@ -94,7 +84,7 @@ impl Writer {
             ..author.record(Operation::PresetChanged, Vec::new())
         };
         let Change { kept, rules, loosened, added } = change;
-        let row = if refused { None } else { Some(kept.seal()?) };
+        let row = if refused { None } else { Some(seal_rules(&kept)?) };
         self.note(record, |txn| {
             if let Some(row) = &row {
                 txn.open_table(keys::META)?.insert(keys::META_PRESET, row.as_slice())?;
@@ -113,28 +103,7 @@ impl Writer {
         Ok(RulesChanged { changed: true, added, loosened })
     }
 
-    /// Writes an entry of the audit log with what it tells of.
-    pub(crate) fn note(
-        &mut self,
-        record: AuditRecord,
-        effect: impl FnOnce(&WriteTransaction) -> Result<()>,
-    ) -> Result<()> {
-        let (mut chain, now) = (self.chain.clone(), self.clock.now());
-        let refused = record.refused;
-        let records = self.refusals.fold(vec![record], now);
-        if refused && records.is_empty() {
-            return Ok(());
-        }
-        let keeper = self.db.vault().keeper();
-        self.changing(|txn| {
-            effect(txn)?;
-            append_audit(txn, &mut chain, &records, now, &|_| Ok(keeper.clone()))
-        })?;
-        self.chain = chain;
-        Ok(())
-    }
-
-    /// What is kept of the rules.
+    /// Reads the stored rules.
     fn kept_rules(&self) -> Result<Kept> {
         let txn = self.db.begin_read()?;
         kept_rules(&txn.open_table(keys::META)?)

@@ -1,42 +1,42 @@
-//! Reads in the audit log, where the rules of the store want them there: who read which grains, noted
-//! when they are given out and written with the next commit.
+//! Auditing of reads, if the rules of the store require it: which actor read which grains, recorded when they
+//! are returned and written with the next commit.
 
 use std::sync::Arc;
 
 use grainstore_cal::Answer;
-use grainstore_format::{ContentAddress, Envelope, EpochMs};
-use redb::WriteTransaction;
+use grainstore_format::{ContentAddress, Envelope};
 
-use crate::base::error::{Error, ErrorKind, Result, guarded};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::pending::Pending;
 use crate::handle::session::{Session, Stored};
-use crate::read::calls::{Errand, results_of, told_by};
 use crate::rules::policy::Rule;
-use crate::rules::preset::{Noted, Refusal};
-use crate::state::audit::{AuditRecord, Chain, Operation};
-use crate::write::writer::{Request, Write, Writer, append_audit};
+use crate::rules::preset::Refusal;
+use crate::state::audit::Noted;
+use crate::state::audit::{AuditRecord, Operation};
+use crate::state::audit::{Errand, results_of, told_by};
+use crate::write::writer::{Request, Write, Writer};
 
-/// Grains that the entry of a read names.
+/// Maximum number of grains named by one read entry.
 const MAX_NAMED: usize = 64;
 
-/// Why a read is refused that cannot be noted.
+/// Message for a read that must be audited but cannot be.
 const UNNOTED: &str = "the rules of this store want reads noted, and it was opened to be read";
 
-/// What is refused before it gets to the writer.
+/// A request that was rejected before it reached the writer.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     pub(crate) error: Error,
-    /// What the audit log is to say of it.
+    /// The audit entry of the rejection.
     entry: Option<Box<AuditRecord>>,
 }
 
 impl Unsent {
-    /// The same, of the grain at this place of a batch.
+    /// Adds the position of the grain in its batch to the error.
     pub(crate) fn in_batch(self, at: usize) -> Self {
         Self { error: self.error.in_batch(at), ..self }
     }
 
-    /// The same, by the key that a signature was said to be by.
+    /// Adds the claimed key id of a signature to the entry.
     pub(crate) fn by(self, claimed: Option<String>) -> Self {
         let entry = self.entry.map(|entry| Box::new(AuditRecord { claimed, ..*entry }));
         Self { entry, ..self }
@@ -50,11 +50,11 @@ impl From<Error> for Unsent {
 }
 
 impl Session {
-    /// Notes that these grains were given out, if that is to be in the audit log. One entry names 64 of
-    /// them; more of one answer have further entries.
+    /// Records that these grains were returned, if reads are audited. Each entry names up to 64 grains; an
+    /// answer with more of them gets several entries.
     ///
     /// # Errors
-    /// `ERR_IO` where nothing can be written any more.
+    /// `ERR_IO` if the store can no longer be written.
     pub(crate) fn note_read(&self, given: impl IntoIterator<Item = ContentAddress>) -> Result<()> {
         if !self.store().inner().regime().audits_reads() {
             return Ok(());
@@ -63,19 +63,19 @@ impl Session {
         given.chunks(MAX_NAMED).try_for_each(|given| self.note(Operation::Read, given.to_vec()))
     }
 
-    /// The same grains, whose reading is noted.
+    /// Records that these grains are returned, and returns them.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn noted(&self, given: Vec<Stored>) -> Result<Vec<Stored>> {
         self.note_read(given.iter().map(|stored| stored.address))?;
         Ok(given)
     }
 
-    /// Notes an answer of CAL with this many grains. The first entry tells of the call.
+    /// Records a CAL answer with this many grains. The first entry describes the call.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn note_answer(&self, answer: &Answer, grains: u64) -> Result<()> {
         let Some(errand) = self.errand() else { return Ok(()) };
         let mut given = Vec::new();
@@ -92,35 +92,35 @@ impl Session {
         more.chunks(MAX_NAMED).try_for_each(|some| self.push_note(record(some)))
     }
 
-    /// Notes a call in CAL that was to show what a statement would do.
+    /// Records a CAL call that was to show what a statement would do.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn note_step(&self, errand: &Arc<Errand>) -> Result<()> {
         let call = Some(errand.note().over(None, None));
         self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Cal, Vec::new()) })
     }
 
-    /// Notes a call in CAL that ended with this code when some of so many grains were given out.
+    /// Records a CAL call that ended with this code after some of its grains were returned.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn note_part(&self, errand: &Arc<Errand>, grains: u64, code: &str) -> Result<()> {
         let call = Some(errand.note().over(Some(grains), Some(code.to_owned())));
         self.push_note(AuditRecord { call, ..AuditRecord::of(Operation::Read, Vec::new()) })
     }
 
-    /// Notes that a call in CAL was refused with this code.
+    /// Records that a CAL call was refused with this code.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn note_refused_call(&self, errand: &Arc<Errand>, code: &str) -> Result<()> {
         let call = Some(errand.note().over(None, Some(code.to_owned())));
         let record = AuditRecord::of(Operation::Cal, Vec::new());
         self.push_note(AuditRecord { call, refused: true, ..record })
     }
 
-    /// The refusal of a read by a rule of the store, with its entry in the audit log.
+    /// Returns the error of a read refused by a rule of the store, after recording it.
     pub(crate) fn refused_read(&self, address: &ContentAddress, refusal: Refusal) -> Error {
         let told = self.store().note(AuditRecord {
             operation: Operation::Read,
@@ -134,8 +134,8 @@ impl Session {
         told.map_or_else(|error| error, |()| Error::from(refusal))
     }
 
-    /// The same error, once the audit log has an entry of what was refused. Where that cannot be written,
-    /// the error is why; a store that was opened to be read has no entry of it.
+    /// Records a refusal and returns its error, or the error of writing the entry. A read-only store writes
+    /// no entry.
     pub(crate) fn refused(
         &self,
         operation: Operation,
@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// The entry of what is refused.
+    /// The audit entry of a refusal.
     fn refusal(
         &self,
         operation: Operation,
@@ -163,15 +163,15 @@ impl Session {
         Box::new(AuditRecord { refused: true, rules: vec![rule.row().name], claimed, ..record })
     }
 
-    /// The answer to what does not get as far as the writer. Nobody waits here for its entry in the
-    /// audit log: the writer makes it in its turn, and answers.
+    /// Answers a request that does not reach the writer. Its audit entry is queued without waiting: the
+    /// writer writes it in order and then sends the error.
     pub(crate) fn refuse<T: Send + 'static>(&self, unsent: Unsent) -> Pending<T> {
         let Unsent { error, entry } = unsent;
         let Some(entry) = entry.filter(|_| !self.store().is_read_only()) else {
             return Pending::refused(error);
         };
         let (reply, pending) = Pending::new();
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let reply = Box::new(move |told| drop(reply.send(Err(told))));
         match self.store().inner().send(Request::Write(Write::Refused { entry, error, reply })) {
             Ok(()) => pending,
@@ -179,8 +179,8 @@ impl Session {
         }
     }
 
-    /// What is refused with this error, and the entry that is due where that is for the signature or for
-    /// lying outside the session.
+    /// Builds the rejection for an error, with an audit entry if the cause is the signature or the session's
+    /// scope.
     pub(crate) fn unsent(
         &self,
         operation: Operation,
@@ -201,10 +201,10 @@ impl Session {
         Unsent { entry: Some(self.refusal(operation, subjects, rule, kid)), error }
     }
 
-    /// Notes what was done and writes nothing else, if that is to be in the audit log.
+    /// Records an operation that writes no grain, if reads are audited.
     ///
     /// # Errors
-    /// As [`Session::note_read`].
+    /// The errors of [`Session::audit_read`].
     pub(crate) fn note(&self, operation: Operation, subjects: Vec<ContentAddress>) -> Result<()> {
         match self.store().inner().regime().audits_reads() {
             true => self.push_note(AuditRecord::of(operation, subjects)),
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Notes what this session's actor did, or was refused.
+    /// Buffers a record under this session's actor.
     fn push_note(&self, record: AuditRecord) -> Result<()> {
         let inner = self.store().inner();
         if self.store().is_read_only() {
@@ -222,85 +222,23 @@ impl Session {
             };
         }
         let record = AuditRecord { actor: self.options().actor.clone(), ..record };
-        match inner.regime().notes().push(record, inner.clock().now()) {
+        match inner.notes().push(record, inner.clock().now()) {
             Noted::Kept => {}
-            // A queue that is full wakes the writer as well.
+            // A full write queue wakes the writer as well.
             Noted::Due => inner.wake(Request::Count),
             Noted::Full => self.write_notes()?,
         }
         Ok(())
     }
 
-    /// Waits until everything that was noted is in the audit log.
+    /// Waits until all buffered records are in the audit log.
     ///
     /// # Errors
     /// `ERR_IO`, `ERR_INTEGRITY`.
     pub(crate) fn write_notes(&self) -> Result<()> {
-        match self.store().inner().regime().notes().are_there() {
+        match self.store().inner().notes().are_there() {
             true => self.store().alone(Writer::flush_notes),
             false => Ok(()),
-        }
-    }
-}
-
-impl Writer {
-    /// Adds what was noted to a transaction that is committed anyway, behind its own entries.
-    ///
-    /// # Errors
-    /// `ERR_IO`.
-    pub(crate) fn ride_notes(
-        &self,
-        txn: &WriteTransaction,
-        chain: &mut Chain,
-        notes: &[AuditRecord],
-        now: EpochMs,
-    ) -> Result<()> {
-        let keeper = self.db.vault().keeper();
-        append_audit(txn, chain, notes, now, &|_| Ok(keeper.clone()))
-    }
-
-    /// Writes what was noted in a transaction of its own where it is due.
-    pub(crate) fn flush_due_notes(&mut self) {
-        if self.regime.notes().are_due(self.clock.now()) {
-            // Whoever writes next is told: a failed writer refuses.
-            let _ = guarded(|| self.flush_notes());
-        }
-    }
-
-    /// Writes all that was noted. A failure ends writing, as that of any transaction.
-    ///
-    /// # Errors
-    /// `ERR_IO`, `ERR_INTEGRITY`.
-    pub(crate) fn flush_notes(&mut self) -> Result<()> {
-        self.ready()?;
-        if !self.regime.notes().are_there() {
-            return Ok(());
-        }
-        let (mut chain, now) = (self.chain.clone(), self.clock.now());
-        let notes = self.refusals.fold(self.regime.notes().take(), now);
-        if notes.is_empty() {
-            return Ok(());
-        }
-        let keeper = self.db.vault().keeper();
-        self.changing(|txn| append_audit(txn, &mut chain, &notes, now, &|_| Ok(keeper.clone())))?;
-        self.chain = chain;
-        self.trim_reads(&notes);
-        Ok(())
-    }
-
-    /// Lets the read log make room, once these entries say so.
-    fn trim_reads(&self, told: &[AuditRecord]) {
-        let of_reads = |record: &AuditRecord| matches!(record.operation, Operation::ReadLog(_));
-        if let Some(reads) = self.reads.as_ref().filter(|_| told.iter().any(of_reads)) {
-            reads.trim();
-        }
-    }
-
-    /// Ends the read log, and notes where it stands.
-    pub(crate) fn end_reads(&self) {
-        if let Some(note) = self.reads.as_ref().and_then(|reads| reads.close()) {
-            let record = AuditRecord::of(Operation::ReadLog(note), Vec::new());
-            self.regime.notes().push(record, self.clock.now());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the audit log is told of a call in CAL (spec section 6): which statement by its hash, with which
-//! token, how long it took and what it came to. Never its text.
+//! The audit record of a CAL call (CAL 21): its statement by hash, its token, its duration and its outcome.
+//! Must never hold the text of the query.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,51 +9,49 @@ use grainstore_cal::{Answer, Slot, Source, StatementType, Tier};
 use grainstore_format::{ContentAddress, Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::noted::{StreamNote, StreamedEntry};
-use super::token::CapabilityToken;
-use crate::handle::session::Session;
-use crate::state::audit::Chain;
-use crate::write::reads::ReadNote;
+use super::Chain;
+use super::stream::{StreamNote, StreamedEntry};
+use crate::state::session_options::SessionOptions;
 
-/// A call, while it runs.
+/// A CAL call while it runs.
 #[derive(Debug)]
 pub(crate) struct Errand {
-    query_hash: [u8; 32],
-    /// Nothing for a text that is no statement.
-    statement: Option<StatementType>,
+    pub(crate) query_hash: [u8; 32],
+    /// `None` for a text that is not a statement.
+    pub(crate) statement: Option<StatementType>,
     tier: u8,
-    token_id: Option<String>,
+    pub(crate) token_id: Option<String>,
     namespace: Option<String>,
     agent_id: Option<String>,
     started: Instant,
-    /// Whether the audit log has an entry of it.
+    /// True once the audit log has an entry of it.
     told: AtomicBool,
-    /// What became of its events, where it was streamed and is over.
-    streamed: OnceLock<StreamNote>,
+    /// Outcome of its event stream, set once a streamed call is over.
+    pub(crate) streamed: OnceLock<StreamNote>,
 }
 
-/// What an entry has of a call.
+/// The part of an audit entry that describes a call.
 #[derive(Debug, Clone)]
 pub(crate) struct CallNote {
     errand: Arc<Errand>,
-    /// How long it took; nothing for one that goes on while the entry is made.
+    /// Duration; `None` while the call is running when the entry is made.
     duration_ms: Option<u64>,
     results: Option<u64>,
     code: Option<String>,
 }
 
-/// What an entry of the audit log tells of the call in CAL that it comes from.
+/// The part of an audit entry that describes the CAL call it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CalledEntry {
-    /// SHA-256 of the statement in normal form, parameters unbound; of the text as it came where that is no
-    /// statement. In an encrypted store what stands for it, as for an address.
+    /// SHA-256 of the normalised statement with parameters unbound; of the raw text if it is not a statement.
+    /// In an encrypted store the blinded form, as for an address.
     pub query_hash: [u8; 32],
-    /// Which statement, such as `recall`; nothing for what is none.
+    /// The statement type, such as `recall`; `None` if the text is not a statement.
     pub statement: Option<String>,
     /// The tier it needed.
     pub tier: u64,
-    /// How long it took, milliseconds; of a write until it was decided.
+    /// Duration in milliseconds; for a write, until it was decided.
     pub duration_ms: u64,
     /// The capability token it was executed with.
     pub token_id: Option<String>,
@@ -61,20 +59,20 @@ pub struct CalledEntry {
     pub namespace: Option<String>,
     /// The pseudonym of the agent.
     pub agent: Option<String>,
-    /// Grains that were given out; of a stream that ended early those of its text.
+    /// Grains that were returned; for a stream that ended early, those of its text.
     pub result_count: Option<u64>,
-    /// The code it was refused with, or a stream ended early with.
+    /// The code it was refused with, or that its stream ended early with.
     pub code: Option<String>,
-    /// What became of its events, where it was streamed.
+    /// Outcome of its event stream, if it was streamed.
     pub stream: Option<StreamedEntry>,
 }
 
 impl Errand {
-    /// A call in this session, to go this far.
-    pub(super) fn of(
-        session: &Session,
+    /// The context of a call in this session; `asked` is the highest tier it may use.
+    pub(crate) fn of(
+        session: &SessionOptions,
         query: &[u8],
-        token: Option<&CapabilityToken>,
+        token: Option<(&str, u8)>,
         asked: Tier,
     ) -> Self {
         let identity = Source::read_bytes(query).and_then(|source| source.identity(asked)).ok();
@@ -87,79 +85,58 @@ impl Errand {
         }
     }
 
-    /// A call whose statement nobody knows: a token that is none.
-    pub(super) fn without_query(session: &Session, token: Option<&CapabilityToken>) -> Self {
+    /// The context of a call without a known statement, as for an invalid token.
+    pub(crate) fn without_query(session: &SessionOptions, token: Option<(&str, u8)>) -> Self {
         Self {
             query_hash: [0; 32],
             statement: None,
-            tier: token.map_or(0, |token| token.tier.min(1)),
-            token_id: token.map(|token| id_in(&token.token_id)),
-            namespace: session.options().namespace.clone(),
-            agent_id: session.options().agent_id.clone(),
+            tier: token.map_or(0, |(_, tier)| tier.min(1)),
+            token_id: token.map(|(id, _)| id_in(id)),
+            namespace: session.namespace.clone(),
+            agent_id: session.agent_id.clone(),
             started: Instant::now(),
             told: AtomicBool::new(false),
             streamed: OnceLock::new(),
         }
     }
 
-    /// The same, which began then.
-    pub(super) fn since(self, started: Instant) -> Self {
+    /// Sets the time it began.
+    pub(crate) fn since(self, started: Instant) -> Self {
         Self { started, ..self }
     }
 
-    /// It was streamed, and is over.
-    pub(super) fn was_streamed(&self, note: StreamNote) {
-        // A call is over once.
+    /// Records the outcome of its event stream.
+    pub(crate) fn was_streamed(&self, note: StreamNote) {
+        // A call ends once, so the cell is empty.
         let _ = self.streamed.set(note);
     }
 
-    /// The grains that its events told of, where it was streamed and came so far.
-    pub(super) fn gave(&self) -> Option<u64> {
+    /// Grains of its text according to its events; `None` if it was not streamed or had no text yet.
+    pub(crate) fn gave(&self) -> Option<u64> {
         self.streamed.get().and_then(StreamNote::given)
     }
 
-    /// Whether there is to be an entry in a store whose rules do not ask for reads: of what writes, and of
-    /// what has a token.
+    /// Returns `true` if it is audited even where the rules do not ask for reads: it writes, or has a token.
     pub(crate) fn is_always_told(&self) -> bool {
         self.tier > 0 || self.token_id.is_some()
     }
 
-    /// Whether it writes, or tries to.
-    pub(super) fn writes(&self) -> bool {
+    /// Returns `true` if it writes or tries to.
+    pub(crate) fn writes(&self) -> bool {
         self.tier > 0
     }
 
-    /// What the read log is told of it; it is over now.
-    pub(super) fn read(
-        &self,
-        session: &Session,
-        results: Option<u64>,
-        code: Option<String>,
-    ) -> ReadNote {
-        ReadNote {
-            query_hash: self.query_hash,
-            statement: self.statement,
-            reader: Arc::clone(session.shared_options()),
-            token_id: self.token_id.clone(),
-            time: session.now(),
-            duration_ms: self.elapsed_ms(),
-            results,
-            code,
-            stream: self.streamed.get().map(StreamNote::entry),
-        }
-    }
-
-    /// Whether the audit log has an entry of it.
+    /// Returns `true` if the audit log has an entry of it.
     pub(crate) fn is_told(&self) -> bool {
         self.told.load(Ordering::Acquire)
     }
 
-    /// What an entry made now has of it.
+    /// Describes the call for an audit entry made while it runs.
     pub(crate) fn note(self: &Arc<Self>) -> CallNote {
         CallNote { errand: Arc::clone(self), duration_ms: None, results: None, code: None }
     }
 
-    fn elapsed_ms(&self) -> u64 {
+    pub(crate) fn elapsed_ms(&self) -> u64 {
         millis_since(self.started)
     }
 }
@@ -170,12 +147,12 @@ impl CallNote {
         self.code.as_deref()
     }
 
-    /// The same of a call that is over.
+    /// Adds the duration and outcome of a call that is over.
     pub(crate) fn over(self, results: Option<u64>, code: Option<String>) -> Self {
         Self { duration_ms: Some(self.errand.elapsed_ms()), results, code, ..self }
     }
 
-    /// The map of an entry in this chain; there is an entry of it from now on.
+    /// Encodes the map of an audit entry in this chain, and marks the call as audited.
     pub(crate) fn fields(&self, chain: &Chain) -> Map {
         let Self { errand, duration_ms, results, code } = self;
         errand.told.store(true, Ordering::Release);
@@ -205,7 +182,7 @@ impl CallNote {
 }
 
 impl CalledEntry {
-    /// Reads the map of an entry; nothing for what is none.
+    /// Decodes the map of an audit entry; `None` if it is malformed.
     pub(crate) fn of(fields: &Value) -> Option<Self> {
         let Value::Map(fields) = fields else { return None };
         let count = |name: &str| u64::try_from(fields.get(name)?.as_i64()?).ok();
@@ -229,13 +206,13 @@ impl CalledEntry {
     }
 }
 
-/// Whole milliseconds since then.
-pub(super) fn millis_since(started: Instant) -> u64 {
+/// Milliseconds since then.
+pub(crate) fn millis_since(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How many results an answer has: grains, values, groups, versions or fields; what a COUNT counts, and
-/// whether an EXISTS found something. A text that was assembled has so many grains.
+/// Number of results of an answer: grains, values, groups, versions or fields; the count of a COUNT, and 1
+/// for an EXISTS that is true. An assembled text has `assembled` grains.
 pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
     let many = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     match answer {
@@ -259,8 +236,8 @@ pub(crate) fn results_of(answer: &Answer, assembled: u64) -> u64 {
     }
 }
 
-/// The id of a token, which looks like one: whoever forges one does not choose what the log says.
-pub(super) fn id_in(token_id: &str) -> String {
+/// The token id if it has the form of one, else `none`: a forged token must not choose the text of the log.
+pub(crate) fn id_in(token_id: &str) -> String {
     let of_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     match token_id.len() == 36 && token_id.bytes().all(of_id) {
         true => token_id.to_owned(),
@@ -269,12 +246,12 @@ pub(super) fn id_in(token_id: &str) -> String {
 }
 
 /// The bytes of a `query_hash`.
-pub(super) fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
+pub(crate) fn hash_in(query_hash: &str) -> Option<[u8; 32]> {
     let address: ContentAddress = query_hash.strip_prefix("sha256:")?.parse().ok()?;
     Some(*address.as_bytes())
 }
 
-/// A statement as `_cal.statement_type` names it.
+/// The name of a statement type in `_cal.statement_type`.
 pub(crate) fn name_of(statement: StatementType) -> String {
     match serde_json::to_value(statement) {
         Ok(serde_json::Value::String(name)) => name,
@@ -282,8 +259,8 @@ pub(crate) fn name_of(statement: StatementType) -> String {
     }
 }
 
-/// The grains an answer gives as results, and whether it tells of any: of a context that was assembled, of
-/// counts and of values it is said that they were asked for.
+/// Collects the grains an answer returns as results. Returns `true` if the answer reveals stored grains at
+/// all: assembled texts, counts and values do, without listing grains.
 pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool {
     match answer {
         Answer::Grains(grains) => {
@@ -306,7 +283,7 @@ pub(crate) fn told_by(answer: &Answer, given: &mut Vec<ContentAddress>) -> bool 
         | Answer::Assembly { .. }
         | Answer::Versions { .. }
         | Answer::Diff { .. } => true,
-        // What tells of no grain, and writes, which have entries of their own.
+        // Answers that reveal no grains, and writes, which have entries of their own.
         _ => false,
     }
 }

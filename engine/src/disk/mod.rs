@@ -1,4 +1,6 @@
-//! TODO disk.
+//! Bytes: the directory and its lock, database handles, row layouts, keyring, encryption, compression.
+//!
+//! Must not know what a grain means beyond the fields a blob shows.
 
 pub(crate) mod anchor;
 pub(crate) mod blob;

@@ -1,4 +1,4 @@
-//! TODO handle.
+//! The handles a host holds: `Store`, `Session`, their options, and what a store keeps while it is open.
 
 pub(crate) mod cal_switch;
 pub(crate) mod capability_token;

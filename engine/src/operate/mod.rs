@@ -1,4 +1,4 @@
-//! TODO operate.
+//! Work on the store as a whole: verify, back up, compact, export, import, erase, report.
 
 pub(crate) mod erase;
 pub(crate) mod maintain;

@@ -1,4 +1,4 @@
-//! TODO read.
+//! Reading through a session: queries, graph, history, and CAL over them.
 
 pub(crate) mod ask;
 pub(crate) mod calls;

@@ -1,4 +1,4 @@
-//! TODO rules.
+//! Invalidation policies and compliance presets: pure decisions over facts. Nothing here reads the store.
 
 pub(crate) mod policy;
 pub(crate) mod preset;

@@ -1,4 +1,6 @@
-//! TODO search.
+//! What follows the truth to be searched: full text, vectors, and the embedders that make vectors.
+//!
+//! Must not know sessions or queries.
 
 pub mod embed;
 pub(crate) mod retrieval;

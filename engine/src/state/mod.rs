@@ -1,4 +1,5 @@
-//! TODO state.
+//! One consistent state to read from: the truth, the derived index that follows it, views of both, the audit
+//! chain, and what a session may see of it all. Changes nothing but through the audit chain.
 
 pub(crate) mod audit;
 pub(crate) mod basis;

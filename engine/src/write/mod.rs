@@ -1,4 +1,6 @@
-//! TODO write.
+//! One write, from a validated grain to a commit: plan, decide, apply, acknowledge. The writer thread lives here.
+//!
+//! Must not know sessions or CAL.
 
 pub(crate) mod access;
 pub(crate) mod advice;

@@ -5,7 +5,7 @@
 use std::io::BufRead;
 
 use clap::{Args, ValueEnum};
-use grainstore::{Grain, Offer, Put as Stored, Session};
+use grainstore::{EpochMs, Grain, Offer, Put as Stored, Session};
 
 use crate::context::Context;
 use crate::error::{Code, Error, Result};
@@ -13,6 +13,10 @@ use crate::input::{MAX_BLOB, MAX_COSE, MAX_TEXT, Source, text};
 use crate::lines::{Document, Documents};
 use crate::output::{Output, or_hung_up};
 use crate::shape::{PutAnswer, SameFact};
+
+/// Hint for a JSON grain without `created_at`.
+const UNDATED: &str =
+    "add created_at (RFC 3339, or epoch milliseconds), or give --created-now to take the present";
 
 /// Grains of one batch.
 const BATCH_GRAINS: usize = 10_000;
@@ -37,6 +41,9 @@ pub(crate) struct Put {
     /// What to do where a current grain says the same: type, namespace, subject, relation, object
     #[arg(long, value_enum, default_value_t, value_name = "CHOICE")]
     same_fact: SameFact,
+    /// Give JSON grains without a created_at the present; without this they are refused
+    #[arg(long, conflicts_with = "format")]
+    created_now: bool,
 }
 
 /// Input formats of grains.
@@ -73,7 +80,7 @@ impl Put {
         let reader = self.source.open(&mut context.output)?;
         let mut documents = Documents::new(reader, MAX_TEXT);
         loop {
-            let batch = self.batch(&mut documents).map_err(|error| writer.after(error))?;
+            let batch = self.batch(&mut documents, &writer).map_err(|error| writer.after(error))?;
             let ended = !batch.is_full();
             if !batch.offers.is_empty() {
                 writer.store(batch, &mut context.output)?;
@@ -89,7 +96,7 @@ impl Put {
     }
 
     /// Reads the next batch.
-    fn batch(&self, documents: &mut Documents<impl BufRead>) -> Result<Batch> {
+    fn batch(&self, documents: &mut Documents<impl BufRead>, writer: &Writer) -> Result<Batch> {
         let mut batch = Batch::default();
         while !batch.is_full() {
             match documents.next().map_err(|error| self.source.failed(&error))? {
@@ -100,7 +107,8 @@ impl Put {
                 }
                 Some(Document::Text(line, json)) => {
                     let bytes = json.len();
-                    let grain = grain(json).map_err(|error| error.within(&place(line)))?;
+                    let created = self.created_now.then(|| writer.session.now());
+                    let grain = grain(json, created).map_err(|error| error.within(&place(line)))?;
                     batch.push(line, bytes, grain);
                 }
             }
@@ -198,8 +206,35 @@ pub(super) fn warn(at: &str, warnings: &[String], output: &mut Output<'_>) {
     }
 }
 
-fn grain(json: Vec<u8>) -> Result<Grain> {
-    Ok(Grain::from_json(&text(json)?)?)
+/// The grain of a JSON text; `created` is its `created_at` if the text has none.
+fn grain(json: Vec<u8>, created: Option<EpochMs>) -> Result<Grain> {
+    let json = text(json)?;
+    let error = match Grain::from_json(&json) {
+        Ok(grain) => return Ok(grain),
+        Err(error) => Error::from(error),
+    };
+    let Some(fields) = undated(&json) else { return Err(error) };
+    match created {
+        None => Err(error.with_hint_for("ERR_SCHEMA", UNDATED)),
+        Some(created) => {
+            let comma = if fields.trim_start().starts_with('}') { "" } else { "," };
+            let created = created.get();
+            Ok(Grain::from_json(&format!("{{\"created_at\":{created}{comma}{fields}"))?)
+        }
+    }
+}
+
+/// What follows the brace of a JSON object without `created_at`; `None` for any other text.
+fn undated(json: &str) -> Option<&str> {
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(json).ok()?;
+    let text = json.trim_start().strip_prefix('{')?;
+    (!fields.contains_key("created_at")).then_some(text)
+}
+
+/// Stores one grain and prints its address.
+pub(super) fn store_one(session: Session, offer: Offer, output: &mut Output<'_>) -> Result<()> {
+    let batch = Batch { lines: Vec::new(), bytes: 0, offers: vec![offer] };
+    Writer { session, same_fact: SameFact::Add, stored: 0 }.store(batch, output)
 }
 
 /// Converts an error of the store, with the line it is about.

@@ -186,7 +186,8 @@ const OTHER_METHODS: [&str; 46] = [
 ];
 
 /// Commands of the same kind.
-const OTHER_COMMANDS: [&str; 26] = [
+const OTHER_COMMANDS: [&str; 27] = [
+    "add",
     "init",
     "get",
     "hold",

@@ -1,6 +1,6 @@
 //! Methods that follow links between grains: edges, derivation, cross-links, versions.
 
-use grainstore::{Direction, Lens, Listed, Walk};
+use grainstore::graph::{Direction, Lens, Listed, Walk};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use grainstore::cal::Tier;
-use grainstore::{AuditEntry, ContentAddress, MAX_ENTRIES, Session, SessionOptions};
+use grainstore::limits::MAX_ENTRIES;
+use grainstore::{AuditEntry, ContentAddress, Session, SessionOptions};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -126,7 +126,10 @@ fn a_fact_and_an_event_are_added_by_their_words() {
     let grain = place.grain(&["get", &address]).done().json();
     assert_eq!((&grain["type"], &grain["object"]), (&json!("belief"), &json!("tea")));
     assert_eq!((&grain["namespace"], &grain["user_id"]), (&json!("home"), &json!("u1")));
-    assert_eq!((&grain["confidence"], &grain["structural_tags"]), (&json!(0.8), &json!(["mg:dietary"])));
+    assert_eq!(
+        (&grain["confidence"], &grain["structural_tags"]),
+        (&json!(0.8), &json!(["mg:dietary"]))
+    );
     assert!(grain["created_at"].as_i64().is_some_and(|at| at > 1_700_000_000_000));
     let event = ["add", "--event", "alice came home", "--created-at", "2026-01-15T10:00:00Z"];
     let address = place.grain(&event).done().line();
@@ -155,7 +158,8 @@ fn a_grain_without_a_time_gets_the_present_only_where_that_is_asked_for() {
     let run = place.feed(&["put"], undated);
     assert_eq!((run.code, run.error_code().as_str()), (1, "ERR_SCHEMA"));
     assert!(run.err.contains("--created-now"), "{}", run.err);
-    let put = place.feed(&["put", "--created-now"], format!("{undated}\n{}", belief("a", "1"))).done();
+    let put =
+        place.feed(&["put", "--created-now"], format!("{undated}\n{}", belief("a", "1"))).done();
     let addresses: Vec<_> = put.text().lines().map(str::to_owned).collect();
     let times = addresses.iter().map(|address| {
         place.grain(&["get", address]).done().json()["created_at"].as_i64().unwrap()

@@ -253,7 +253,7 @@ impl Session {
     /// As [`Session::put`]; `ERR_NOT_FOUND`; `ERR_CONFLICT` if another grain has superseded it already;
     /// `ERR_INVALIDATION_DENIED` if a policy refuses; `ERR_SCHEMA` for another type, a missing parent, or a
     /// justification that contradicts the grain's; `ERR_TOO_LARGE` for a justification beyond
-    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES).
+    /// [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES).
     pub fn supersede(
         &self,
         old: &ContentAddress,

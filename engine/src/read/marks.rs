@@ -34,7 +34,7 @@ impl Session {
     ///
     /// # Errors
     /// `ERR_NOT_FOUND`; `ERR_INVALIDATION_DENIED`; `ERR_EMPTY` without a reason, `ERR_TOO_LARGE` for one
-    /// beyond [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`.
+    /// beyond [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES); `ERR_IO`.
     pub fn contradict(
         &self,
         address: &ContentAddress,

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use grainstore::cal::{Options, Query};
+use grainstore::graph::Walk;
 use grainstore::{
     AsOf, ContentAddress, Disputed, EpochMs, Grain, GrainState, ManualClock, OpenOptions, Page,
-    SessionOptions, Store, Walk,
+    SessionOptions, Store,
 };
 use tempfile::TempDir;
 

@@ -94,7 +94,7 @@ impl Session {
     /// store allows it ([`OpenOptions::users_erase_themselves`](crate::OpenOptions::users_erase_themselves));
     /// `ERR_INVALIDATION_DENIED` if a grain of the user is under hold; `ERR_POLICY` if one has to be
     /// retained; `ERR_EMPTY` without a user or a reason, `ERR_TOO_LARGE` for a reason beyond
-    /// [`MAX_REASON_BYTES`](crate::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. A failed scrub is no error:
+    /// [`MAX_REASON_BYTES`](crate::limits::MAX_REASON_BYTES); `ERR_IO`, `ERR_INTEGRITY`. A failed scrub is no error:
     /// it is reported beside what was erased.
     pub fn erase_user(&self, user_id: &str, reason: &str, how: &Erasing) -> Result<Erasure> {
         let user = spelled_user(user_id)?;

@@ -62,7 +62,7 @@ pub struct Imported {
     pub duplicate: u64,
     /// Grains that were left out.
     pub refused: u64,
-    /// The first [`MAX_CONFLICTS`](crate::MAX_CONFLICTS) disagreements between the files and the store.
+    /// The first [`MAX_CONFLICTS`](crate::limits::MAX_CONFLICTS) disagreements between the files and the store.
     pub conflicts: Vec<Conflict>,
     /// Number of all conflicts.
     pub conflict_count: u64,
